@@ -31,9 +31,9 @@ class WrittenStore(MessageStore):
         self.note()
         make_files(self.log, self.stores)
 
-    def note(self, *, at_once: bool = False) -> None:
-        """Note how far the log is on the disk, if it is time."""
-        file = self.wanted_note(at_once=at_once)
+    def note(self) -> None:
+        """Note how far the log is on the disk."""
+        file = self.wanted_note()
         if file is not None:
             self._do([file])
 

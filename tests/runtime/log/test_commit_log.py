@@ -23,10 +23,10 @@ from tests.runtime.log.sample_logs import (
 class WrittenLog(CommitLog):
     """A log whose files are made as it wants them; `flush` does all that it asks for."""
 
-    def __init__(self, one: Disk, file_bytes: int = FILE_BYTES, from_offset: int | None = None) -> None:
+    def __init__(self, one: Disk, file_bytes: int = FILE_BYTES) -> None:
         files = SimulatedFiles(one)
         self.stores = Stores(files)
-        super().__init__(files, file_bytes=file_bytes, from_offset=from_offset)
+        super().__init__(files, file_bytes=file_bytes)
 
     def append(self, record: LogRecord) -> Placed:
         self.reserve([len(record.encode())])
@@ -194,15 +194,6 @@ def test_a_turned_bit_ends_the_log_before_its_record() -> None:
     placed = list(log.records(0, log.end))[4]
     one.contents["commitlog/00000000000000000000"].data[placed.offset + 88] ^= 1
     assert log_on(one).end == placed.offset
-
-
-def test_recovery_may_start_at_a_known_record() -> None:
-    one = disk()
-    log = filled(one, 100)
-    known = list(log.records(0, log.end))[60].offset
-    one.contents["commitlog/00000000000000000000"].data[88] ^= 1
-    assert WrittenLog(one, from_offset=known).end == log.end
-    assert WrittenLog(one, from_offset=1 << 40).end == 0
 
 
 def test_a_log_with_a_missing_file_is_not_opened_and_not_touched() -> None:

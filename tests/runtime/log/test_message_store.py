@@ -3,11 +3,12 @@
 import pytest
 
 from replispec.runtime.rocketmq.log import EpochFile, GroupCommit, MessageStore, properties_of, tags_code
-from replispec.runtime.rocketmq.log.epoch_file import OLDER
+from replispec.runtime.rocketmq.log.flushed_file import read_mark
 from replispec.runtime.sim import SimulatedFiles
-from replispec.runtime.storage import RemoveFile, ReplaceFile, StorageFailed, Stores
+from replispec.runtime.storage import ReplaceFile, StorageFailed, Stores
 from replispec.runtime.world import Halt, Note, Outbox, Persist, Persisted, PersistFailed, Writes
-from replispec.wire.rocketmq.constants import EPOCH_FILE, FLUSHED_FILE
+from replispec.wire.rocketmq.constants import EPOCH_COPY_FILE as OLDER
+from replispec.wire.rocketmq.constants import EPOCH_FILE, FLUSH_MS, FLUSHED_FILE
 from replispec.wire.rocketmq.ha import HaEpochEntry
 from tests.runtime.log.sample_logs import disk, log_bytes, message, store_on, with_epochs
 from tests.runtime.storage.writing import carried_out
@@ -18,6 +19,11 @@ def positions(store: MessageStore) -> list[tuple[str, int, int]]:
         (each.record.topic, each.record.queue_id, each.record.queue_offset)
         for each in store.log.records(0, store.log.end)
     ]
+
+
+def persists(outbox: Outbox) -> list[Persist]:
+    """What is to be written; lines of the log aside."""
+    return [effect for effect in outbox.take() if isinstance(effect, Persist)]
 
 
 def epochs(store: MessageStore) -> list[tuple[int, int]]:
@@ -112,6 +118,7 @@ def test_epochs_after_the_recovered_end_are_forgotten() -> None:
     one = disk()
     store = with_epochs(store_on(one), 3, 3)
     cut = store.epochs.entries[1].start_offset
+    del one.contents[FLUSHED_FILE]
     one.contents["commitlog/00000000000000000000"].data[cut:] = bytes(4096 - cut)
     assert epochs(store_on(one)) == [(1, 0)]
 
@@ -168,16 +175,34 @@ def test_writes_during_a_flush_share_the_next_one() -> None:
     for _ in range(3):
         store.put(message())
         commit.request()
-    (persist,) = outbox.take()
-    assert isinstance(persist, Persist)
+    (persist,) = persists(outbox)
     writes.answered(Persisted(persist.token, 5))
-    (second,) = outbox.take()
-    assert isinstance(second, Persist)
-    writes.answered(Persisted(second.token, 6))
-    assert outcomes == [(first, 5), (store.log.end, 6)]
-    (note,) = outbox.take()
-    assert isinstance(note, Persist)
+    second, note = persists(outbox)
     assert [type(each) for each in note.operations] == [ReplaceFile]
+    writes.answered(Persisted(second.token, 6))
+    writes.answered(Persisted(note.token, 7))
+    assert outcomes == [(first, 5), (store.log.end, 6)]
+
+
+def test_what_is_on_the_disk_is_noted_within_an_interval_of_flushes_and_once_an_interval() -> None:
+    store, outbox = with_epochs(store_on(disk()), 1), Outbox()
+    writes = Writes(outbox)
+    commit = GroupCommit(outbox, writes, store)
+    noted = []
+    for now_ms in range(0, 3 * FLUSH_MS, 10):
+        commit.ticked(now_ms)
+        store.put(message())
+        commit.request()
+        while asked := persists(outbox):
+            for persist in asked:
+                written = [each for each in persist.operations if isinstance(each, ReplaceFile)]
+                noted += [
+                    (now_ms, read_mark(each.data).offset) for each in written if each.name == FLUSHED_FILE
+                ]
+                writes.answered(carried_out(persist, store.stores, now_ms))
+    assert [now_ms for now_ms, _ in noted] == [0, FLUSH_MS, 2 * FLUSH_MS]
+    assert noted[-1][1] > store.log.end // 2
+    assert commit.deadline_ms() == 3 * FLUSH_MS, "the last ones are noted though nothing follows"
 
 
 def test_a_flush_that_failed_ends_the_process() -> None:
@@ -186,8 +211,7 @@ def test_a_flush_that_failed_ends_the_process() -> None:
     store.put(message())
     writes = Writes(outbox)
     GroupCommit(outbox, writes, store, lambda _durable, _now_ms: None).request()
-    (persist,) = outbox.take()
-    assert isinstance(persist, Persist)
+    (persist,) = persists(outbox)
     writes.answered(PersistFailed(persist.token, "input/output error", False, 5))
     assert [type(effect) for effect in outbox.take()] == [Halt]
     assert store.log.flushed == durable
@@ -212,8 +236,7 @@ def test_without_room_for_the_epochs_nothing_is_told_and_the_same_is_tried_again
     MessageStore.begin_as_master(store, 2)
     one.room_bytes = 0
     commit.request()
-    (persist,) = outbox.take()
-    assert isinstance(persist, Persist)
+    (persist,) = persists(outbox)
     writes.answered(carried_out(persist, store.stores, 5))
     assert [effect.what for effect in outbox.take() if isinstance(effect, Note)] == [
         "no room for the commit log"
@@ -222,8 +245,7 @@ def test_without_room_for_the_epochs_nothing_is_told_and_the_same_is_tried_again
     assert (outbox.take(), outcomes, epochs(store)) == ([], [], [(1, 0)])
     one.room_bytes = None
     commit.ticked(commit.deadline_ms() or 0)
-    (persist,) = outbox.take()
-    assert isinstance(persist, Persist)
+    (persist,) = persists(outbox)
     writes.answered(carried_out(persist, store.stores, 1_005))
     assert outcomes == [(store.log.end, 1_005)]
     assert epochs(store) == [(1, 0), (2, store.log.end)]
@@ -232,12 +254,16 @@ def test_without_room_for_the_epochs_nothing_is_told_and_the_same_is_tried_again
 def test_an_epoch_is_written_before_its_bytes_and_bytes_that_are_cut_go_before_their_epoch() -> None:
     store = with_epochs(store_on(disk()), 40, 40)
     MessageStore.truncate(store, store.epochs.entries[1].start_offset)
-    assert store.begin_write() == (RemoveFile(FLUSHED_FILE),)
+    (set_back,) = store.begin_write()
+    assert isinstance(set_back, ReplaceFile)
+    assert set_back.name == FLUSHED_FILE
+    assert read_mark(set_back.data).offset <= store.log.end
     assert not store.is_settled
     store.end_write()
     kinds = [type(operation).__name__ for operation in store.begin_write()]
-    assert kinds == ["RemoveFile", "FlushFiles", "ReplaceFile"]
+    assert kinds == ["RemoveFile", "FlushFiles", "ReplaceFile", "ReplaceFile"]
     store = with_epochs(store_on(disk()), 1)
     store.epochs.keep([*store.epochs.entries, HaEpochEntry(2, store.log.end)])
     store.put(message())
-    assert [type(operation).__name__ for operation in store.begin_write()] == ["ReplaceFile", "FlushFiles"]
+    kinds = [type(operation).__name__ for operation in store.begin_write()]
+    assert kinds == ["ReplaceFile", "ReplaceFile", "FlushFiles"]

@@ -257,7 +257,8 @@ class Pair:
     def _note(self, who: str, note: Note) -> None:
         self.notes.append(note)
         values = ", ".join(f"{name}={value}" for name, value in note.values.items())
-        self.lines.append(f"{who} notes: {note.what} ({values})")
+        if note.what != "log read":
+            self.lines.append(f"{who} notes: {note.what} ({values})")
 
 
 def iter_whole(data: bytes) -> Iterator[bytes]:

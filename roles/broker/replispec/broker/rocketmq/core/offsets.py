@@ -38,7 +38,9 @@ class ConsumerOffsets:
             try:
                 self._table = _plain(ConsumerOffsetTable.decode(data).offset_table or {})
             except RemoteProtocolError as error:
-                raise StorageFailed(f"{constants.CONSUMER_OFFSETS_FILE}: {error}") from error
+                raise StorageFailed(
+                    f"{constants.CONSUMER_OFFSETS_FILE}: {error}; move it aside, and groups begin anew"
+                ) from error
         self._positions = sum(map(len, self._table.values()))
 
     def get(self, group: str, topic: str, queue: int) -> int | None:

@@ -18,7 +18,7 @@ from replispec.broker.rocketmq.core.topics import NAME, Topics
 from replispec.runtime.primitives.bindings import Refused
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq import rules
-from replispec.runtime.rocketmq.log import MessageStore, Placed, RoomListener
+from replispec.runtime.rocketmq.log import MessageStore, Placed, RoomListener, ends_as_torn
 from replispec.runtime.rocketmq.remoting.answering import Answering, give
 from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, Request
 from replispec.runtime.rocketmq.replication import is_durable
@@ -276,6 +276,8 @@ class Sends:
             parts = [BatchMessage(flag=sent.flag, body=sent.body, properties=sent.properties.encode())]
         if any(len(part.properties) > constants.PROPERTIES_BYTES_MAX for part in parts):
             raise _Unfit("the properties are too long")
+        if any(ends_as_torn(part.properties) for part in parts):
+            raise _Unfit("the properties end with a zero byte")
         born_ip, born_port = _host(request.peer)
         return [
             LogRecord(

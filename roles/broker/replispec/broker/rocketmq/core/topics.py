@@ -146,7 +146,9 @@ class Topics:
         try:
             table = TopicConfigTable.decode(data)
         except RemoteProtocolError as error:
-            raise StorageFailed(f"{constants.TOPICS_FILE}: {error}") from error
+            raise StorageFailed(
+                f"{constants.TOPICS_FILE}: {error}; move it aside, and topics with messages are made again"
+            ) from error
         self._version = table.data_version or self._version
         self._table = dict(table.topic_config_table or {})
 

@@ -9,9 +9,26 @@ Source: apache/rocketmq rocketmq-all-5.4.0, CommitLog, MappedFileQueue, MappedFi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
-from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.log.flushed_file import NO_MARK, Mark, Saying
+from replispec.runtime.rocketmq.log.log_sums import LogSums
+from replispec.runtime.rocketmq.log.records import (
+    BLANK_HEAD,
+    Placed,
+    decoded,
+    ends_as_torn,
+    record_size,
+    walk,
+)
+from replispec.runtime.rocketmq.log.recovery import (
+    ADVICE,
+    Layout,
+    last_byte,
+    log_files,
+    recover,
+    sayings,
+)
 from replispec.runtime.storage import (
     FilesReader,
     FlushFiles,
@@ -21,38 +38,26 @@ from replispec.runtime.storage import (
     RemoveFile,
     StorageFailed,
 )
-from replispec.wire.rocketmq.codes import LogMagic
 from replispec.wire.rocketmq.constants import (
     COMMIT_LOG_FILE_BYTES,
     COMMIT_LOG_FOLDER,
     COMMIT_LOG_NAME_DIGITS,
-    FLUSHED_FILE,
 )
-from replispec.wire.rocketmq.store import LogBlank, LogBlankFixed, LogRecord
+from replispec.wire.rocketmq.store import FlushedRun, LogBlank, LogRecord
 
-BLANK_HEAD: Final = len(LogBlank().encode())
-"""Bytes that tell size and kind of any record."""
 AHEAD_PARTS: Final = 4
 """The next file is made while the last one has less than one part in so many left."""
 _ZEROS: Final = bytes(1024 * 1024)
 
 
-class Placed(NamedTuple):
-    """A record, the offset of its first byte and its size in bytes."""
-
-    offset: int
-    size: int
-    record: LogRecord
-
-
 class CommitLog:
     """The log of one broker. Offsets are bytes since the beginning of the set's log.
 
-    It opens with what a crash left: records are checked from `from_offset` on (an offset at which one
-    is known to start; None: the first byte), what lies after the last whole one is zeroed; `visit` is shown
-    each message on the way. What was on the disk up to `durable` no crash takes: StorageFailed for a log that
-    ends before it otherwise than by a cut, and nothing of it is touched. `file_bytes` must be the same on all
-    brokers of a set.
+    It opens with what a crash left: all records are checked, what lies after the last whole one is zeroed;
+    `visit` is shown each message on the way. What was on the disk by `mark` no crash takes: StorageFailed for
+    a log that ends before it or is another one there, and nothing of it is touched. Without a mark (None) so
+    is one that goes on behind what is no record. `said` tells what was found, and what was cut. `file_bytes`
+    must be the same on all brokers of a set.
 
     Bytes are put into files that are there; all else the disk is asked for by operations. `begin_flush` and
     `end_flush` bring to it what was put or cut, `wanted_file` and `made` see that there is a next file
@@ -67,8 +72,7 @@ class CommitLog:
         *,
         file_bytes: int = COMMIT_LOG_FILE_BYTES,
         folder: str = COMMIT_LOG_FOLDER,
-        from_offset: int | None = None,
-        durable: int = 0,
+        mark: Mark | None = NO_MARK,
         visit: Callable[[Placed], None] | None = None,
     ) -> None:
         assert file_bytes > BLANK_HEAD
@@ -87,17 +91,14 @@ class CommitLog:
         self._making: int | None = None
         self._reserved = 0
         self._limit = 0
-        starts = self._starts()
-        self._first = starts[0] if starts else 0
-        self._limit = starts[-1] + file_bytes if starts else 0
-        # Where the oldest file begins; before the first byte of a log it may lie after its end.
-        self._base = self._first
-        self.end = self._first
-        self._whole = self._first
+        self._base = 0
+        self._first = self.end = self._whole = 0
+        # Where the last record ends whose properties end as those of a torn one do.
+        self.odd_end = 0
+        self._sums = LogSums(file_bytes, 0, self.view)
+        self.said: list[Saying] = []
+        self._flushed_run = self._claimed_run = self._recover(mark, visit)
         self.flushed = self._claimed = self._first
-        # Where the last whole record ends of what is durable, or will be with the flush under way.
-        self.flushed_records = self._claimed_records = self._first
-        self._recover(from_offset, durable, visit)
 
     # What is there
 
@@ -135,31 +136,26 @@ class CommitLog:
 
         Stops at what is no record; blanks are left out.
         """
-        for offset, size, record in self._walk(at, min(end, self.end)):
-            if record is not None:
-                yield Placed(offset, size, record)
-
-    def _walk(self, at: int, end: int) -> Iterator[tuple[int, int, LogRecord | None]]:
-        """Offset, size and record, None for a blank, of all that is whole and right from `at` on."""
-        while at < end:
-            view = self.view(at, end - at)
-            size = _record_size(view)
-            if size == 0:
-                return
-            record = None if _is_blank(view) else _decoded(view[:size], at)
-            if record is None and not _is_blank(view):
-                return
-            yield at, size, record
-            at += size
+        for found in walk(self.view, at, min(end, self.end)):
+            if isinstance(found, Placed):
+                yield found
 
     def whole_end(self) -> int:
         """Where the last whole record ends; after it lies a half-copied one, or nothing."""
         while self._whole < self.end:
-            size = _record_size(self.view(self._whole, self.file_bytes))
+            found = self.view(self._whole, self.file_bytes)
+            size = record_size(found)
             if size == 0:
                 break
+            if not found[size - 1]:
+                self._note_odd(found[:size])
             self._whole += size
         return self._whole
+
+    def _note_odd(self, view: memoryview) -> None:
+        record = decoded(view, self._whole)
+        if record is not None and ends_as_torn(record.properties):
+            self.odd_end = self._whole + len(view)
 
     # Growing
 
@@ -178,6 +174,8 @@ class CommitLog:
             record.physical_offset = self.end
             data = record.encode()
         self._put(data)
+        if ends_as_torn(record.properties):
+            self.odd_end = self.end
         return Placed(record.physical_offset, len(data), record)
 
     def accepts(self, offset: int) -> bool:
@@ -279,7 +277,9 @@ class CommitLog:
         """What is to be done, in order, for everything up to the end to be durable, and nothing after it."""
         self._flushing, self._dirty = self._flushing | self._dirty, set()
         self._going, self._gone = self._going + self._gone, []
-        self._claimed, self._claimed_records = self.end, self.whole_end()
+        self._claimed = self.end
+        self._sums.move(self.whole_end())
+        self._claimed_run = self._sums.last()
         found: list[Operation] = [RemoveFile(name) for name in self._going]
         if self._flushing:
             found.append(FlushFiles([self._name(start) for start in sorted(self._flushing)]))
@@ -290,8 +290,18 @@ class CommitLog:
         self._flushing.clear()
         self._going.clear()
         self.flushed = max(self.flushed, self._claimed)
-        self.flushed_records = max(self.flushed_records, self._claimed_records)
+        self._flushed_run = self._claimed_run
         return self.flushed
+
+    @property
+    def flushed_records(self) -> int:
+        """Where the last whole record ends of what is durable."""
+        return self._flushed_run.end
+
+    def flushed_runs(self, *, with_flush: bool = False) -> tuple[FlushedRun, ...]:
+        """What is durable of the log, up to the end of a record, with its checksums; `with_flush`: when the
+        flush that was begun is done."""
+        return self._sums.runs(self._claimed_run if with_flush else self._flushed_run)
 
     # Its files
 
@@ -327,7 +337,10 @@ class CommitLog:
         self._whole = self._whole if self._whole <= offset else max(self._first, self._start_of(offset))
         self._remove_after(offset)
         self.flushed = self._claimed = min(self.flushed, offset)
-        self.flushed_records = self._claimed_records = min(self.flushed_records, self._whole)
+        self._sums.forget_after(offset)
+        if max(self._flushed_run.end, self._claimed_run.end) > self._whole:
+            # Whole files are known without reading.
+            self._flushed_run = self._claimed_run = FlushedRun(self._whole, self._whole, 0)
         if not later:
             self.finish_cut()
 
@@ -344,52 +357,34 @@ class CommitLog:
             self._first += self.file_bytes
             self._base = self._first
         self._whole = max(self._whole, self._first)
+        self._sums.delete_before(self._first)
 
     # Files
 
-    def _starts(self) -> list[int]:
-        """The starts of all files. Raises StorageFailed when they do not follow each other: nothing of ours
-        leaves a hole, so somebody must look before anything is removed."""
-        names = [name for name in self._files.names(self._folder) if name.isdecimal()]
-        starts = sorted(int(name) for name in names if len(name) == COMMIT_LOG_NAME_DIGITS)
-        first = starts[0] if starts else 0
-        if starts != [first + number * self.file_bytes for number in range(len(starts))]:
-            raise StorageFailed(
-                f"the files of {self._folder} do not follow each other in steps of mappedFileSizeCommitLog, "
-                f"{self.file_bytes} bytes: one is missing, or they were made with another size"
-            )
-        for start in starts:
-            self._region(start)
-        return starts
-
-    def _recover(self, from_offset: int | None, durable: int, visit: Callable[[Placed], None] | None) -> None:
-        is_known = from_offset is not None and self._first <= from_offset <= self._limit
-        at = end = from_offset if is_known and from_offset is not None else self._first
-        self.end = self._limit
-        for offset, size, record in self._walk(at, self._limit):
-            end = offset + size
-            if record is not None and visit is not None:
-                visit(Placed(offset, size, record))
-        if end < durable:
-            self._check_cut(end, durable)
-        self.end = self._whole = end
-        self._remove_after(end)
-        self._zero(end, self._start_of(end) + self.file_bytes)
-        self._dirty.update(range(self._start_of(at), end, self.file_bytes))
-
-    def _check_cut(self, end: int, durable: int) -> None:
-        """A cut leaves zeros, which no record begins with. Raises StorageFailed."""
-        start = self._start_of(end)
-        fault = "is missing"
-        if end < self._limit:
-            head = self._region(start).view(end - start, min(BLANK_HEAD, start + self.file_bytes - end))
-            if not any(head):
-                return
-            fault = f"is damaged at byte {end - start}"
-        raise StorageFailed(
-            f"{self._name(start)} {fault}: the log was on the disk up to {durable}, {durable - end} bytes "
-            f"further; take a copy of another broker's, or remove {FLUSHED_FILE} to lose them"
-        )
+    def _recover(self, mark: Mark | None, visit: Callable[[Placed], None] | None) -> FlushedRun:
+        """Open what is there, and cut what a crash left; returns how far the mark is right. Raises
+        StorageFailed; nothing is changed then."""
+        starts, short = log_files(self._files, self._folder, self.file_bytes)
+        self._first = starts[0] if starts else 0
+        # Where the oldest file begins; before the first byte of a log it may lie after its end.
+        self._base = self._first
+        self.end = self._limit = starts[-1] + self.file_bytes if starts else 0
+        self._sums.begin(self._first)
+        layout = Layout(self._first, self._limit, self.file_bytes, self.view, self._name)
+        found = recover(layout, self._sums, mark, short, visit)
+        if found.damage is not None:
+            raise StorageFailed(f"{found.damage.what}. {ADVICE}")
+        torn_end = found.end
+        for start in range(self._start_of(found.end), self._limit, self.file_bytes):
+            used = last_byte(self._region(start))
+            torn_end = max(torn_end, start + used if used else 0)
+        self.end = self._whole = found.end
+        self._gone += [self._name(start) for start in reversed(short)]
+        self._remove_after(found.end)
+        self._zero(found.end, self._start_of(found.end) + self.file_bytes)
+        self._dirty.update(range(self._first, found.end, self.file_bytes))
+        self.said += sayings(found, torn_end, [self._name(start) for start in short])
+        return found.run
 
     def _remove_after(self, offset: int) -> None:
         """Remove all files after the one with this offset, the newest first: no crash leaves a hole."""
@@ -421,7 +416,8 @@ class CommitLog:
         """An empty log begins in the middle."""
         self._place(offset)
         self._first = self.end = self._whole = self.flushed = self._claimed = offset
-        self.flushed_records = self._claimed_records = offset
+        self._sums.begin(offset)
+        self._flushed_run = self._claimed_run = self._sums.last()
 
     def _place(self, offset: int) -> None:
         """Have the files of an empty log, all of zeros, begin here: others go."""
@@ -459,32 +455,3 @@ class CommitLog:
 
     def _name(self, start: int) -> str:
         return f"{self._folder}/{start:0{COMMIT_LOG_NAME_DIGITS}d}"
-
-
-def _record_size(view: memoryview) -> int:
-    """The size of the record or blank that starts here; 0 when no whole one does."""
-    if len(view) < BLANK_HEAD:
-        return 0
-    head = LogBlankFixed.decode(view)
-    is_known = head.magic in (LogMagic.MESSAGE_V1, LogMagic.MESSAGE_V2, LogMagic.BLANK)
-    return head.total_size if is_known and BLANK_HEAD <= head.total_size <= len(view) else 0
-
-
-def _is_blank(view: memoryview) -> bool:
-    return LogBlankFixed.decode(view).magic == LogMagic.BLANK
-
-
-def _decoded(view: memoryview, offset: int) -> LogRecord | None:
-    """The record that these bytes are, if they are what was written at this offset; no blank is."""
-    try:
-        record = LogRecord.decode(view)
-    except RemoteProtocolError:
-        return None
-    is_right = record.body_crc_holds and record.physical_offset == offset and not _is_torn(record)
-    return record if is_right else None
-
-
-def _is_torn(record: LogRecord) -> bool:
-    """Whether the end of a record is missing. The checksum is of the body alone, but what lies after the
-    end of a log is zeros: a write of which the disk kept the beginning ends with them."""
-    return "\0" in record.topic or not record.topic or (record.properties + record.tail).endswith(b"\0")

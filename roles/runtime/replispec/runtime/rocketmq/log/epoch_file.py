@@ -6,29 +6,30 @@ Source: RIP-44 "Epoch file"; apache/rocketmq rocketmq-all-5.4.0, EpochFileCache,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.log.flushed_file import Saying
+from replispec.runtime.rocketmq.log.recovery import ADVICE
 from replispec.runtime.storage import FilesReader, ReplaceFile, StorageFailed
-from replispec.wire.rocketmq.constants import EPOCH_FILE
+from replispec.runtime.world import Level
+from replispec.wire.rocketmq.constants import EPOCH_COPY_FILE, EPOCH_FILE
 from replispec.wire.rocketmq.ha import HaEpochEntry
 from replispec.wire.rocketmq.store import EpochFile as EpochFileText
 from replispec.wire.rocketmq.store import EpochFileEntry
 
-OLDER: Final = f"{EPOCH_FILE}.bak"
-"""What Apache RocketMQ keeps of the content before the last write; read where the file itself is broken."""
-
 
 class EpochFile:
-    """The epochs of one broker's log, ascending. `entries` are those that count.
+    """The epochs of one broker's log, ascending. `entries` are those that count; `said` tells what was found.
 
-    Raises StorageFailed when neither the file nor the older one can be read though one is there: a broker
-    that forgets its epochs would copy without comparing.
+    They are kept twice, one after the other: of Apache RocketMQ the second is what was before, which is safe
+    too, because bytes of an epoch that it lacks are cut and copied again. Raises StorageFailed when neither
+    can be read though one is there: a broker that forgets its epochs would copy without comparing, unless its
+    log is empty.
     """
 
-    def __init__(self, files: FilesReader, name: str = EPOCH_FILE) -> None:
-        self._name = name
-        self.entries: tuple[HaEpochEntry, ...] = self._read(files)
+    def __init__(self, files: FilesReader, *, is_log_empty: bool = False) -> None:
+        self.said: list[Saying] = []
+        self.entries: tuple[HaEpochEntry, ...] = self._read(files, is_log_empty)
         self._wanted = self._claimed = self._on_disk = self.entries
 
     @property
@@ -55,7 +56,8 @@ class EpochFile:
         if self.is_clean:
             return ()
         lines = [EpochFileEntry(entry.epoch, entry.start_offset) for entry in self._wanted]
-        return (ReplaceFile(self._name, EpochFileText(entries=lines).encode()),)
+        data = EpochFileText(entries=lines).encode()
+        return tuple(ReplaceFile(name, data) for name in (EPOCH_FILE, EPOCH_COPY_FILE))
 
     def end_write(self) -> None:
         """The write that was begun last is done."""
@@ -63,9 +65,9 @@ class EpochFile:
         if self.is_clean:
             self.entries = self._wanted
 
-    def _read(self, files: FilesReader) -> tuple[HaEpochEntry, ...]:
+    def _read(self, files: FilesReader, is_log_empty: bool) -> tuple[HaEpochEntry, ...]:
         faults = []
-        for name in (self._name, OLDER):
+        for name in (EPOCH_FILE, EPOCH_COPY_FILE):
             data = files.read(name)
             if data is None:
                 continue
@@ -74,7 +76,14 @@ class EpochFile:
             except RemoteProtocolError as error:
                 faults.append(f"{name}: {error}")
                 continue
+            if faults:
+                self._say("the epochs are read from their copy", faults, name)
             return tuple(HaEpochEntry(line.epoch, line.start_offset) for line in lines)
+        if faults and not is_log_empty:
+            raise StorageFailed(f"{'; '.join(faults)}. {ADVICE}")
         if faults:
-            raise StorageFailed("; ".join(faults))
+            self._say("the epochs of an empty log cannot be read, and count for nothing", faults, "")
         return ()
+
+    def _say(self, what: str, faults: Sequence[str], used: str) -> None:
+        self.said.append(Saying(Level.WARNING, what, {"reason": "; ".join(faults), "used": used}))

@@ -34,6 +34,9 @@ class GroupCommit:
         self._is_full = False
         self._stands_still = False
         self._again_ms: int | None = None
+        # Since when no note was written, and when the next one is due.
+        self._noted_ms: int | None = None
+        self._note_ms: int | None = None
 
     def listen(self, then: Then) -> None:
         """Tell this one too, after those before."""
@@ -45,6 +48,8 @@ class GroupCommit:
 
     def request(self) -> None:
         """Make everything that was put or cut durable soon, and see that there is a file for what follows."""
+        for said in self._store.take_said():
+            self._outbox.note(said.level, said.what, **said.values)
         if not self._under_way and not self._stands_still:
             operations = self._store.begin_write()
             if operations:
@@ -65,10 +70,13 @@ class GroupCommit:
             self._again_ms = None
             self._stands_still = False
             self.request()
+        if self._note_ms is not None and now_ms >= self._note_ms:
+            self._note(now_ms)
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
-        return self._again_ms
+        times = (self._again_ms, self._note_ms)
+        return min((each for each in times if each is not None), default=None)
 
     def _make(self) -> None:
         file = None if self._making else self._store.log.wanted_file()
@@ -97,23 +105,34 @@ class GroupCommit:
         if isinstance(event, Persisted):
             self._room_is_there()
             durable = self._store.end_write()
-            self._note(at_once=False)
             self.request()
+            self._note_soon(event.now_ms)
             for then in tuple(self._listeners):
                 then(durable, event.now_ms)
         elif event.is_full:
             self._stands_still = True
+            self._store.no_room()
             self._no_room(event.reason, event.now_ms)
         else:
             self._outbox.halt(f"the commit log cannot be brought to the disk: {event.reason}")
 
     def stop(self) -> None:
         """The process ends: have noted how far the log is on the disk."""
-        self._note(at_once=True)
+        self._note(self._noted_ms or 0)
 
-    def _note(self, *, at_once: bool) -> None:
-        file = self._store.wanted_note(at_once=at_once)
+    def _note_soon(self, now_ms: int) -> None:
+        """What is on the disk is noted there within an interval of flushes, and once an interval."""
+        if self._note_ms is None and self._store.note_lags:
+            due_ms = now_ms if self._noted_ms is None else max(now_ms, self._noted_ms + constants.FLUSH_MS)
+            self._note_ms = due_ms
+            if due_ms <= now_ms:
+                self._note(now_ms)
+
+    def _note(self, now_ms: int) -> None:
+        self._note_ms = None
+        file = self._store.wanted_note()
         if file is not None:
+            self._noted_ms = now_ms
             # Whatever becomes of it, what the file then holds is true.
             self._writes.persist(file, then=lambda _event: None)
 

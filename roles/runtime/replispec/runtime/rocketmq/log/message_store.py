@@ -9,12 +9,14 @@ from __future__ import annotations
 from typing import Final
 
 from replispec.runtime.rocketmq import rules
-from replispec.runtime.rocketmq.log.commit_log import CommitLog, Placed
+from replispec.runtime.rocketmq.log.commit_log import CommitLog
 from replispec.runtime.rocketmq.log.epoch_file import EpochFile
-from replispec.runtime.rocketmq.log.flushed_file import FlushedFile
+from replispec.runtime.rocketmq.log.flushed_file import FlushedFile, Saying
 from replispec.runtime.rocketmq.log.queue_index import QueueIndex
-from replispec.runtime.storage import FilesReader, Operation, RemoveFile, ReplaceFile
-from replispec.wire.rocketmq.constants import COMMIT_LOG_FILE_BYTES, COMMIT_LOG_FOLDER, FLUSHED_FILE
+from replispec.runtime.rocketmq.log.records import Placed
+from replispec.runtime.storage import FilesReader, Operation, ReplaceFile
+from replispec.runtime.world import Level
+from replispec.wire.rocketmq.constants import COMMIT_LOG_FILE_BYTES, COMMIT_LOG_FOLDER
 from replispec.wire.rocketmq.store import LogRecord
 
 RECORDS_AT_ONCE: Final = 2_000
@@ -36,14 +38,13 @@ class MessageStore:
         log_folder: str = COMMIT_LOG_FOLDER,
     ) -> None:
         self.index = QueueIndex()
-        self._flushed = FlushedFile(files, file_bytes)
-        durable = self._flushed.offset
+        self._flushed = FlushedFile(files)
         self.log = CommitLog(
-            files, file_bytes=file_bytes, folder=log_folder, durable=durable, visit=self.index.put
+            files, file_bytes=file_bytes, folder=log_folder, mark=self._flushed.mark, visit=self.index.put
         )
-        self._flushed.truncated(self.log.end)
-        self._is_removing = False
-        self.epochs = EpochFile(files)
+        self._is_setting_back = False
+        self.epochs = EpochFile(files, is_log_empty=self.log.is_empty)
+        self._said = [*self._flushed.said, *self.log.said, *self.epochs.said]
         # How often there was less of the log, or an epoch began after all of it; opening it counts as one.
         self._cuts = 1
         self._cuts_claimed = self._cuts_on_disk = 0
@@ -64,47 +65,66 @@ class MessageStore:
     def begin_write(self) -> tuple[Operation, ...]:
         """What is to be written, in order; nothing when everything is on the disk.
 
-        Before a cut the note of what is on the disk goes, alone; the next call begins the cut.
+        Before a cut the note of what is on the disk is set back, alone; the next call begins the cut.
         An epoch is on the disk before its bytes are, and bytes that were cut are gone before their epoch is:
         else a crash between would give them to another one.
         """
         cut_first = self._cuts != self._cuts_on_disk
         self._cuts_claimed = self._cuts
-        self._is_removing = self._flushed.is_wrong
-        if self._is_removing:
-            return (RemoveFile(FLUSHED_FILE),)
+        self._is_setting_back = self._flushed.is_wrong
+        if self._is_setting_back:
+            return (self._flushed.set_back(self.log.flushed_runs()),)
         self.log.finish_cut()
         log, epochs = self.log.begin_flush(), self.epochs.begin_write()
         if not log and not epochs:
             self._cuts_on_disk = self._cuts
-        return (*log, *epochs) if cut_first else (*epochs, *log)
+        found = (*log, *epochs) if cut_first else (*epochs, *log)
+        if self._flushed.lags(self.log.odd_end):
+            # Nobody is told of a record that looks torn before the note says that it is not.
+            return (*found, self._flushed.forwarded(self.log.flushed_runs(with_flush=True)))
+        return found
 
     def end_write(self) -> int:
         """What was begun last is on the disk; returns up to where the log is durable."""
-        if self._is_removing:
-            self._flushed.removed()
+        if self._is_setting_back:
+            self._flushed.is_set_back()
             return self.log.flushed
         self._cuts_on_disk = self._cuts_claimed
         self.epochs.end_write()
         return self.log.end_flush()
 
-    def wanted_note(self, *, at_once: bool = False) -> ReplaceFile | None:
-        """What notes how far the log is on the disk, when that is worth it; it may fail."""
-        return self._flushed.wanted(self.log.flushed_records, at_once=at_once)
+    def no_room(self) -> None:
+        """There was no room for what was begun last."""
+        if self._is_setting_back:
+            self._flushed.no_room()
+
+    @property
+    def note_lags(self) -> bool:
+        """Whether the log is on the disk further than is noted there."""
+        return self._flushed.lags(self.log.flushed_records)
+
+    def wanted_note(self) -> ReplaceFile | None:
+        """What notes how far the log is on the disk, if that is further than is noted; it may fail."""
+        return self._flushed.forwarded(self.log.flushed_runs()) if self.note_lags else None
+
+    def take_said(self) -> list[Saying]:
+        """What was found and cut since this was last asked, for the log of the process."""
+        said, self._said = self._said, []
+        return said
 
     # As a master
 
     def begin_as_master(self, epoch: int) -> None:
         """Become master of this epoch: a half-copied record goes, the epoch starts at the end of the log and
         counts when it is on the disk, and what was copied and not read yet is counted."""
-        self.truncate(self.log.whole_end())
+        self.truncate(self._cut_said())
         self._cuts += 1
         self.epochs.announce(tuple(rules.epochs_as_master(self.epochs.entries, epoch, self.log.end)))
         self._count_positions()
 
     def resume_as_master(self) -> None:
         """Go on as master of the newest epoch of this log, after a restart without an election."""
-        self.truncate(self.log.whole_end())
+        self.truncate(self._cut_said())
         self._count_positions()
 
     def _count_positions(self) -> None:
@@ -138,10 +158,20 @@ class MessageStore:
 
     def cut_tail(self) -> int:
         """Cut a half-copied record at the end; returns where the log ends then."""
-        end = self.log.whole_end()
+        end = self._cut_said()
         self._cuts += end < self.log.end
         self.index.truncate(end)
         self._truncate_log(end)
+        return end
+
+    def _cut_said(self) -> int:
+        """Where the last whole record ends; what is cut after it will be said."""
+        end = self.log.whole_end()
+        if end < self.log.end:
+            values = {"end": end, "cut": self.log.end - end}
+            self._said.append(
+                Saying(Level.INFO, "a half-copied record at the end of the log was cut", values)
+            )
         return end
 
     def _truncate_log(self, offset: int) -> None:
@@ -167,6 +197,9 @@ class MessageStore:
 
     def delete_before(self, offset: int) -> None:
         """Remove the oldest files, as far as all of them lies before an offset, and what leads to them."""
+        first = self.log.first
         self.log.delete_before(offset)
+        if self.log.first > first:
+            self._flushed.deleted()
         self.index.delete_before(self.log.first)
         self.epochs.keep(tuple(rules.epochs_after_deletion(self.epochs.entries, self.log.first)))

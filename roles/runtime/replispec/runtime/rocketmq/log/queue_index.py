@@ -11,8 +11,8 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from replispec.runtime.rocketmq.log.commit_log import Placed
 from replispec.runtime.rocketmq.log.properties import tags_code
+from replispec.runtime.rocketmq.log.records import Placed
 
 
 class QueueEntry(NamedTuple):
