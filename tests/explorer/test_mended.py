@@ -46,8 +46,8 @@ ERRORS = {
     ),
     "a refusal in doubt ends it": Error(
         "broker_role",
-        "    if: doubtful\n    to: MASTER\n    do: [ask_who_is_master, wait_out_the_doubt]",
-        "    if: doubtful and outlasted\n    to: MASTER\n    do: [ask_who_is_master, wait_out_the_doubt]",
+        "    if: doubtful\n    to: MASTER\n    do: [ask_who_is_master, arm doubt]",
+        "    if: doubtful and outlasted\n    to: MASTER\n    do: [ask_who_is_master, arm doubt]",
         "sync_state_set",
         (),
         "counts_with_the_set",
@@ -64,7 +64,7 @@ ERRORS = {
     ),
     "a refused registration is sent again at once": Error(
         "broker_registration",
-        "    do: [retry_later]\n    clause: [BID-REGISTER-2, BID-REGISTER-3]",
+        "    do: [arm retry, tell_failure]\n    clause: [BID-REGISTER-2, BID-REGISTER-3]",
         "    do: [send_registration]\n    clause: [BID-REGISTER-2, BID-REGISTER-3]",
         "registration",
         ("--set", "lost=0", "--set", "crashes=0", "--set", "removals=1"),

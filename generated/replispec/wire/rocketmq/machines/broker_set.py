@@ -748,6 +748,20 @@ MACHINE: Final[Machine[State, Variables]] = Machine(
     EVENTS,
     TRANSITIONS,
     overlays=OVERLAYS,
+    durable=frozenset(
+        (
+            "master",
+            "master_epoch",
+            "sync_state_set",
+            "sync_state_set_epoch",
+            "broker_ids",
+            "next_broker_id",
+            "cluster_name",
+            "addresses",
+            "check_codes",
+        )
+    ),
+    is_logged=True,
     finding="broker-set-machine",
     evaluated="an answer of a controller, or its notification of a role",
 )
