@@ -71,6 +71,24 @@ ERRORS = {
         "nobody_repeats_without_pause",
         13,
     ),
+    "a set that was emptied begins its epochs anew": Error(
+        "broker_set",
+        "      sync_state_set_epoch: sync_state_set_epoch + (1 if size(sync_state_set) > 0 else 0)\n",
+        "      sync_state_set_epoch: 0\n      master_epoch: 0\n",
+        "cleaning",
+        ("--set", "removals=1", "--set", "silences=0"),
+        "epochs_never_fall",
+        3,
+    ),
+    "nobody is elected once all members were removed": Error(
+        "broker_set",
+        "event.unclean or\n      size(sync_state_set) == 0) == none",
+        "event.unclean) == none",
+        "cleaning",
+        ("--set", "removals=1", "--set", "silences=0"),
+        "an_election_is_possible",
+        4,
+    ),
 }
 
 
