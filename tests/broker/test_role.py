@@ -9,16 +9,17 @@ import pytest
 from replispec.broker.rocketmq.core.role import Role
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.membership import Controllers
-from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import AlterSyncStateSetRequest, SyncStateSet
 from replispec.wire.rocketmq.machines.broker_role import ReplicaInfoReceived
+from replispec.wire.rocketmq.options import BrokerOptions
 from tests.playbook import Action, Answer, Playbook
 
 CONTROLLER = "127.0.0.1:9878"
 US = 1
 US_TWO = frozenset({1, 2})
-DOUBT_MS = 30_000
+OPTIONS = BrokerOptions(broker_name="broker-a")
+DOUBT_MS = OPTIONS.alteration_doubt_period_ms
 
 
 class Deciding:
@@ -56,7 +57,7 @@ class Broker:
         self.playbook = Playbook({CONTROLLER: self.controller})
         controllers = Controllers(self.playbook.calls, [CONTROLLER])
         controllers.leader = CONTROLLER
-        self.role = Role(self.playbook.outbox, controllers, "broker-a", self, doubt_period_ms=DOUBT_MS)
+        self.role = Role(self.playbook.outbox, controllers, OPTIONS, self)
 
     def become_master(self, epoch: int, _now_ms: int, *, resumed: bool) -> None:
         self.received.append(f"master of {epoch}" + (" again" if resumed else ""))
@@ -66,6 +67,9 @@ class Broker:
 
     def set_changed(self, _now_ms: int) -> None:
         self.received.append(f"counts {sorted(self.role.counted)}")
+
+    def check_members(self, _now_ms: int) -> None:
+        self.received.append("checks the members")
 
     def ask_election(self, _now_ms: int) -> None:
         self.received.append("asks for a master")
@@ -326,7 +330,7 @@ def in_doubt() -> Broker:
     broker.controller.code = ResponseCode.SYSTEM_ERROR
     broker.caught_up(2)
     broker.controller.code = ResponseCode.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED
-    assert broker.wait(constants.RETRY_MS) == ["asks who is master"]
+    assert broker.wait(OPTIONS.controller_retry_interval_ms) == ["counts [1, 2]", "asks who is master"]
     assert stands(broker) == "MASTER 5: [1] of 7 or [1, 2] in doubt"
     return broker
 

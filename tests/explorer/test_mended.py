@@ -46,8 +46,8 @@ ERRORS = {
     ),
     "a refusal in doubt ends it": Error(
         "broker_role",
-        "    if: doubtful\n    to: MASTER\n    do: [ask_who_is_master, wait_out_the_doubt]",
-        "    if: doubtful and outlasted\n    to: MASTER\n    do: [ask_who_is_master, wait_out_the_doubt]",
+        "    if: doubtful\n    to: MASTER\n    do: [ask_who_is_master, arm doubt]",
+        "    if: doubtful and outlasted\n    to: MASTER\n    do: [ask_who_is_master, arm doubt]",
         "sync_state_set",
         (),
         "counts_with_the_set",
@@ -64,12 +64,30 @@ ERRORS = {
     ),
     "a refused registration is sent again at once": Error(
         "broker_registration",
-        "    do: [retry_later]\n    clause: [BID-REGISTER-2, BID-REGISTER-3]",
+        "    do: [arm retry, tell_failure]\n    clause: [BID-REGISTER-2, BID-REGISTER-3]",
         "    do: [send_registration]\n    clause: [BID-REGISTER-2, BID-REGISTER-3]",
         "registration",
         ("--set", "lost=0", "--set", "crashes=0", "--set", "removals=1"),
         "nobody_repeats_without_pause",
         13,
+    ),
+    "a set that was emptied begins its epochs anew": Error(
+        "broker_set",
+        "      sync_state_set_epoch: sync_state_set_epoch + (1 if size(sync_state_set) > 0 else 0)\n",
+        "      sync_state_set_epoch: 0\n      master_epoch: 0\n",
+        "cleaning",
+        ("--set", "removals=1", "--set", "silences=0"),
+        "epochs_never_fall",
+        3,
+    ),
+    "nobody is elected once all members were removed": Error(
+        "broker_set",
+        "event.unclean or\n      size(sync_state_set) == 0) == none",
+        "event.unclean) == none",
+        "cleaning",
+        ("--set", "removals=1", "--set", "silences=0"),
+        "an_election_is_possible",
+        4,
     ),
 }
 

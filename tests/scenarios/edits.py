@@ -49,10 +49,21 @@ def edits(document: dict[str, Any]) -> Iterator[Edit]:
         for says, mutant in mutants(text):
             if not says.startswith("negated"):
                 yield _edited(document, ("let",), f"let {name}: {says}", _put(name, mutant))
+    yield from _of_timers(document)
     for name, variable in document.get("variables", {}).items():
         if isinstance(variable.get("initial"), int):
             change = _put("initial", variable["initial"] + 1)
             yield _edited(document, ("variables", name), f"{name} begins elsewhere", change)
+
+
+def _of_timers(document: dict[str, Any]) -> Iterator[Edit]:
+    # What runs from the beginning is armed by no edge, so that no story tells of it.
+    begins = next(name for name, state in document["states"].items() if state.get("initial"))
+    groups = document.get("groups", {})
+    for name, timer in document.get("timers", {}).items():
+        runs = [state for each in _several(timer.get("while", [])) for state in groups.get(each, [each])]
+        for key in {"while", "restarts"} & timer.keys() if begins not in runs else ():
+            yield _edited(document, ("timers", name), f"timer {name} without {key}", _put(key, []))
 
 
 def _edges(document: dict[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
@@ -129,6 +140,10 @@ def _mutants_of(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 def _word(operator: ast.boolop) -> str:
     return "and" if isinstance(operator, ast.And) else "or"
+
+
+def _several(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _list(value: Any) -> str:

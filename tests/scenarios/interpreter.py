@@ -119,6 +119,8 @@ class Taken:
     blames_peer: bool
     tolerated: str
     diverges: str
+    arms: frozenset[str] = frozenset()
+    cancels: frozenset[str] = frozenset()
     edge: tuple[str, int] = field(compare=False, default=("", 0))
 
 
@@ -169,15 +171,34 @@ class Interpreted:
             return None
         place, edge = found
         changed = {name: scope.value(value) for name, value in edge.get("assign", {}).items()}
+        after = state if edge["to"] == "same" else edge["to"]
+        arms, cancels = self._timing(state, event, after, edge)
         return Taken(
-            state if edge["to"] == "same" else edge["to"],
+            after,
             {**variables, **changed},
-            tuple(edge.get("do", ())),
+            tuple(each for each in edge.get("do", ()) if " " not in each),
             edge.get("blame") == "peer",
             edge.get("tolerated", ""),
             edge.get("diverges", ""),
+            arms,
+            cancels,
             place,
         )
+
+    def _timing(
+        self, state: str, event: str, after: str, edge: Document
+    ) -> tuple[frozenset[str], frozenset[str]]:
+        """The timers that an edge arms and cancels: those that it names, and those that run in states."""
+        said = [each.split() for each in edge.get("do", ()) if " " in each]
+        arms, cancels = ({name for word, name in said if word == wanted} for wanted in ("arm", "cancel"))
+        for name, timer in self.document.get("timers", {}).items():
+            runs = _states(timer.get("while", []), self.document.get("groups", {}))
+            enters, stays = state not in runs, event in _several(timer.get("restarts", []))
+            if after in runs and (enters or stays):
+                arms.add(name)
+            if (state in runs and after not in runs) or self.document["states"][after].get("final"):
+                cancels.add(name)
+        return frozenset(arms - cancels), frozenset(cancels)
 
     def fits(self, event: str, row: Mapping[str, Any]) -> bool:
         """Whether a message with these fields is this event, by its `where`."""

@@ -77,7 +77,9 @@ class Generated:
             return None
         after = {each.name: getattr(taken.variables, each.name) for each in fields(taken.variables)}
         edge = taken.edge
-        return Taken(taken.state.name, after, taken.effects, edge.blames_peer, edge.tolerated, edge.diverges)
+        timing = frozenset(edge.arms), frozenset(edge.cancels)
+        judged = edge.blames_peer, edge.tolerated, edge.diverges
+        return Taken(taken.state.name, after, taken.effects, *judged, *timing)
 
 
 def kind_named(machine: Machine[Any, Any], event: str) -> type:
@@ -185,7 +187,9 @@ def _outcome(scene: Scene, event: tuple[int, str, Row], taken: Taken | None, bef
     if taken is None:
         is_peer = blamed(scene.machine, kind_named(scene.machine, event[1])) is RemoteProtocolError
         return f"no edge: {'the peer' if is_peer else 'this side'} is to blame"
-    parts = [f"{taken.state}: {', '.join(taken.effects) or 'nothing to do'}"]
+    timing = [f"arm {name}" for name in sorted(taken.arms)]
+    timing += [f"cancel {name}" for name in sorted(taken.cancels)]
+    parts = [f"{taken.state}: {', '.join([*taken.effects, *timing]) or 'nothing to do'}"]
     changes = [f"{name}={shown(value)}" for name, value in taken.variables.items() if value != before[name]]
     parts += [" ".join(changes)] if changes else []
     parts += ["the peer is to blame"] if taken.blames_peer else []

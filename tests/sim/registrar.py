@@ -8,10 +8,12 @@ from replispec.runtime.rocketmq.membership import Controllers, IdentityFiles, Re
 from replispec.runtime.rocketmq.remoting import Calls
 from replispec.runtime.storage import FilesReader
 from replispec.runtime.world import Effect, Event, Outbox, Started, Writes
+from replispec.wire.rocketmq.options import BrokerOptions
 from tests.playbook import deliver
 
 REGISTER_MS = 700
 FIND_MS = 300
+OPTIONS = BrokerOptions(broker_name="set")
 
 
 class Registrar:
@@ -31,7 +33,7 @@ class Registrar:
             IdentityFiles(files, "c", "set"),
             cluster_name="c",
             broker_name="set",
-            retry_interval_ms=1_000,
+            options=OPTIONS,
             registered=lambda *_: ids.append(self._registration.broker_id),
             failed=lambda _: None,
         )

@@ -88,6 +88,7 @@ class Composed:
         self.places = tuple(Spot(each, number + 1) for each in system.parties for number in range(each.count))
         self._first = {each.name: self._places_of(each.name)[0] for each in system.parties}
         self.occasions = tuple(_occasions(system, self.places_of))
+        self._beginnings = tuple(self._started())
 
     def _places_of(self, party: str) -> list[int]:
         return [index for index, place in enumerate(self.places) if place.party.name == party]
@@ -107,13 +108,30 @@ class Composed:
 
     def start(self) -> list[Any]:
         """The instances as they begin."""
+        return list(self._beginnings)
+
+    def begun_again(self, place: int, before: Any) -> Any:
+        """An instance after a crash: as it began, but for what is durable."""
+        party, begun = self.places[place].party, self._beginnings[place]
+        kept = {name: getattr(before, name) for name in party.durable}
+        for part in party.parts:
+            if part.machine.is_logged:
+                kept[part.name] = getattr(before, part.name)
+            elif part.machine.durable:
+                start, held = getattr(begun, part.name), getattr(before, part.name).variables
+                durable = {name: getattr(held, name) for name in part.machine.durable}
+                kept[part.name] = replace(start, variables=replace(start.variables, **durable))
+        return _with_armed(replace(begun, **kept), party)
+
+    def _started(self) -> list[Any]:
         shells = [_shell(place) for place in self.places]
         world = self.world(shells)
         return [self._begun(place, shell, world) for place, shell in zip(self.places, shells, strict=True)]
 
     def _begun(self, place: Spot, shell: Any, world: Any) -> Any:
         given = {"self": shell, "world": world, "rules": self.rules}
-        return replace(shell, **{name: called(read, given) for name, read in place.party.begins.items()})
+        begins = {name: called(read, given) for name, read in place.party.begins.items()}
+        return _with_armed(replace(shell, **begins), place.party)
 
     def read_by_delivery(self, place: int) -> list[int]:
         """The places that are read when a message reaches this one, itself first."""
@@ -146,6 +164,8 @@ class Composed:
         """What comes of an act; None when it cannot happen now."""
         turn = Turn(self, values, occasion.instances["self"], None)
         given = {name: values[place] for name, place in occasion.instances.items()}
+        if occasion.act.timer and occasion.act.timer not in given["self"].armed:
+            return None
         if occasion.act.condition is not None and not turn.read(occasion.act.condition, given):
             return None
         return turn.outcome(lambda: turn.act(occasion))
@@ -161,8 +181,22 @@ def _shell(place: Spot) -> Any:
     parts = {
         part.name: Configuration(part.machine.initial, part.machine.variables) for part in place.party.parts
     }
-    kept = dict.fromkeys(name for name in place.party.begins if name not in parts)
+    kept: dict[str, Any] = dict.fromkeys(name for name in place.party.begins if name not in parts)
+    if place.party.timers:
+        kept["armed"] = frozenset()
     return place.party.kind(number=place.number, **parts, **kept)
+
+
+def _with_armed(instance: Any, party: PartyKind) -> Any:
+    """The instance with the timers armed that run in the states in which its machines are."""
+    if not party.timers:
+        return instance
+    running = (
+        f"{part.name}.{name}"
+        for part in party.parts
+        for name in part.machine.armed_in(getattr(instance, part.name).state)
+    )
+    return replace(instance, armed=frozenset(running).intersection(party.timers))
 
 
 def _occasions(system: System, places_of: Callable[[str], range]) -> Iterator[Occasion]:
@@ -313,6 +347,13 @@ class Turn:
 
     def act(self, occasion: Occasion) -> None:
         """Do what the act does: new values first, by which the event is then made."""
+        me = self._values[self._me]
+        if occasion.act.crash:
+            self._values[self._me] = self._composed.begun_again(self._me, me)
+        if occasion.act.timer:
+            part, _, name = occasion.act.timer.partition(".")
+            if not self._part(part).machine.timers[name].periodic:
+                self._values[self._me] = replace(me, armed=me.armed - {occasion.act.timer})
         for means in occasion.act.means:
             given = {name: self._values[place] for name, place in occasion.instances.items()}
             self._mean(means, None, given, occasion.instances)
@@ -334,9 +375,19 @@ class Turn:
         after = step(part.machine, before.state, before.variables, event, self._composed.rules)
         self._edges.append((part.name, after.edge))
         configuration = Configuration(after.state, after.variables)
-        self._values[self._me] = replace(self._values[self._me], **{part.name: configuration})
+        me = replace(self._values[self._me], **{part.name: configuration})
+        if self._party.timers:
+            me = replace(me, armed=self._armed_after(part, after.edge, me.armed))
+        self._values[self._me] = me
         for effect in after.effects:
             self._effect(effect, part, event)
+
+    def _armed_after(self, part: Part, edge: Edge[Any], armed: frozenset[str]) -> frozenset[str]:
+        arms, cancels = (
+            {f"{part.name}.{name}" for name in names}.intersection(self._party.timers)
+            for names in (edge.arms, edge.cancels)
+        )
+        return (armed - cancels) | arms
 
     def _effect(self, effect: str, part: Part | None, event: Any) -> None:
         if part is not None and part.serves and effect in part.wire.ANSWERS:

@@ -14,11 +14,13 @@ from replispec.wire.rocketmq.controller import (
     RegisterBrokerToControllerResponse,
     SyncStateSet,
 )
+from replispec.wire.rocketmq.options import BrokerOptions
 from tests.playbook import Answer, Playbook
 
 CONTROLLER = "127.0.0.1:9878"
 CLUSTER, BROKER = "C", "broker-a"
 MASTER = 7
+OPTIONS = BrokerOptions(broker_name=BROKER)
 
 
 class Granting:
@@ -92,7 +94,7 @@ class Registering:
             IdentityFiles(files, cluster, BROKER),
             cluster_name=cluster,
             broker_name=BROKER,
-            retry_interval_ms=1_000,
+            options=OPTIONS,
             registered=self._registered,
             failed=lambda _now_ms: None,
         )

@@ -25,13 +25,36 @@ class StateSpec:
 
 @dataclass(frozen=True, slots=True)
 class VariableSpec:
-    """A variable with its value at the start (None: the type's zero)."""
+    """A variable with its value at the start (None: the type's zero). `durable`: it survives the process."""
 
     name: str
     type: Type
     about: str
     place: Place
     initial: Expression | None = None
+    durable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TimerSpec:
+    """A timer that raises an event once its period is over, again and again when `periodic`.
+
+    `period` is the parameter that says how long, `field` its field in the options of a role, or in a
+    `group` of them. Whoever enters one of `states` from another state arms it, whoever leaves them cancels
+    it; within them the events of `restarts` begin its period anew.
+    """
+
+    name: str
+    about: str
+    place: Place
+    event: str
+    period: str
+    default_ms: int
+    field: str
+    group: str
+    periodic: bool
+    states: tuple[str, ...] = ()
+    restarts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +101,8 @@ class Transition:
     condition: Expression | None = None
     otherwise: bool = False
     do: tuple[str, ...] = ()
+    arms: tuple[str, ...] = ()
+    cancels: tuple[str, ...] = ()
     assign: Mapping[str, Expression] = field(default_factory=dict)
     clauses: tuple[str, ...] = ()
     blames_peer: bool = False
@@ -125,6 +150,28 @@ class MachineSpec:
     answers: Mapping[str, str] = field(default_factory=dict)
     bindings: Bindings = field(default_factory=Bindings)
     lets: Mapping[str, Expression] = field(default_factory=dict, compare=False)
+    timers: Mapping[str, TimerSpec] = field(default_factory=dict)
+
+    def timing(self, edge: Transition, state: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The timers that an edge arms, and those that it cancels, where it leaves this state."""
+        arms, cancels = set(edge.arms), set(edge.cancels)
+        for each in self.timers.values():
+            was, will = state in each.states, edge.to in each.states
+            if will and (not was or edge.event in each.restarts):
+                arms.add(each.name)
+            if (was and not will) or self.states[edge.to].final:
+                cancels.add(each.name)
+        arms -= cancels
+        return tuple(sorted(arms)), tuple(sorted(cancels))
+
+    @property
+    def is_logged(self) -> bool:
+        """Whether an instance is what its log makes of it: then its state and all variables are durable."""
+        return self.bindings.log is not None
+
+    def durable(self) -> tuple[str, ...]:
+        """The variables that survive the process."""
+        return tuple(name for name, each in self.variables.items() if each.durable or self.is_logged)
 
     def transitions(self) -> tuple[Transition, ...]:
         """Every transition once, those of overlays last, as ordered in the source."""

@@ -88,7 +88,8 @@ class PartySpec:
 
 @dataclass(frozen=True, slots=True)
 class ActSpec:
-    """Something around the machines."""
+    """Something around the machines. `timer`: the part and the timer of it that has to be armed, and ends.
+    `crash`: the instance begins again with what is durable."""
 
     name: str
     about: str
@@ -101,6 +102,8 @@ class ActSpec:
     budget: str
     quiet: bool
     forgets: bool
+    timer: tuple[str, str] | None = None
+    crash: bool = False
 
 
 @dataclass(frozen=True, slots=True)

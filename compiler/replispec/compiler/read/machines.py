@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from replispec.compiler.check.machines import check_machine, check_overlays, check_pair
+from replispec.compiler.check.timers import check_timers_of
 from replispec.compiler.language.check import GuardType, Scope, present_after, require
 from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.faults import attempt, failures, whole_since
@@ -32,6 +33,7 @@ from replispec.compiler.read.bindings import EVENT_KEYS, code_text, is_bound, re
 from replispec.compiler.read.parameters import default_ms
 from replispec.compiler.read.payloads import sent_names
 from replispec.compiler.read.shorthand import SAME, Shorthand, read_shorthand
+from replispec.compiler.read.timers import read_doing, with_timers
 from replispec.compiler.read.yaml_source import Scalar, Tree
 
 _Present = frozenset[ex.Expression]
@@ -124,6 +126,7 @@ class _Reader:
             "missing",
             "log",
             "events",
+            "timers",
             "answers",
             "notices",
             "notes",
@@ -152,6 +155,7 @@ class _Reader:
         )
         self._shorthand = read_shorthand(tree, machine.states)
         machine = replace(machine, events={each.name: each for each in self._events()})
+        machine = with_timers(machine, tree, self._configuration, self._shorthand.states)
         machine = self._with_lets(self._with_guards(machine))
         edges = tuple(self._transitions(tree, "transitions", machine))
         whole_since(failed)
@@ -160,6 +164,7 @@ class _Reader:
         machine = self._with_answers(self._with_watched(self._with_instance(machine)))
         whole_since(failed)
         check_machine(machine, self._model)
+        check_timers_of(machine)
         return replace(machine, bindings=read_bindings(tree, machine, self._model, self._rules))
 
     def _with_lets(self, machine: MachineSpec) -> MachineSpec:
@@ -213,13 +218,13 @@ class _Reader:
                     yield VariableSpec(name, parse_type(node.text, self._model, place), "", place)
                     continue
                 tree = variables.tree(name)
-                tree.only("type", "about", "initial")
+                tree.only("type", "about", "initial", "durable")
                 kind = parse_type(tree.text("type"), self._model, place)
-                initial = None
+                durable, initial = tree.flag("durable"), None
                 if "initial" in tree.items:
                     initial = ex.parse(tree.text("initial"), place)
                     require(initial, kind, Scope(self._model), place, f"the start of {name}")
-                yield VariableSpec(name, kind, tree.text("about", ""), place, initial)
+                yield VariableSpec(name, kind, tree.text("about", ""), place, initial, durable)
 
     def _events(self) -> Iterable[Event]:
         for name, tree in self._tree.trees("events"):
@@ -368,6 +373,7 @@ class _Reader:
             raise SpecificationError(
                 tree.place, f"{blame!r} cannot be blamed for {event.name}", "blame: peer, on a peer's event"
             )
+        doing = read_doing(tree, machine.timers)
         return Transition(
             sources=sources,
             event=event.name,
@@ -375,7 +381,9 @@ class _Reader:
             place=tree.place,
             condition=condition,
             otherwise=tree.flag("else"),
-            do=tuple(read_name(name, tree.place_of("do")) for name in tree.texts("do")),
+            do=doing.do,
+            arms=doing.arms,
+            cancels=doing.cancels,
             assign=self._assign(tree, machine, scope, present),
             clauses=tree.texts("clause"),
             blames_peer=bool(blame),

@@ -70,9 +70,9 @@ def check_timers(configuration: ConfigurationSpec, machines: Mapping[str, Machin
     """Refuse a parameter that names a machine without such a timer, and one that leaves a machine out."""
     timed: dict[str, set[str]] = {}
     for machine in machines.values():
-        for event in machine.events.values():
-            if event.timer:
-                timed.setdefault(event.timer, set()).add(machine.name)
+        periods = {event.timer for event in machine.events.values() if event.timer}
+        for period in periods | {timer.period for timer in machine.timers.values()}:
+            timed.setdefault(period, set()).add(machine.name)
     for each in configuration.parameters.values():
         declared, found = set(each.timer_of), timed.get(each.name, set())
         for name in sorted(declared - found):

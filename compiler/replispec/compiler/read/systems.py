@@ -19,6 +19,7 @@ from replispec.compiler.model.system import (
     PartSpec,
     PartySpec,
     PropertySpec,
+    RaisesSpec,
     SystemSpec,
 )
 from replispec.compiler.model.value_types import BOOL, Type, parse_type
@@ -39,8 +40,10 @@ _SHAPES: Final = ("always", "eventually", "pauses")
 _SYSTEM_KEYS: Final = ("system", "about", "parties", "acts", "budgets", "messages", "within", "promises")
 _PARTY_KEYS: Final = ("about", "count", "machines", "keeps", "local", "effects")
 _MACHINE_KEYS: Final = ("machine", "instance", "state", "begins")
-_FLAGS: Final = ("quiet", "forgets")
-_ACT_KEYS: Final = ("about", "by", "each", "if", "do", "raises", "with", "assign", "budget", *_FLAGS)
+_FLAGS: Final = ("quiet", "forgets", "crash")
+_ACT_KEYS: Final = ("about", "by", "each", "if", "do", "timer", "raises", "with", "assign", "budget", *_FLAGS)
+ARMED: Final = "armed"
+"""What an instance calls the timers that are armed."""
 _PROMISE_KEYS: Final = ("about", "clause", "always", "eventually", "whenever", "pauses")
 
 
@@ -157,7 +160,7 @@ class _Reader:
         parts = {each: self._part(each, machines) for each in machines.items}
         keeps = {each: self._keep(each, tree.tree("keeps")) for each in tree.tree("keeps").items}
         for each in keeps:
-            if each in parts or each == "number":
+            if each in parts or each in ("number", ARMED):
                 raise SpecificationError(
                     tree.tree("keeps").place_of(each), f"{each} is a name already", "give it another one"
                 )
@@ -190,9 +193,9 @@ class _Reader:
         place = keeps.place_of(name)
         read_variable_name(name, place)
         tree = keeps.tree(name)
-        tree.only("type", "about", "initial")
+        tree.only("type", "about", "initial", "durable")
         kind = parse_type(tree.text("type"), self._model, place)
-        return VariableSpec(name, kind, tree.text("about", ""), place)
+        return VariableSpec(name, kind, tree.text("about", ""), place, durable=tree.flag("durable"))
 
     def _with_meaning(self, party: PartySpec, tree: Tree) -> PartySpec:
         """The party with its start, its role's knowledge and the meaning of its effects."""
@@ -312,8 +315,15 @@ class _Reader:
         if "with" in tree.items and "raises" not in tree.items:
             raise SpecificationError(tree.place_of("with"), "with, but nothing is raised", "say raises")
         means = tuple(reader.of_an_act(tree, names))
-        if not does and not means:
-            raise SpecificationError(place, f"{name} does nothing", "say do, raises or assign")
+        timer = self._timer(tree, party) if "timer" in tree.items else None
+        if timer is not None:
+            event = party.parts[timer[0]].machine.timers[timer[1]].event
+            means = (*means, RaisesSpec(timer[0], event, {}, None))
+        crash = tree.flag("crash")
+        if crash and timer is not None:
+            raise SpecificationError(place, f"{name} is a timer and a crash", "make it two acts")
+        if not (does or means or crash):
+            raise SpecificationError(place, f"{name} does nothing", "say do, timer, raises, assign or crash")
         return ActSpec(
             name,
             tree.text("about", ""),
@@ -325,8 +335,23 @@ class _Reader:
             means,
             tree.text("budget", ""),
             tree.flag("quiet"),
-            tree.flag("forgets"),
+            tree.flag("forgets") or crash,
+            timer,
+            crash,
         )
+
+    def _timer(self, tree: Tree, party: PartySpec) -> tuple[str, str]:
+        """The timer of a machine that ends."""
+        place = tree.place_of("timer")
+        if "raises" in tree.items:
+            raise SpecificationError(place, "a timer raises its own event", "leave raises out")
+        part, _, name = tree.text("timer").partition(".")
+        if part not in party.parts or name not in party.parts[part].machine.timers:
+            known = (f"{one}.{timer}" for one, each in party.parts.items() for timer in each.machine.timers)
+            raise SpecificationError(
+                place, f"{party.name} has no timer {tree.text('timer')!r}", ", ".join(known) or "it has none"
+            )
+        return part, name
 
     def _promises(self) -> Iterator[PropertySpec]:
         promises = self._tree.tree("promises")

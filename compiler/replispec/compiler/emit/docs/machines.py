@@ -49,16 +49,24 @@ def _page(machine: MachineSpec) -> Iterator[str]:
     if machine.variables:
         yield "## Variables"
         variables = (
-            (f"`{each.name}`", str(each.type), to_text(each.initial) if each.initial else "", each.about)
+            (
+                f"`{each.name}`",
+                str(each.type),
+                to_text(each.initial) if each.initial else "",
+                "durable" if each.name in machine.durable() else "",
+                each.about,
+            )
             for each in machine.variables.values()
         )
-        yield from table(("variable", "type", "at the start", "meaning"), variables)
+        yield from table(("variable", "type", "at the start", "after a crash", "meaning"), variables)
     yield "## Events"
     events = (
         (f"`{each.name}`", bound_kind(machine, each) or _event_kind(each), each.about)
         for each in machine.events.values()
     )
     yield from table(("event", "what it is", "meaning"), events)
+    if machine.timers:
+        yield from _timers(machine)
     if machine.guards:
         yield "## Guards"
         for guard in machine.guards.values():
@@ -69,7 +77,7 @@ def _page(machine: MachineSpec) -> Iterator[str]:
     yield "## Edges"
     yield "In each state the first edge of an event is taken whose condition holds."
     yield ""
-    yield from _edges(machine.table)
+    yield from _edges(machine, machine.table)
     yield "An event without an edge is a protocol error: of the peer when the peer caused it, else our own."
     yield ""
     yield from answers_section(machine)
@@ -77,7 +85,7 @@ def _page(machine: MachineSpec) -> Iterator[str]:
     yield from records_section(machine)
     for overlay in machine.overlays:
         yield f"## Differences in {overlay.versions}"
-        yield from _edges(overlay.table)
+        yield from _edges(machine, overlay.table)
 
 
 def _state_note(machine: MachineSpec, name: str) -> str:
@@ -100,16 +108,32 @@ def _event_kind(event: Event) -> str:
     return f"{owner}{', hidden' * event.hidden}{f', with {fields}' if fields else ''}"
 
 
-def _edges(edges: Table) -> Iterator[str]:
+def _timers(machine: MachineSpec) -> Iterator[str]:
+    yield "## Timers"
     rows = (
-        (f"`{state}`", f"`{event}`", *_edge_cells(edge))
+        (
+            f"`{each.name}`",
+            f"`{each.event}`",
+            f"`{each.period}` ({each.default_ms} ms){', again and again' * each.periodic}",
+            ", ".join(f"`{state}`" for state in each.states) or "once an edge arms it",
+            ", ".join(f"`{event}`" for event in each.restarts),
+            each.about,
+        )
+        for each in machine.timers.values()
+    )
+    yield from table(("timer", "raises", "after", "runs in", "begins anew on", "meaning"), rows)
+
+
+def _edges(machine: MachineSpec, edges: Table) -> Iterator[str]:
+    rows = (
+        (f"`{state}`", f"`{event}`", *_edge_cells(machine, edge, state))
         for (state, event), found in edges.items()
         for edge in (found or (None,))
     )
     yield from table(("from", "event", "condition", "to", "does", "then", "clauses"), rows)
 
 
-def _edge_cells(edge: Transition | None) -> tuple[str, str, str, str, str]:
+def _edge_cells(machine: MachineSpec, edge: Transition | None, state: str) -> tuple[str, str, str, str, str]:
     if edge is None:
         return "not taken", "", "", "", ""
     condition = (
@@ -124,7 +148,14 @@ def _edge_cells(edge: Transition | None) -> tuple[str, str, str, str, str]:
         to += f" (tolerated: {edge.tolerated})"
     if edge.diverges:
         to += f" (diverges: {edge.diverges})"
-    does = ", ".join(name.replace("_", " ") for name in edge.do)
+    arms, cancels = machine.timing(edge, state)
+    does = ", ".join(
+        [
+            *(name.replace("_", " ") for name in edge.do),
+            *(f"arms `{name}`" for name in arms),
+            *(f"cancels `{name}`" for name in cancels),
+        ]
+    )
     then = "; ".join(f"`{name}` becomes {to_english(node, RULES_PAGE)}" for name, node in edge.assign.items())
     return condition, to, does, then, clause_links(edge.clauses, "../")
 
@@ -135,13 +166,15 @@ def _diagram(machine: MachineSpec) -> Iterator[str]:
     for (start, event), edges in machine.table.items():
         for edge in edges:
             arrows.setdefault((start, edge.to), {})[event] = None
+    ringing = {each.event for each in machine.timers.values()}
     yield "```mermaid"
     yield "stateDiagram-v2"
     for state in machine.states.values():
         if state.initial:
             yield f"    [*] --> {state.name}"
     for (start, to), events in arrows.items():
-        yield f"    {start} --> {to}: {', '.join(events)}"
+        named = (f"{event} (timer)" if event in ringing else event for event in events)
+        yield f"    {start} --> {to}: {', '.join(named)}"
     for state in machine.states.values():
         if state.final:
             yield f"    {state.name} --> [*]"

@@ -145,8 +145,12 @@ def _act(act: ActSpec) -> tuple[str, ...]:
     others = "".join(f", with a {party} as `{name}`" for name, party in act.each.items())
     condition = _english(act.condition) if act.condition is not None else "always"
     quiet = "; nothing that it asked is on its way" if act.quiet else ""
+    if act.timer is not None:
+        ended = f"`{'.'.join(act.timer)}` is armed"
+        condition = ended if act.condition is None else f"{ended} and {condition}"
     forgets = ["forgets what it asked"] * act.forgets
-    does = "; ".join([*forgets, *(f"does `{each}`" for each in act.does), *map(_meaning, act.means)])
+    begins = ["begins again with what is durable"] * act.crash
+    does = "; ".join([*begins, *forgets, *(f"does `{each}`" for each in act.does), *map(_meaning, act.means)])
     return f"`{act.name}`", f"{act.party}{others}", f"{condition}{quiet}", does, act.budget, act.about
 
 

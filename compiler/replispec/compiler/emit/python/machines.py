@@ -34,7 +34,15 @@ from replispec.compiler.emit.python.tree import (
 )
 from replispec.compiler.language.text import to_text
 from replispec.compiler.model import expressions as ex
-from replispec.compiler.model.machine import Event, Guard, MachineSpec, OverlaySpec, Table, Transition
+from replispec.compiler.model.machine import (
+    Event,
+    Guard,
+    MachineSpec,
+    OverlaySpec,
+    Table,
+    TimerSpec,
+    Transition,
+)
 from replispec.compiler.model.message import Model
 from replispec.compiler.model.value_types import Type
 
@@ -169,6 +177,9 @@ class MachineEmitter:
         kinds = (f"{class_name(event.name)}: {self._kind(event)}," for event in machine.events.values())
         annotated = f"{final}[{ABC.Mapping}[type, {_MACHINES.EventKind}]]"
         yield Constant("EVENTS", f"{{{' '.join(kinds)}}}", annotated)
+        if machine.timers:
+            timers = " ".join(f"{each.name!r}: {self._timer(each)}," for each in machine.timers.values())
+            yield Constant("TIMERS", f"{{{timers}}}", f"{final}[{ABC.Mapping}[str, {_MACHINES.Timer}]]")
         for text, name in self._assignments.items():
             yield Constant(name, text, f"{final}[{ABC.Mapping}[str, {_MACHINES.Assign}]]")
         rows = " ".join(self._rows(machine.table, {}))
@@ -195,9 +206,26 @@ class MachineEmitter:
         parts += [f"{mark}=frozenset({{{named[mark]}}})" for mark in ("final", "unreached") if named[mark]]
         if machine.overlays:
             parts.append("overlays=OVERLAYS")
+        if machine.timers:
+            parts.append("timers=TIMERS")
+        if durable := machine.durable():
+            parts.append(f"durable=frozenset({strings(durable)})")
+        if machine.is_logged:
+            parts.append("is_logged=True")
         if machine.finding:
             parts.append(f"finding={machine.finding!r}, evaluated={machine.evaluated!r}")
         return f"{_MACHINES.Machine}({', '.join(parts)},)"
+
+    def _timer(self, timer: TimerSpec) -> str:
+        parts = [repr(timer.name), class_name(timer.event), repr(timer.period), str(timer.default_ms)]
+        parts.append(repr(timer.field))
+        if timer.group:
+            parts.append(f"group={timer.group!r}")
+        if timer.periodic:
+            parts.append("periodic=True")
+        if timer.states:
+            parts.append(f"states=frozenset({{{', '.join(f'State.{each}' for each in timer.states)}}})")
+        return f"{_MACHINES.Timer}({', '.join(parts)})"
 
     def _kind(self, event: Event) -> str:
         parts = [repr(event.name), f"{_MACHINES.Origin}.{'PEER' if event.is_peer else 'LOCAL'}"]
@@ -244,6 +272,9 @@ class MachineEmitter:
         parts = [_HERE if edge.to == state else f"State.{edge.to}"]
         if edge.do:
             parts.append(f"do={strings(edge.do)}")
+        for word, names in zip(("arms", "cancels"), self._machine.timing(edge, state), strict=True):
+            if names:
+                parts.append(f"{word}={strings(names)}")
         if edge.condition is not None:
             parts.append(f"guard={lambda_of(self._python(edge.condition))}")
         if edge.assign:

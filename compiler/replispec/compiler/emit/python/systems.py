@@ -106,6 +106,9 @@ class _Emitter:
             Constant(each.name, annotation=annotation(each.type), comment=each.about)
             for each in party.keeps.values()
         ]
+        if self._fired(party):
+            about = "The timers that are armed, as MACHINE.TIMER."
+            fields.append(Constant("armed", annotation="frozenset[str]", comment=about))
         about = party.about or f"One {party.name}."
         return Class(class_name(party.name), about, decorators=[str(_IMMUTABLE)], body=fields)
 
@@ -215,8 +218,15 @@ class _Emitter:
             f"{{{', '.join(local)}}}",
             f"{{{', '.join(effects)}}}",
             strings(tuple(sorted(self._party_reads(party)))),
+            strings(self._fired(party)),
+            strings(tuple(each.name for each in party.keeps.values() if each.durable)),
         ]
         return f"{_SYSTEMS.PartyKind}({', '.join(given)})"
+
+    def _fired(self, party: PartySpec) -> tuple[str, ...]:
+        """The timers of a party that some act ends: of others nobody asks whether they are armed."""
+        ended = (act.timer for act in self._system.acts if act.party == party.name)
+        return tuple(sorted({".".join(each) for each in ended if each is not None}))
 
     def _party_reads(self, party: PartySpec) -> set[str]:
         """The parties that its role's knowledge and its effects may read."""
@@ -317,6 +327,8 @@ class _Emitter:
             f"{act.budget!r}",
             str(act.quiet),
             str(act.forgets),
+            "''" if act.timer is None else repr(".".join(act.timer)),
+            str(act.crash),
         ]
         return f"{_SYSTEMS.Act}({', '.join(given)})"
 

@@ -63,9 +63,8 @@ class BrokerNode:
         self._role = Role(
             self._outbox,
             controllers,
-            options.broker_name,
+            options,
             self,
-            doubt_period_ms=options.alteration_doubt_period_ms,
         )
         self._manager = ReplicasManager(self._outbox, self._writes, controllers, files, options, self)
         self._name_servers = NameServers(
@@ -231,6 +230,7 @@ class BrokerNode:
 
     def serving(self, now_ms: int) -> None:
         """Log and epoch are on the disk."""
+        self._role.serving(now_ms)
         self._topics.cover(self._log.store.index.queues, now_ms)
         self._announce_due = True
 
@@ -247,6 +247,10 @@ class BrokerNode:
     def set_changed(self, now_ms: int) -> None:
         """Others must hold a message now."""
         self._log.count(now_ms)
+
+    def check_members(self, now_ms: int) -> None:
+        """Find the members of the set that no longer keep up."""
+        self._log.check_members(now_ms)
 
     def ask_election(self, now_ms: int) -> None:
         """There is no master."""

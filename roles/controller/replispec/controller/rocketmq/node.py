@@ -23,6 +23,7 @@ from replispec.event.v1.event_pb2 import ControllerEvent
 from replispec.runtime.primitives.errors import LocalProtocolError
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.derived_options import join_address
+from replispec.runtime.rocketmq.membership import MachineRunner, Nothing
 from replispec.runtime.rocketmq.remoting import Prepared, Request, RequestServer
 from replispec.runtime.rocketmq.remoting.answering import Requests, give
 from replispec.runtime.storage import JournalReader, StorageFailed
@@ -46,6 +47,7 @@ from replispec.runtime.world import (
 )
 from replispec.wire.rocketmq.machines import broker_set as machine
 from replispec.wire.rocketmq.machines import broker_set_wire as wire
+from replispec.wire.rocketmq.machines import controller
 from replispec.wire.rocketmq.options import ControllerOptions
 
 LISTENER: Final = "controller"
@@ -73,8 +75,7 @@ class ControllerNode:
         self._losses: set[Key] = set()
         self._open: set[int] = set()
         self._halted = False
-        self._next_expiry_ms: int | None = None
-        self._next_search_ms: int | None = None
+        self._watching = MachineRunner(controller.MACHINE, self, options)
         self._requests.serve(dict.fromkeys(wire.REQUESTS, self._ask) | self._administration.table)
 
     @property
@@ -97,8 +98,7 @@ class ControllerNode:
         if self._halted:
             return None
         times = (
-            self._next_expiry_ms,
-            self._next_search_ms,
+            self._watching.deadline_ms(),
             self._notifier.deadline_ms(),
             self._log.deadline_ms(),
         )
@@ -134,13 +134,7 @@ class ControllerNode:
         """An administrator has changed what may be changed while the process runs."""
         self._options = options
         self._sets.unclean = options.enable_elect_unclean_master
-        # A shorter interval counts from now on; whoever changes something puts no look off.
-        now_ms = self._sets.heartbeats.now_ms
-        if self._next_expiry_ms is not None and self._next_search_ms is not None:
-            expiry_ms = now_ms + options.scan_not_active_broker_interval_ms
-            search_ms = now_ms + options.scan_inactive_master_interval_ms
-            self._next_expiry_ms = min(self._next_expiry_ms, expiry_ms)
-            self._next_search_ms = min(self._next_search_ms, search_ms)
+        self._watching.timers.changed(options, self._sets.heartbeats.now_ms)
 
     # Starting
 
@@ -153,13 +147,11 @@ class ControllerNode:
         except (StorageFailed, LogDamaged) as error:
             self._halt(f"the log of the controller cannot be read: {error}")
             return
-        self._next_expiry_ms = event.now_ms + self._options.scan_not_active_broker_interval_ms
-        self._next_search_ms = event.now_ms + self._options.scan_inactive_master_interval_ms
+        self._watching.begin(event.now_ms)
 
     def _halt(self, reason: str) -> None:
         """Stop serving, and end the process unless other nodes live in it."""
         self._halted = True
-        self._next_expiry_ms = self._next_search_ms = None
         if self._ends_process:
             self._outbox.halt(reason)
             return
@@ -198,13 +190,15 @@ class ControllerNode:
     def _tick(self, now_ms: int) -> None:
         self._notifier.ticked(now_ms)
         self._log.ticked(now_ms)
-        if self._next_expiry_ms is not None and now_ms >= self._next_expiry_ms:
-            self._next_expiry_ms = now_ms + self._options.scan_not_active_broker_interval_ms
-            for key in self._sets.heartbeats.expired():
-                self._lost(*key, "no heartbeats", now_ms)
-        if self._next_search_ms is not None and now_ms >= self._next_search_ms:
-            self._next_search_ms = now_ms + self._options.scan_inactive_master_interval_ms
-            self._search(now_ms)
+        self._watching.ticked(now_ms)
+
+    # Effects of the machine `controller` that answer nobody
+
+    def find_silent(self, _event: controller.SilentDue) -> Nothing:
+        """Look for brokers whose heartbeats have stopped."""
+        for key in self._sets.heartbeats.expired():
+            self._lost(*key, "no heartbeats", self._watching.now_ms)
+        return ()
 
     def _lost(self, name: str, broker_id: int, reason: str, now_ms: int) -> None:
         """A broker is dead: if it was master, somebody has to follow."""
@@ -226,7 +220,7 @@ class ControllerNode:
             event = machine.MasterLost(broker_id, living, self._options.enable_elect_unclean_master)
             self._propose(broker_set, event, now_ms)
 
-    def _search(self, now_ms: int) -> None:
+    def find_missed_masters(self, _event: controller.MastersDue) -> Nothing:
         """Look for masters that have not sent a heartbeat since this start."""
         for broker_set in self._sets:
             master, name = broker_set.variables.master, broker_set.name
@@ -235,7 +229,8 @@ class ControllerNode:
             living = self._sets.heartbeats.living(name, broker_set.variables.broker_ids)
             event = machine.MasterMissed(master, living, self._options.enable_elect_unclean_master)
             if broker_set.decides(event):
-                self._propose(broker_set, event, now_ms)
+                self._propose(broker_set, event, self._watching.now_ms)
+        return ()
 
     # The log
 

@@ -73,7 +73,7 @@ class Edge(Generic[StateT]):
     values of some variables by name, all of them from the old ones. `blames_peer` marks an edge that is taken
     because the peer broke the protocol, `tolerated` says why an implementation's deviation is let
     pass, `diverges` which known deviation is reported. `text` is the guard as the specification words it,
-    where it is not a guard that has a name.
+    where it is not a guard that has a name. `arms` and `cancels` name timers.
     """
 
     to: StateT
@@ -85,6 +85,8 @@ class Edge(Generic[StateT]):
     tolerated: str = ""
     diverges: str = ""
     text: str = ""
+    arms: tuple[str, ...] = ()
+    cancels: tuple[str, ...] = ()
 
     @property
     def condition(self) -> str:
@@ -93,6 +95,31 @@ class Edge(Generic[StateT]):
 
 
 Transitions = Mapping[tuple[StateT, type], tuple[Edge[StateT], ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """A timer of a machine: it raises an event of the class `event` when its period is over, and is then
+    armed again if it is `periodic`.
+
+    `period` is the parameter that says how long that is, `default_ms` its default, `field` its field in the
+    options of a role, which may stand in a `group` of them. It runs in `states`; others arm it by an edge.
+    """
+
+    name: str
+    event: type[Any]
+    period: str
+    default_ms: int
+    field: str
+    group: str = ""
+    periodic: bool = False
+    states: frozenset[Any] = frozenset()
+
+    def period_ms(self, options: Any) -> int:
+        """How long it runs by these options: those of a role, or of the timer's group."""
+        holder = getattr(options, self.group, options) if self.group else options
+        period: int = getattr(holder, self.field)
+        return period
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +137,8 @@ class Overlay(Generic[StateT]):
 class Machine(Generic[StateT, VariablesT]):
     """One machine of the specification: states, variables at the start, events, edges, overlays.
 
-    Judges of traffic that watch it report `finding`; one evaluation is `evaluated`.
+    Judges of traffic that watch it report `finding`; one evaluation is `evaluated`. The variables that
+    `durable` names survive the process, and with `is_logged` so does the state.
     """
 
     name: str
@@ -124,6 +152,13 @@ class Machine(Generic[StateT, VariablesT]):
     overlays: tuple[Overlay[StateT], ...] = ()
     finding: str = ""
     evaluated: str = ""
+    timers: Mapping[str, Timer] = field(default_factory=dict)
+    durable: frozenset[str] = frozenset()
+    is_logged: bool = False
+
+    def armed_in(self, state: StateT) -> frozenset[str]:
+        """The timers that run in a state by themselves."""
+        return frozenset(name for name, each in self.timers.items() if state in each.states)
 
     def for_release(self, implementation: str, release: tuple[int, ...]) -> Machine[StateT, VariablesT]:
         """This machine as one release of an implementation walks it."""

@@ -84,7 +84,9 @@ class PartyKind:
     """One kind of instance. `kind` is its class, `begins` the values of its fields that differ at the start.
 
     `local` answers what its machines ask of their role; `effects` says what each effect means here, nothing
-    for those that mean nothing. `reads` are the parties of which any of this may read an instance.
+    for those that mean nothing. `reads` are the parties of which any of this may read an instance. `timers`
+    are those that acts end, as PART.TIMER: an instance holds in `armed` which of them are. `durable` names
+    what is kept and survives the process.
     """
 
     name: str
@@ -96,6 +98,8 @@ class PartyKind:
     local: Mapping[str, Read] = field(default_factory=dict)
     effects: Mapping[str, tuple[Meaning, ...]] = field(default_factory=dict)
     reads: tuple[str, ...] = ()
+    timers: tuple[str, ...] = ()
+    durable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +109,8 @@ class Act:
     It happens to each instance of `party` (as `self`), with each other instance that `each` names, whenever
     `condition` holds, and as often as `budget` allows (empty: always). `quiet`: so late that nothing that it
     asked, and no answer to it, is on its way. `forgets`: nobody waits any more for an answer to what it
-    asked.
+    asked. `timer`: one of its timers ends, as PART.TIMER, and has to be armed. `crash`: the instance begins
+    again with what is durable.
     """
 
     name: str
@@ -118,6 +123,8 @@ class Act:
     budget: str = ""
     quiet: bool = False
     forgets: bool = False
+    timer: str = ""
+    crash: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,18 +100,13 @@ class ReplicasManager:
             IdentityFiles(files, options.broker_cluster_name, options.broker_name),
             cluster_name=options.broker_cluster_name,
             broker_name=options.broker_name,
-            retry_interval_ms=options.registration_retry_interval_ms,
+            options=options,
             registered=self._registered,
             failed=self._failed,
         )
-        self._runner = MachineRunner(machine.MACHINE, self)
+        self._runner = MachineRunner(machine.MACHINE, self, options)
         self._address = ""
-        self._now_ms = 0
         self._info: broker_role.ReplicaInfoReceived | None = None
-        self._retry_ms: int | None = None
-        self._heartbeat_ms: int | None = None
-        self._info_ms: int | None = None
-        self._leader_ms: int | None = None
 
     @property
     def state(self) -> machine.State:
@@ -126,7 +121,7 @@ class ReplicasManager:
     def begin(self, address: str, now_ms: int) -> None:
         """Find the active controller and register under this address."""
         self._address = address
-        self._leader_ms = now_ms + self._options.sync_controller_metadata_period_ms
+        self._runner.begin(now_ms)
         self._take(machine.RetryDue(), now_ms)
 
     def notified(self, command: Command, now_ms: int) -> None:
@@ -142,17 +137,16 @@ class ReplicasManager:
 
     def ask_for_master(self, now_ms: int) -> None:
         """Ask for an election, outside of the start."""
-        self._now_ms = now_ms
+        self._runner.now_ms = now_ms
         self._send_election()
 
     def ask_for_set(self, now_ms: int) -> None:
         """Ask for master and set now."""
-        self._now_ms = now_ms
+        self._runner.now_ms = now_ms
         self._ask_who_is_master()
 
     def stop(self, now_ms: int) -> None:
         """The broker stops."""
-        self._retry_ms = self._heartbeat_ms = self._info_ms = self._leader_ms = None
         self.registration.stop()
         self._take(machine.Stop(), now_ms)
 
@@ -161,25 +155,11 @@ class ReplicasManager:
         if self._has_stopped:
             return
         self.registration.ticked(now_ms)
-        if _is_due(self._retry_ms, now_ms):
-            self._retry_ms = None
-            self._take(machine.RetryDue(), now_ms)
-        if self.is_running and _is_due(self._heartbeat_ms, now_ms):
-            self._now_ms = now_ms
-            self._send_heartbeat()
-        if self.is_running and _is_due(self._info_ms, now_ms):
-            self._info_ms = now_ms + self._options.sync_broker_metadata_period_ms
-            self._take(machine.InfoDue(), now_ms)
-        if self._leader_ms is not None and now_ms >= self._leader_ms:
-            self._leader_ms = now_ms + self._options.sync_controller_metadata_period_ms
-            self._now_ms = now_ms
-            self._find_leader()
+        self._runner.ticked(now_ms)
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
-        times = [self._retry_ms, self._leader_ms, self.registration.deadline_ms()]
-        if self.is_running:
-            times += [self._heartbeat_ms, self._info_ms]
+        times = (self._runner.deadline_ms(), self.registration.deadline_ms())
         return min((each for each in times if each is not None), default=None)
 
     # Effects of the machine
@@ -191,12 +171,7 @@ class ReplicasManager:
 
     def register(self, _event: object) -> Nothing:
         """Get an identity, and register it."""
-        self.registration.begin(self._address, self._now_ms)
-        return ()
-
-    def retry_later(self, _event: object) -> Nothing:
-        """Leave it for a while."""
-        self._retry_ms = self._now_ms + self._options.startup_retry_interval_ms
+        self.registration.begin(self._address, self._runner.now_ms)
         return ()
 
     def send_heartbeat(self, _event: object) -> Nothing:
@@ -216,15 +191,13 @@ class ReplicasManager:
 
     def take_role(self, _event: object) -> Nothing:
         """Hand over what the controller said last."""
-        self._retry_ms = None
         if self._info is not None:
-            self._owner.replica_info_received(self._info, self._now_ms)
+            self._owner.replica_info_received(self._info, self._runner.now_ms)
         return ()
 
     def announce(self, _event: object) -> Nothing:
         """The role is known: so may the broker be."""
-        self._info_ms = self._now_ms + self._options.sync_broker_metadata_period_ms
-        self._owner.announce(self._now_ms)
+        self._owner.announce(self._runner.now_ms)
         return ()
 
     # Questions and answers
@@ -243,7 +216,7 @@ class ReplicasManager:
                 self._outbox.note(Level.WARNING, "no controller answers")
                 self._take(machine.RequestFailed(), now_ms)
 
-        self._controllers.find_leader(answered, self._now_ms)
+        self._controllers.find_leader(answered, self._runner.now_ms)
         self._runner.take(machine.LeaderAsked(wire.leader_asked().header))
 
     def _registered(self, answer: Command, now_ms: int) -> None:
@@ -255,16 +228,15 @@ class ReplicasManager:
 
     def _send_heartbeat(self) -> None:
         call = wire.heartbeat_sent(self._runner.variables, self._known())
-        self._heartbeat_ms = self._now_ms + self._options.broker_heartbeat_interval_ms
-        self._controllers.tell_all(call, self._now_ms)
+        self._controllers.tell_all(call, self._runner.now_ms)
         self._runner.take(machine.HeartbeatSent(call.header))
 
     def _send_election(self) -> None:
-        if not self._ask(wire.ask_election(self._runner.variables, self._known()), self._now_ms):
+        if not self._ask(wire.ask_election(self._runner.variables, self._known()), self._runner.now_ms):
             self._runner.take(machine.RequestFailed())
 
     def _ask_who_is_master(self) -> None:
-        self._ask(wire.ask_who_is_master(self._runner.variables, self._known()), self._now_ms)
+        self._ask(wire.ask_who_is_master(self._runner.variables, self._known()), self._runner.now_ms)
 
     def _known(self) -> OwnFacts:
         """What is said of this broker now."""
@@ -274,7 +246,7 @@ class ReplicasManager:
             broker_name=options.broker_name,
             broker_id=self.registration.broker_id,
             address=self._address,
-            now_ms=self._now_ms,
+            now_ms=self._runner.now_ms,
             epoch=status.epoch,
             max_offset=status.max_offset,
             confirm_offset=status.confirm_offset,
@@ -318,16 +290,11 @@ class ReplicasManager:
 
     def _take(self, event: machine.Event, now_ms: int) -> None:
         """Step the machine, unless the broker has stopped: answers that come then are dropped."""
-        self._now_ms = now_ms
         if not self._has_stopped:
-            self._runner.take(event)
+            self._runner.take(event, now_ms)
 
 
 _FAILED: Final[Mapping[int, str]] = {
     RequestCode.CONTROLLER_ELECT_MASTER: "no master was elected",
     RequestCode.CONTROLLER_GET_REPLICA_INFO: "the controller does not say who is master",
 }
-
-
-def _is_due(at_ms: int | None, now_ms: int) -> bool:
-    return at_ms is not None and now_ms >= at_ms

@@ -67,7 +67,6 @@ class Replicated:
         self._master: HaMaster | None = None
         self._replica: HaReplica | None = None
         self._confirmed = 0
-        self._check_ms: int | None = None
         self._flush_ms: int | None = None
         self._grown = False
         self._indexing = False
@@ -107,7 +106,6 @@ class Replicated:
             self._master = HaMaster(self._outbox, self.store, self, self._options.replication)
         else:
             self._master.epoch_began(now_ms)
-        self._check_ms = now_ms + constants.REPLICAS_AWAITED_MS
         self._grown = True
         early, self._early = self._early, {}
         for connection, events in early.items():
@@ -137,7 +135,6 @@ class Replicated:
             self._master = None
         if self._replica is not None:
             self._replica.stop(now_ms)
-        self._check_ms = None
         self._replica = HaReplica(
             self._outbox,
             self.store,
@@ -308,15 +305,17 @@ class Replicated:
             self._replica.ticked(now_ms)
         if self._master is not None:
             self._master.ticked(now_ms)
-        if self._master is not None and self._check_ms is not None and now_ms >= self._check_ms:
-            self._check_ms = now_ms + self._options.check_sync_state_set_period_ms
+
+    def check_members(self, now_ms: int) -> None:
+        """As a master, find the members that no longer keep up."""
+        if self._master is not None:
             others = self._role.members - {self._role.broker_id}
             for broker_id in self._master.overdue(sorted(others), now_ms):
                 self._role.lagging(broker_id, now_ms)
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
-        times = [0 if self._indexing else None, self._check_ms, self._flush_ms, self._commit.deadline_ms()]
+        times = [0 if self._indexing else None, self._flush_ms, self._commit.deadline_ms()]
         if self._master is not None:
             times.append(self._master.deadline_ms())
         if self._replica is not None:

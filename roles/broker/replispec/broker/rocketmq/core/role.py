@@ -17,9 +17,9 @@ from replispec.runtime.rocketmq.membership import (
 )
 from replispec.runtime.rocketmq.remoting.calls import Outcome
 from replispec.runtime.world import Level, Outbox
-from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.machines import broker_role as machine
 from replispec.wire.rocketmq.machines import broker_role_wire as wire
+from replispec.wire.rocketmq.options import BrokerOptions
 
 
 class RoleOwner(Protocol):
@@ -35,6 +35,10 @@ class RoleOwner(Protocol):
 
     def set_changed(self, now_ms: int) -> None:
         """The SyncStateSet that counts is another."""
+        ...
+
+    def check_members(self, now_ms: int) -> None:
+        """Find the members of the set that no longer keep up."""
         ...
 
     def ask_election(self, now_ms: int) -> None:
@@ -53,20 +57,14 @@ class Role:
         self,
         outbox: Outbox,
         controllers: Controllers,
-        broker_name: str,
+        options: BrokerOptions,
         owner: RoleOwner,
-        *,
-        doubt_period_ms: int,
     ) -> None:
         self._outbox = outbox
         self._controllers = controllers
-        self.broker_name = broker_name
+        self.broker_name = options.broker_name
         self._owner = owner
-        self._runner = MachineRunner(machine.MACHINE, self)
-        self.now_ms = 0
-        self._again_ms: int | None = None
-        self._doubt_period_ms = doubt_period_ms
-        self._doubt_over_ms: int | None = None
+        self._runner = MachineRunner(machine.MACHINE, self, options)
         self._asked = 0
         self.master_address: str | None = None
 
@@ -101,6 +99,11 @@ class Role:
         return self._runner.variables.members | self._runner.variables.proposed
 
     @property
+    def now_ms(self) -> int:
+        """The time of what happened last; see `local` of the machine."""
+        return self._runner.now_ms
+
+    @property
     def state(self) -> machine.State:
         """The state of the machine."""
         return self._runner.state
@@ -128,21 +131,17 @@ class Role:
         """A replica is lagging."""
         self._take(machine.Lagging(broker_id), now_ms)
 
+    def serving(self, now_ms: int) -> None:
+        """Log and epoch of this master are on the disk."""
+        self._take(machine.Serving(), now_ms)
+
     def ticked(self, now_ms: int) -> None:
-        """Ask again for a change whose outcome is unknown, and end what was waited out."""
-        if self._doubt_over_ms is not None and now_ms >= self._doubt_over_ms:
-            self._doubt_over_ms = None
-            self._take(machine.DoubtOver(), now_ms)
-        if self._again_ms is not None and now_ms >= self._again_ms:
-            self._again_ms = None
-            self.now_ms = now_ms
-            if self.is_master and self._runner.variables.proposed:
-                self._controllers.find_leader(lambda _leader, _now_ms: None, now_ms)
-                self._send_alteration()
+        """Do what is due."""
+        self._runner.ticked(now_ms)
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
-        return min((each for each in (self._again_ms, self._doubt_over_ms) if each is not None), default=None)
+        return self._runner.deadline_ms()
 
     # Effects of the machine
 
@@ -182,18 +181,17 @@ class Role:
         self._send_alteration()
         return ()
 
-    def ask_alteration_again(self, _event: object) -> Nothing:
-        """Ask for the same in a moment."""
-        self._again_ms = self.now_ms + constants.RETRY_MS
+    def find_leader(self, _event: object) -> Nothing:
+        """Somebody else may be the active controller by now."""
+        self._controllers.find_leader(lambda _leader, _now_ms: None, self.now_ms)
         return ()
 
-    def wait_out_the_doubt(self, _event: object) -> Nothing:
-        """What was asked before may still be decided, for a while."""
-        self._doubt_over_ms = self.now_ms + self._doubt_period_ms
+    def check_members(self, _event: object) -> Nothing:
+        """Members that do not keep up are to leave the set."""
+        self._owner.check_members(self.now_ms)
         return ()
 
     def _send_alteration(self) -> None:
-        self._doubt_over_ms = None
         known = self._runner.variables
         call = wire.ask_alteration(known, self)
         self._outbox.note(
@@ -217,8 +215,7 @@ class Role:
                 self._take(event, now_ms)
 
         if not self._controllers.ask(call, answered, self.now_ms):
-            self._again_ms = self.now_ms + constants.RETRY_MS
+            self._runner.take(machine.AlterationUnsent())
 
     def _take(self, event: machine.Event, now_ms: int) -> None:
-        self.now_ms = now_ms
-        self._runner.take(event)
+        self._runner.take(event, now_ms)

@@ -19,9 +19,9 @@ from replispec.runtime.rocketmq.membership import (
 from replispec.runtime.rocketmq.remoting.calls import Outcome
 from replispec.runtime.storage import FilesReader
 from replispec.runtime.world import Level, Outbox, Writes
-from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.machines import learner as machine
 from replispec.wire.rocketmq.machines import learner_wire as wire
+from replispec.wire.rocketmq.machines.replicas_manager import LeaderNamed
 from replispec.wire.rocketmq.options import LearnerOptions
 
 
@@ -48,17 +48,14 @@ class Watch:
             IdentityFiles(files, options.broker_cluster_name, options.broker_name),
             cluster_name=options.broker_cluster_name,
             broker_name=options.broker_name,
-            retry_interval_ms=options.registration_retry_interval_ms,
+            options=options,
             registered=lambda _answer, now_ms: self._tell_id(now_ms),
             failed=self._tell_id,
         )
-        self._runner = MachineRunner(machine.MACHINE, self)
+        self._runner = MachineRunner(machine.MACHINE, self, options)
         self._is_configured = False
         self._master: str | None = None
         self._serves = True
-        self._now_ms = 0
-        self._leader_ms: int | None = None
-        self._info_ms: int | None = None
 
     @property
     def broker_id(self) -> int:
@@ -76,38 +73,30 @@ class Watch:
 
     def begin(self, address: str, now_ms: int) -> None:
         """Get the id, and find the controllers."""
-        self._runner.take(machine.Configured())
         self._registration.begin(address, now_ms)
-        self._find_leader(now_ms)
-        self._info_ms = now_ms + constants.RETRY_MS
+        self._take(machine.Configured(), now_ms)
         self._tell_id(now_ms)
 
     def master_lost(self, now_ms: int) -> None:
         """The connection to the master ended: there may soon be another one."""
         self._master = None
-        if self._info_ms is not None:
-            self._info_ms = min(self._info_ms, now_ms + constants.RETRY_MS)
+        self._take(machine.MasterGone(), now_ms)
 
     def ticked(self, now_ms: int) -> None:
         """Do what is due."""
         self._registration.ticked(now_ms)
         self._tell_id(now_ms)
-        if self._leader_ms is not None and now_ms >= self._leader_ms:
-            self._find_leader(now_ms)
-        if self._info_ms is not None and now_ms >= self._info_ms:
-            self._info_ms = now_ms + self._options.sync_broker_metadata_period_ms
-            self._now_ms = now_ms
-            self._runner.take(machine.InfoDue())
+        self._runner.ticked(now_ms)
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
-        times = (self._registration.deadline_ms(), self._leader_ms, self._info_ms)
+        times = (self._registration.deadline_ms(), self._runner.deadline_ms())
         return min((each for each in times if each is not None), default=None)
 
     def ask_who_is_master(self, _event: machine.InfoDue) -> Nothing:
         """Ask the active controller, if anybody knows which it is."""
         call = wire.ask_who_is_master(self._runner.variables, self)
-        self._controllers.ask(call, partial(self._answered, call.code), self._now_ms)
+        self._controllers.ask(call, partial(self._answered, call.code), self._runner.now_ms)
         return ()
 
     def refuse_to_serve(self, _event: machine.ReplicaInfoReceived) -> Nothing:
@@ -116,18 +105,25 @@ class Watch:
         self._serves = False
         return ()
 
-    def _find_leader(self, now_ms: int) -> None:
-        known = self._controllers.leader is not None
-        period_ms = self._options.sync_controller_metadata_period_ms
-        self._leader_ms = now_ms + (period_ms if known else constants.RETRY_MS)
-        self._controllers.find_leader(lambda _leader, _now_ms: None, now_ms)
+    def find_leader(self, _event: object) -> Nothing:
+        """Ask every controller who is active."""
+
+        def answered(named: LeaderNamed | None, now_ms: int) -> None:
+            if named is not None and named.controller_leader_address:
+                self._take(machine.LeaderKnown(), now_ms)
+
+        self._controllers.find_leader(answered, self._runner.now_ms)
+        return ()
+
+    def _take(self, event: machine.Event, now_ms: int) -> None:
+        self._runner.take(event, now_ms)
 
     def _tell_id(self, now_ms: int) -> None:
         if not self._is_configured and self.broker_id > 0:
             self._is_configured = True
             self._identified(self.broker_id, now_ms)
 
-    def _answered(self, asked: int, outcome: Outcome, _now_ms: int) -> None:
+    def _answered(self, asked: int, outcome: Outcome, now_ms: int) -> None:
         event = read_answer(
             self._outbox,
             outcome,
@@ -137,4 +133,4 @@ class Watch:
             self._serves = True
             self._master = event.address
             if self.broker_id:
-                self._runner.take(event)
+                self._take(event, now_ms)

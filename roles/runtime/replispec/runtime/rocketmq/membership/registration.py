@@ -20,6 +20,7 @@ from replispec.runtime.storage import Operation, StorageFailed
 from replispec.runtime.world import Level, Outbox, Persisted, Writes, Written
 from replispec.wire.rocketmq.machines import broker_registration as machine
 from replispec.wire.rocketmq.machines import broker_registration_wire as wire
+from replispec.wire.rocketmq.options import BrokerOptions, LearnerOptions
 
 Registered = Callable[[Command, int], None]
 
@@ -41,7 +42,7 @@ class Registration:
         *,
         cluster_name: str,
         broker_name: str,
-        retry_interval_ms: int,
+        options: BrokerOptions | LearnerOptions,
         registered: Registered,
         failed: Callable[[int], None],
     ) -> None:
@@ -51,17 +52,19 @@ class Registration:
         self._files = files
         self.cluster_name = cluster_name
         self.broker_name = broker_name
-        self._retry_interval_ms = retry_interval_ms
         self._registered = registered
         self._failed = failed
-        self._runner = MachineRunner(machine.MACHINE, self)
-        self.now_ms = 0
-        self._retry_ms: int | None = None
+        self._runner = MachineRunner(machine.MACHINE, self, options)
         self._asked = 0
         self._writing = 0
         self._has_stopped = False
         self._answer: Outcome | None = None
         self.address = ""
+
+    @property
+    def now_ms(self) -> int:
+        """The time of what happened last; see `local` of the machine."""
+        return self._runner.now_ms
 
     @property
     def state(self) -> machine.State:
@@ -77,11 +80,9 @@ class Registration:
     def begin(self, address: str, now_ms: int) -> None:
         """Register under this address: read the files the first time, go on where it stopped later."""
         self.address = address
-        self.now_ms = now_ms
         if self._writing:
             # What was written goes on from here, under the new address.
             return
-        self._retry_ms = None
         if self._runner.variables.begun:
             self._take(machine.RetryDue(), now_ms)
             return
@@ -104,18 +105,19 @@ class Registration:
         """Ask nothing more, and listen to no answer."""
         self._has_stopped = True
         self._asked += 1
-        self._retry_ms = None
 
     def ticked(self, now_ms: int) -> None:
         """Try again what is due."""
-        due_ms = self.deadline_ms()
-        if due_ms is not None and now_ms >= due_ms:
-            self._retry_ms = None
-            self._take(machine.RetryDue(), now_ms)
+        if not self._stands_still:
+            self._runner.ticked(now_ms)
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
-        return None if self._writing else self._retry_ms
+        return None if self._stands_still else self._runner.deadline_ms()
+
+    @property
+    def _stands_still(self) -> bool:
+        return self._has_stopped or self._writing > 0
 
     # Effects of the machine
 
@@ -134,11 +136,11 @@ class Registration:
 
         def written(result: Written) -> None:
             if isinstance(result, Persisted):
-                self._runner.take(machine.TemporaryWritten(broker_id, check_code))
+                self._take(machine.TemporaryWritten(broker_id, check_code), result.now_ms)
             else:
                 self._note("the identity cannot be written", result.reason)
                 self.remove_temporary(event)
-                self._runner.take(machine.TemporaryFailed())
+                self._take(machine.TemporaryFailed(), result.now_ms)
 
         self._persist(self._files.temporary(broker_id, check_code), written)
         return ()
@@ -165,10 +167,10 @@ class Registration:
 
         def renamed(result: Written) -> None:
             if isinstance(result, Persisted):
-                self._runner.take(machine.Renamed())
+                self._take(machine.Renamed(), result.now_ms)
             else:
                 self._note("the identity cannot be kept", result.reason)
-                self._runner.take(machine.RenameFailed())
+                self._take(machine.RenameFailed(), result.now_ms)
 
         self._persist(self._files.granted(), renamed)
         return ()
@@ -185,9 +187,8 @@ class Registration:
         self._controllers.find_leader(lambda _leader, _now_ms: None, self.now_ms)
         return ()
 
-    def retry_later(self, _event: object) -> Nothing:
-        """Leave it for a moment."""
-        self._retry_ms = self.now_ms + self._retry_interval_ms
+    def tell_failure(self, _event: object) -> Nothing:
+        """A step has failed, and is tried again."""
         self._failed(self.now_ms)
         return ()
 
@@ -203,7 +204,6 @@ class Registration:
 
         def answered(result: Written) -> None:
             self._writing -= 1
-            self.now_ms = result.now_ms
             if not self._has_stopped:
                 then(result)
 
@@ -222,7 +222,7 @@ class Registration:
 
         if self._controllers.ask(call, answered, self.now_ms):
             return True
-        self._retry_ms = self.now_ms + self._retry_interval_ms
+        self._runner.take(machine.Unsent())
         return False
 
     def _answered(self, asked: int, outcome: Outcome, now_ms: int) -> None:
@@ -237,8 +237,7 @@ class Registration:
         self._take(event, now_ms)
 
     def _take(self, event: machine.Event, now_ms: int) -> None:
-        self.now_ms = now_ms
-        self._runner.take(event)
+        self._runner.take(event, now_ms)
 
     def _note(self, what: str, reason: object) -> None:
         self._outbox.note(Level.WARNING, what, reason=str(reason))

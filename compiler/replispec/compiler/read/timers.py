@@ -1,0 +1,137 @@
+"""Timers of a machine: what they raise, how long they last, and which edges arm and cancel them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from replispec.compiler.model.faults import attempt
+from replispec.compiler.model.machine import Event, MachineSpec, TimerSpec
+from replispec.compiler.model.message import Place, SpecificationError
+from replispec.compiler.model.parameter import ConfigurationSpec, field_name
+from replispec.compiler.read.binding_parts import read_name, read_variable_name
+from replispec.compiler.read.parameters import default_ms
+from replispec.compiler.read.yaml_source import Tree
+
+_KEYS: Final = ("about", "period", "event", "periodic", "while", "restarts")
+_WORDS: Final = ("arm", "cancel")
+"""How an edge says under `do` that it arms or cancels a timer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doing:
+    """What an edge does: effects, and the timers that it arms and cancels."""
+
+    do: tuple[str, ...]
+    arms: tuple[str, ...]
+    cancels: tuple[str, ...]
+
+
+def with_timers(
+    machine: MachineSpec,
+    tree: Tree,
+    configuration: ConfigurationSpec,
+    states: Callable[[Iterable[str]], tuple[str, ...]],
+) -> MachineSpec:
+    """The machine with its timers, and with events that know whose they are. `states` resolves groups."""
+    timers = {each.name: each for each in _timers(machine, tree, configuration, states)}
+    events = dict(machine.events)
+    for each in reversed(timers.values()):
+        events[each.event] = replace(events[each.event], timer=each.period, default_ms=each.default_ms)
+    return replace(machine, timers=timers, events=events)
+
+
+def _timers(
+    machine: MachineSpec,
+    tree: Tree,
+    configuration: ConfigurationSpec,
+    states: Callable[[Iterable[str]], tuple[str, ...]],
+) -> Iterator[TimerSpec]:
+    timers = tree.tree("timers")
+    for name, entry in timers.entries():
+        with attempt(name):
+            place = timers.place_of(name)
+            read_variable_name(name, place)
+            entry.only(*_KEYS)
+            event, period = entry.text("event"), entry.text("period")
+            lasts_ms = default_ms(configuration, period, entry.place_of("period"))
+            _check_event(machine, event, entry.place_of("event"))
+            parameter = configuration.parameters[period]
+            groups = [each.field for each in configuration.groups if parameter in each.parameters]
+            armed = states(entry.texts("while"))
+            _check_states(machine, armed, entry)
+            yield TimerSpec(
+                name,
+                entry.text("about", ""),
+                place,
+                event,
+                period,
+                lasts_ms,
+                field_name(parameter),
+                groups[0],
+                entry.flag("periodic"),
+                armed,
+                _restarts(machine, entry, armed),
+            )
+
+
+def _check_event(machine: MachineSpec, name: str, place: Place) -> None:
+    event = machine.events.get(name)
+    if event is None:
+        raise SpecificationError(place, f"no event is named {name!r}", f"events: {', '.join(machine.events)}")
+    if not _may_be_raised(event):
+        raise SpecificationError(
+            place,
+            f"{name} comes with a message, with fields or by a timer of its own",
+            "name an event of which nothing is said but what it is about",
+        )
+
+
+def _may_be_raised(event: Event) -> bool:
+    return not (event.messages or event.fields or event.timer or event.is_peer or event.hidden)
+
+
+def _check_states(machine: MachineSpec, states: tuple[str, ...], entry: Tree) -> None:
+    known = ", ".join(machine.states)
+    for state in states:
+        if state not in machine.states:
+            place = entry.place_of("while")
+            raise SpecificationError(place, f"no state is named {state!r}", f"states: {known}")
+        if machine.states[state].final:
+            raise SpecificationError(
+                entry.place_of("while"), f"nothing happens after {state}, which is final", "leave it out"
+            )
+
+
+def _restarts(machine: MachineSpec, entry: Tree, states: tuple[str, ...]) -> tuple[str, ...]:
+    names = entry.texts("restarts")
+    for name in names:
+        if name not in machine.events:
+            raise SpecificationError(
+                entry.place_of("restarts"), f"no event is named {name!r}", ", ".join(machine.events)
+            )
+    if names and not states:
+        raise SpecificationError(
+            entry.place_of("restarts"), "restarts, but no while", "say in which states it runs, or arm it"
+        )
+    return names
+
+
+def read_doing(tree: Tree, timers: Mapping[str, TimerSpec]) -> Doing:
+    """What stands under `do`: names of effects, `arm TIMER` and `cancel TIMER`."""
+    place = tree.place_of("do")
+    effects: list[str] = []
+    said: dict[str, list[str]] = {word: [] for word in _WORDS}
+    for text in tree.texts("do"):
+        word, _, name = text.partition(" ")
+        if word not in said or not name:
+            effects.append(read_name(text, place))
+            continue
+        if name not in timers:
+            known = ", ".join(timers) or "none"
+            raise SpecificationError(place, f"no timer is named {name!r}", f"timers: {known}")
+        if any(name in names for names in said.values()):
+            raise SpecificationError(place, f"{name} is armed or cancelled twice", "keep one of them")
+        said[word].append(name)
+    return Doing(tuple(effects), *(tuple(said[word]) for word in _WORDS))
