@@ -7,15 +7,17 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from replispec.explorer.composed import Composed, Occasion, Outcome
-from replispec.explorer.packets import Packet, PacketKind
+from replispec.explorer.composed import Composed
+from replispec.explorer.packets import Channel, Packet, PacketKind
+from replispec.explorer.places import Occasion
 from replispec.explorer.tables import frozen
+from replispec.explorer.turns import Outcome
 from replispec.runtime.primitives.systems import Read, System
 
 
 @dataclass(frozen=True)
 class State:
-    """Instances by place, what is left of the budgets, messages in no order."""
+    """Instances by place, what is left of the budgets, messages: those on a connection in their order."""
 
     values: tuple[Any, ...]
     budgets: tuple[tuple[str, int], ...]
@@ -23,7 +25,17 @@ class State:
 
     def key(self) -> Hashable:
         """What tells it from other states."""
-        return frozen(self.values), self.budgets, tuple(sorted(map(repr, self.packets)))
+        # A stable order, by the names of connections alone: what is said on one stays as it was said.
+        packets = sorted(self.packets, key=lambda each: repr(_way(each) or each))
+        return frozen(self.values), self.budgets, tuple(map(repr, packets))
+
+    def next_ones(self) -> Iterator[Packet]:
+        """The messages that may arrive now: of each connection the first to either end."""
+        met = set()
+        for packet in dict.fromkeys(self.packets):
+            if packet.channel is None or _way(packet) not in met:
+                yield packet
+            met.add(_way(packet))
 
 
 @dataclass(frozen=True)
@@ -92,7 +104,7 @@ class Plain:
 
     def all_from(self, state: State) -> Iterator[StoryStep]:
         """Everything that can happen."""
-        for packet in dict.fromkeys(state.packets):
+        for packet in state.next_ones():
             yield from self._deliver(state, packet)
             yield from self._harm(state, packet)
         for occasion in self.composed.occasions:
@@ -106,6 +118,8 @@ class Plain:
     def _harm(self, state: State, packet: Packet) -> Iterator[StoryStep]:
         left = dict(state.budgets)
         silence = [packet.silence()] if packet.question is not None else []
+        if packet.channel is not None:
+            return
         if left.get("lost") and packet.kind is not PacketKind.SILENCE:
             yield from self._sent(taken(without(state, packet), "lost"), silence, harm=True)
         if left.get("late") and packet.kind is PacketKind.REQUEST and packet.waited:
@@ -123,6 +137,10 @@ class Plain:
             return
         if act.forgets:
             state = replace(state, packets=tuple(forgotten(state.packets, me)))
+        if act.opens:
+            between = Channel(act.opens, me, occasion.others[0])
+            left = tuple(each for each in state.packets if each.channel != between)
+            state = replace(state, packets=left)
         if act.budget:
             state = taken(state, act.budget)
         yield from self._after(state, outcome, harm=bool(act.budget), arrives=False)
@@ -131,6 +149,10 @@ class Plain:
         assert not outcome.fault, outcome.fault
         values = [outcome.values.get(place, value) for place, value in enumerate(state.values)]
         packets = list(state.packets)
+        for sent in outcome.sent:
+            if sent.purges:
+                to = (sent.packet.channel, sent.packet.sender)
+                packets = [each for each in packets if (each.channel, each.to) != to]
         for sent in outcome.sent:
             if sent.newest:
                 packets = [
@@ -144,6 +166,11 @@ class Plain:
 
     def _sent(self, state: State, packets: Sequence[Packet], *, harm: bool) -> Iterator[StoryStep]:
         yield StoryStep(replace(state, packets=(*state.packets, *packets)), harm, arrives=False)
+
+
+def _way(packet: Packet) -> tuple[Channel, int] | None:
+    """Which way on which connection it goes."""
+    return None if packet.channel is None else (packet.channel, packet.to)
 
 
 def without(state: State, packet: Packet) -> State:

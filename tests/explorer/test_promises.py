@@ -21,6 +21,15 @@ RUNS = {
         Extent(budgets={"lost": 0, "silences": 1}),
     ),
     "sync_state_set, a removal": ("sync_state_set", Extent(budgets={"lost": 0, "removals": 1})),
+    "replication": ("replication", Extent()),
+    "replication, elections without a message": (
+        "replication",
+        Extent(budgets={"elections": 3, "learners": 0, "strangers": 0, "repetitions": 0}, messages=4),
+    ),
+    "replication, silences": (
+        "replication",
+        Extent(budgets={"learners": 0, "strangers": 0, "repetitions": 0, "silences": 1}, messages=4),
+    ),
     "registration": ("registration", Extent()),
     "registration, a full disk": ("registration", Extent(budgets={"refusals": 1})),
     "registration, a removal": ("registration", Extent(budgets={"crashes": 0, "removals": 1})),

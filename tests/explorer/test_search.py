@@ -20,6 +20,13 @@ SMALL = {
     "sync_state_set, lost and late": ("sync_state_set", Extent(budgets={"lost": 1, "late": 1}, messages=2)),
     "sync_state_set, silences": ("sync_state_set", Extent(budgets={"lost": 0, "silences": 1}, messages=2)),
     "sync_state_set, removals": ("sync_state_set", Extent(budgets={"lost": 0, "removals": 1}, messages=2)),
+    "replication": ("replication", Extent(budgets={"strangers": 1, "learners": 0, "repetitions": 0})),
+    "replication, silences and elections": (
+        "replication",
+        Extent(
+            budgets={"elections": 2, "messages": 1, "strangers": 0, "silences": 1, "breaks": 0}, messages=3
+        ),
+    ),
     "registration": ("registration", Extent(budgets={"lost": 1, "late": 1, "crashes": 1}, messages=2)),
     "registration, removals": ("registration", Extent(budgets={"lost": 0, "crashes": 0, "removals": 1})),
 }

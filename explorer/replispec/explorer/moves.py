@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from replispec.explorer.composed import Composed, Outcome
-from replispec.explorer.packets import Packet, PacketKind
+from replispec.explorer.composed import Composed
+from replispec.explorer.packets import Channel, Packet, PacketKind
+from replispec.explorer.places import Occasion
 from replispec.explorer.tables import Column, Combinations, Mask, Numbers, Rows, Values
+from replispec.explorer.turns import Outcome
 from replispec.runtime.primitives.systems import Read
 
 DELIVER = "deliver"
@@ -20,7 +22,11 @@ LATE = "late"
 ACT = "act"
 # What is known of a message, by the places in its row of facts.
 _TO, _SILENCE, _GIVEN_UP, _KNOWN, _IS_SILENCE, _QUESTION, _ASKER = range(7)
-_FACTS = 7
+# Of one on a connection: its direction, the other direction, its rank, and the same with other ranks.
+_WAY, _BACK, _RANK, _AHEAD, _BEHIND, _FIRST = range(7, 13)
+_FACTS = 13
+_ONCE, _NEWEST, _PURGES = 1, 2, 4
+"""How a message leaves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +97,7 @@ class Moves:
         self._values = [Values() for _ in composed.places]
         self._packets = Values(first=1)
         self._questions = Values(first=1)
+        self._ways = Values(first=1)
         self._facts = Column(_FACTS, 0)
         self._facts.put(0, [0] * _FACTS)
         self._turns: dict[tuple[str, int], Known] = {}
@@ -116,8 +123,9 @@ class Moves:
         return {place: self._values[place][int(row[place])] for place in range(self.places)}
 
     def packets_in(self, row: Numbers) -> list[Packet]:
-        """The messages on their way in a state."""
-        return [self._packets[int(number)] for number in row[self.slots_at :] if number]
+        """The messages on their way in a state; those on a connection in their order, with no rank."""
+        found: list[Packet] = [self._packets[int(number)] for number in row[self.slots_at :] if number]
+        return [replace(each, rank=0) for each in sorted(found, key=lambda each: each.rank)]
 
     def packet_at(self, row: Numbers, slot: int) -> Packet:
         """The message in a slot."""
@@ -190,7 +198,7 @@ class Moves:
         if not len(parents):
             return
         facts = self._facts.values[rows[parents, self.slots_at + move.slot]]
-        chosen = (facts[:, _IS_SILENCE] > 0) == (move.kind == EXPIRE)
+        chosen = ((facts[:, _IS_SILENCE] > 0) == (move.kind == EXPIRE)) & (facts[:, _RANK] == 0)
         parents, receivers = parents[chosen], facts[chosen, _TO]
         for place in range(self.places):
             here = parents[receivers == place]
@@ -250,11 +258,13 @@ class Moves:
         if outcome is None or not possible:
             known.values.put(number, [-1] * len(read))
             return
-        party = self.composed.places[read[0]].party.name
-        self.edges.update((party, name, id(edge)) for name, edge in outcome.edges)
+        self.edges.update((party, name, id(edge)) for party, name, edge in outcome.edges)
         known.values.put(number, [self._values[place].number(outcome.values[place]) for place in read])
         known.sent.put(number, [self._packet_number(each.packet) for each in outcome.sent])
-        known.ways.put(number, [int(each.once) + 2 * int(each.newest) for each in outcome.sent])
+        known.ways.put(
+            number,
+            [_ONCE * each.once + _NEWEST * each.newest + _PURGES * each.purges for each in outcome.sent],
+        )
 
     def _packet_number(self, packet: Packet) -> int:
         """The number of a message, of which all facts are then known."""
@@ -262,6 +272,7 @@ class Moves:
         if number >= len(self._facts.values) or not self._facts.values[number, _KNOWN]:
             facts = [0] * _FACTS
             facts[_TO], facts[_KNOWN], facts[_ASKER] = packet.to, 1, packet.asker + 1
+            facts[_FIRST] = number
             facts[_IS_SILENCE] = int(packet.kind is PacketKind.SILENCE)
             self._facts.put(number, facts)
             if packet.question is not None:
@@ -271,7 +282,21 @@ class Moves:
                 if packet.kind is PacketKind.REQUEST:
                     facts[_GIVEN_UP] = self._packet_number(packet.given_up())
             self._facts.put(number, facts)
+            if packet.channel is not None:
+                self._rank(packet, packet.channel, facts)
         return number
+
+    def _rank(self, packet: Packet, channel: Channel, facts: list[int]) -> None:
+        """Give this message a number for each rank, each of which knows the next ones."""
+        room = self.width - self.slots_at
+        numbers = [self._packets.number(replace(packet, rank=rank)) for rank in range(room)]
+        facts[_WAY] = self._ways.number((channel, packet.sender))
+        facts[_BACK] = self._ways.number((channel, packet.to))
+        for rank, number in enumerate(numbers):
+            # Behind the last there is no room for anybody.
+            facts[_RANK], facts[_AHEAD] = rank, numbers[max(rank - 1, 0)]
+            facts[_BEHIND], facts[_FIRST] = numbers[min(rank + 1, room - 1)], numbers[0]
+            self._facts.put(number, facts)
 
     def _followed(
         self, known: Known, numbers: Numbers, read: list[int], parents: Numbers, rows: Rows, move: Move
@@ -288,13 +313,15 @@ class Moves:
         after = rows[parents]
         after[:, read] = known.values.values[numbers][:, : len(read)]
         if move.kind in (DELIVER, EXPIRE):
-            after[:, self.slots_at + move.slot] = 0
+            self._arrived(after, self.slots_at + move.slot)
         else:
-            budget = self.composed.occasions[move.act].act.budget
-            if budget:
-                after[:, self._budget(budget)] -= 1
-            if self.composed.occasions[move.act].act.forgets:
+            occasion = self.composed.occasions[move.act]
+            if occasion.act.budget:
+                after[:, self._budget(occasion.act.budget)] -= 1
+            if occasion.act.forgets:
                 self._forget(after[:, self.slots_at :], read[0])
+            if occasion.act.opens:
+                self._clear(after[:, self.slots_at :], occasion)
         sent = self._rows_of(known.sent, numbers)
         ways = self._rows_of(known.ways, numbers)
         yield from self._with_sent(move, parents, after, sent, ways)
@@ -314,10 +341,15 @@ class Moves:
         """The states with these messages on their way, too; those in which there is no room are left out."""
         slots = after[:, self.slots_at :]
         for index in range(sent.shape[1]):
-            doubled = ((ways[:, index] & 1) > 0) & (slots == sent[:, index, None]).any(axis=1)
+            if (ways[:, index] & _PURGES).any():
+                self._purge(slots, np.where((ways[:, index] & _PURGES) > 0, sent[:, index], 0))
+        for index in range(sent.shape[1]):
+            first = self._facts.values[slots, _FIRST]
+            doubled = ((ways[:, index] & _ONCE) > 0) & (first == sent[:, index, None]).any(axis=1)
             sent[doubled, index] = 0
-            if (ways[:, index] & 2).any():
-                self._give_up(slots, np.where((ways[:, index] & 2) > 0, sent[:, index], 0))
+            if (ways[:, index] & _NEWEST).any():
+                self._give_up(slots, np.where((ways[:, index] & _NEWEST) > 0, sent[:, index], 0))
+            self._queue(slots, sent, index)
         together = np.concatenate([slots, sent], axis=1)
         together = -np.sort(-together, axis=1)
         room = self.width - self.slots_at
@@ -325,6 +357,38 @@ class Moves:
         self.cut += int(len(fits) - fits.sum())
         after[:, self.slots_at :] = together[:, :room]
         yield Successors(move, parents[fits], after[fits], parents[~fits])
+
+    def _arrived(self, after: Rows, slot: int) -> None:
+        """The message in a slot is gone; what stands behind it on its connection comes one place nearer."""
+        way = self._facts.values[after[:, slot], _WAY]
+        after[:, slot] = 0
+        slots = after[:, self.slots_at :]
+        behind = (self._facts.values[slots, _WAY] == way[:, None]) & (way > 0)[:, None]
+        slots[behind] = self._facts.values[slots[behind], _AHEAD]
+
+    def _queue(self, slots: Rows, sent: Numbers, index: int) -> None:
+        """Put a message that leaves behind all that its sender said before on the same connection."""
+        way = self._facts.values[sent[:, index], _WAY]
+        if not way.any():
+            return
+        before = np.concatenate([slots, sent[:, :index]], axis=1)
+        count = ((self._facts.values[before, _WAY] == way[:, None]) & (way > 0)[:, None]).sum(axis=1)
+        for rank in range(int(count.max(initial=0))):
+            sent[:, index] = np.where(
+                count > rank, self._facts.values[sent[:, index], _BEHIND], sent[:, index]
+            )
+
+    def _purge(self, slots: Rows, ends: Numbers) -> None:
+        """Nothing arrives any more at whoever sends these ends of connections."""
+        back = self._facts.values[ends, _BACK]
+        slots[(self._facts.values[slots, _WAY] == back[:, None]) & (back > 0)[:, None]] = 0
+
+    def _clear(self, slots: Rows, occasion: Occasion) -> None:
+        """Nothing is left of an older connection between the same two."""
+        me, other = occasion.instances["self"], occasion.others[0]
+        channel = Channel(occasion.act.opens, me, other)
+        ways = [self._ways.number((channel, place)) for place in (me, other)]
+        slots[np.isin(self._facts.values[slots, _WAY], ways)] = 0
 
     def _forget(self, slots: Rows, place: int) -> None:
         """Nobody waits any more for an answer to what this instance asked."""
@@ -345,8 +409,8 @@ class Moves:
         slot = self.slots_at + move.slot
         facts = self._facts.values[rows[parents, slot]]
         if move.kind == LOST:
-            # Nobody can lose a silence.
-            is_message = facts[:, _IS_SILENCE] == 0
+            # Nobody can lose a silence, and a connection loses nothing but all.
+            is_message = (facts[:, _IS_SILENCE] == 0) & (facts[:, _WAY] == 0)
             parents, facts = parents[is_message], facts[is_message]
         else:
             is_waited = facts[:, _GIVEN_UP] > 0

@@ -19,6 +19,21 @@ class PacketKind(enum.Enum):
     NOTICE = "tells"
     ANSWER = "answers"
     SILENCE = "hears no answer from"
+    FRAME = "says on a connection"
+    END = "says nothing more on a connection"
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A connection by its name and the places of its ends."""
+
+    connection: str
+    dialler: int
+    acceptor: int
+
+    def other(self, place: int) -> int:
+        """The other end."""
+        return self.acceptor if place == self.dialler else self.dialler
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +41,8 @@ class Packet:
     """One message; `to` and `sender` are places of instances, `code` that of the command.
 
     Of an answer, `asked` is the code of the request. `waited`: its sender still waits for the answer. A
-    silence reaches the sender of a request when nothing else will.
+    silence reaches the sender of a request when nothing else will. What is said on a `channel` arrives in
+    order: `rank` is how many frames to the same end are before it, for whoever keeps messages in no order.
     """
 
     kind: PacketKind
@@ -39,6 +55,8 @@ class Packet:
     asked: int = 0
     waited: bool = True
     remark: str = ""
+    channel: Channel | None = None
+    rank: int = 0
 
     def ext_fields(self) -> dict[str, str | None]:
         """The fields of the header, as readers want them."""
@@ -104,7 +122,7 @@ class Packet:
     def said(self) -> str:
         """What it says, in one line."""
         parts = [f"{name}={value}" for name, value in self.fields if value not in (None, "0", "")]
-        if self.body:
+        if self.body and self.channel is None:
             parts.append(_body_text(self.body))
         return ", ".join((*parts, *filter(None, (self.remark,))))
 

@@ -95,12 +95,19 @@ def _facts(value: Any) -> Iterator[tuple[str, str]]:
         held = getattr(value, each.name)
         if each.name == "number":
             continue
-        if not isinstance(held, Configuration):
+        if isinstance(held, Configuration):
+            yield from _facts_of_machine(each.name, held)
+        elif isinstance(held, tuple) and held and isinstance(held[0], Configuration):
+            for number, one in enumerate(held, start=1):
+                yield from _facts_of_machine(f"{each.name}[{number}]", one)
+        else:
             yield each.name, value_text(held)
-            continue
-        yield each.name, held.state.name
-        for variable in fields(held.variables):
-            yield f"{each.name}.{variable.name}", value_text(getattr(held.variables, variable.name))
+
+
+def _facts_of_machine(name: str, held: Configuration[Any, Any]) -> Iterator[tuple[str, str]]:
+    yield name, held.state.name
+    for variable in fields(held.variables):
+        yield f"{name}.{variable.name}", value_text(getattr(held.variables, variable.name))
 
 
 def value_text(value: Any) -> str:
@@ -111,6 +118,8 @@ def value_text(value: Any) -> str:
         return f"{{{', '.join(f'{key}: {value_text(each)}' for key, each in sorted(value.items()))}}}"
     if isinstance(value, tuple | list):
         return f"[{', '.join(map(value_text, value))}]"
+    if isinstance(value, bytes):
+        return value.hex(" ") or "empty"
     if value is None or isinstance(value, bool):
         return {None: "none", True: "true", False: "false"}[value]
     names = getattr(value, "__dataclass_fields__", None)
@@ -135,9 +144,12 @@ def packet_text(composed: Composed, packet: Packet) -> str:
     sender, to = composed.places[packet.sender].name, composed.places[packet.to].name
     if packet.kind is PacketKind.SILENCE:
         return f"{to} waits for an answer to {packet.name} in vain"
+    if packet.kind is PacketKind.END:
+        return f"{sender} to {to}: the end of the connection"
     said = packet.said()
     what = f"answer to {packet.name}" if packet.kind is PacketKind.ANSWER else packet.name
-    unheard = "" if packet.waited or packet.kind is PacketKind.NOTICE else ", for whose answer nobody waits"
+    is_heard = packet.waited or packet.kind in (PacketKind.NOTICE, PacketKind.FRAME)
+    unheard = "" if is_heard else ", for whose answer nobody waits"
     code = f" {packet.code}" if packet.kind is PacketKind.ANSWER else ""
     return f"{sender} to {to}: {what}{code}{f' ({said})' if said else ''}{unheard}"
 

@@ -36,12 +36,16 @@ class GuardType:
 
 @dataclass(frozen=True, slots=True)
 class InstanceType:
-    """What may be read of an instance of a party: what it keeps, and its machines' variables and states."""
+    """What may be read of an instance of a party: what it keeps, and its machines' variables and states.
+
+    `peers` names the party of which each instance has a machine of its own with this name.
+    """
 
     party: str
-    keeps: Mapping[str, Type]
-    machines: Mapping[str, Mapping[str, Type]]
-    states: Mapping[str, frozenset[str]]
+    keeps: Mapping[str, Type] = field(default_factory=dict)
+    machines: Mapping[str, Mapping[str, Type]] = field(default_factory=dict)
+    states: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    peers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +216,7 @@ class _Checker:
     def _part(self, node: ex.PartName) -> Type:
         instance, *names = node.names
         kind = self._scope.instances[instance]
+        self._whose(node, kind)
         match names:
             case ["number"]:
                 return INT64
@@ -225,6 +230,16 @@ class _Checker:
         if len(names) == 2 and names[0] in kind.machines:
             known = {**kind.machines[names[0]], **dict.fromkeys(kind.states[names[0]], "")}
         raise self._refused(f"{'.'.join(node.names)} names nothing", _known_names(known))
+
+    def _whose(self, node: ex.PartName, kind: InstanceType) -> None:
+        """Refuse a machine of which there are several without a word on which, and the other way round."""
+        machine = node.names[1] if len(node.names) == 3 else ""
+        party = kind.peers.get(machine, "")
+        given = self._scope.instances[node.peer].party if node.peer else ""
+        if given != party:
+            name = ".".join(node.names[:2])
+            advice = f"write {name}[NAME of a {party}]" if party else "leave the brackets out"
+            raise self._refused(f"{name} is {f'one for each {party}' if party else 'one alone'}", advice)
 
     def _for_each(self, node: ex.ForEach, present: frozenset[ex.Expression]) -> Type:
         kind = self._scope.parties.get(node.party)
@@ -349,6 +364,8 @@ class _Checker:
             return self._set_of(node.name, given[0])
         if node.name in ("get", "put", "drop"):
             return self._of_map(node.name, given)
+        if node.name in ("part", "joined", "item", "byte"):
+            return self._of_list(node.name, given)
         shapes = ("list", "set", "bytes") if node.name == "size" else ("set",)
         if given[0].kind not in shapes or given[0].optional:
             raise self._refused(
@@ -388,6 +405,20 @@ class _Checker:
             if not accepts(kind, each):
                 raise self._refused(f"{function} of {entries} is given {each}", f"give it {kind}")
         return entries
+
+    def _of_list(self, function: str, given: list[Type]) -> Type:
+        if function == "byte":
+            self._integers("byte", given)
+            return Type("bytes")
+        whole = given[0]
+        if whole.kind not in ("list", "bytes") or whole.optional:
+            raise self._refused(f"{function} of {whole}", "give it a list or bytes that are not none")
+        if function == "joined":
+            if not accepts(whole, given[1]):
+                raise self._refused(f"joined of {whole} and {given[1]}", f"the second must be {whole}")
+            return whole
+        self._integers(function, given[1:])
+        return whole if function == "part" else replace(whole.item or INT32, optional=True)
 
     def _integers(self, operator: str, given: list[Type]) -> Type:
         for each in given:

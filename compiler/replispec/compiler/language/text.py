@@ -31,6 +31,37 @@ _OTHER_COMPARISONS = {
 }
 _OTHER_ARITHMETIC = {"+": "-", "-": "+", "*": "+"}
 
+_HELPERS: Final = {
+    "set": "as_set",
+    "text": "text_of",
+    "put": "with_entry",
+    "drop": "without_entries",
+    "part": "part_of",
+    "joined": "joined",
+    "item": "item_of",
+    "byte": "byte_of",
+}
+"""What functions are called in the runtime."""
+_IN_WORDS: Final = {
+    "max": "the larger of {} and {}",
+    "min": "the smaller of {} and {}",
+    "size": "the number of elements of {}",
+    "common": "what {} and {} have in common",
+    "without": "{} without {}",
+    "first": "{}, or if absent {}",
+    "union": "{} and {} together",
+    "only": "the set of {} alone",
+    "text": "{} as a text",
+    "set": "the elements of {}",
+    "elements": "the elements of {}",
+    "get": "what {} has for {}",
+    "put": "{0} with {2} for {1}",
+    "drop": "{} without those of {}",
+    "part": "{} from place {} to before {}",
+    "joined": "{} followed by {}",
+    "item": "what stands in {} at place {}",
+    "byte": "the byte {}",
+}
 CONSTANTS: Final = "constant"
 """Under which Python knows the module of the constants, beside those of the enums."""
 
@@ -94,8 +125,8 @@ class _Writer:
                 return self.enum_member(enum, member)
             case ex.ConstantName(name):
                 return self.constant(name)
-            case ex.PartName(names):
-                return ".".join(names)
+            case ex.PartName(names, peer):
+                return f"{names[0]}.{names[1]}[{peer}].{names[2]}" if peer else ".".join(names)
             case ex.LetName(name):
                 return f"let.{name}"
             case ex.GuardName(machine, name):
@@ -244,17 +275,11 @@ class _Python(_Writer):
                 return f"{arguments[0]}.union({arguments[1]})"
             case "only":
                 return f"frozenset(({arguments[0]},))"
-            case "set" | "text":
-                return f"{self._helper('as_set' if name == 'set' else 'text_of')}({arguments[0]})"
             case "elements":
                 return f"frozenset({arguments[0]} or ())"
             case "get":
                 return f"{arguments[0]}.get({arguments[1]})"
-            case "put":
-                return f"{self._helper('with_entry')}({', '.join(arguments)})"
-            case "drop":
-                return f"{self._helper('without_entries')}({', '.join(arguments)})"
-        return f"{name}({', '.join(arguments)})"
+        return f"{self._helper(_HELPERS.get(name, name))}({', '.join(arguments)})"
 
     def compare(self, node: ex.Compare) -> str:
         match node:
@@ -307,30 +332,7 @@ class _English(_Writer):
         return f"{linked}({', '.join(arguments)})"
 
     def function(self, name: str, arguments: list[str]) -> str:
-        match name:
-            case "size":
-                return f"the number of elements of {arguments[0]}"
-            case "common":
-                return f"what {arguments[0]} and {arguments[1]} have in common"
-            case "without":
-                return f"{arguments[0]} without {arguments[1]}"
-            case "first":
-                return f"{arguments[0]}, or if absent {arguments[1]}"
-            case "union":
-                return f"{arguments[0]} and {arguments[1]} together"
-            case "only":
-                return f"the set of {arguments[0]} alone"
-            case "text":
-                return f"{arguments[0]} as a text"
-            case "set" | "elements":
-                return f"the elements of {arguments[0]}"
-            case "get":
-                return f"what {arguments[0]} has for {arguments[1]}"
-            case "put":
-                return f"{arguments[0]} with {arguments[2]} for {arguments[1]}"
-            case "drop":
-                return f"{arguments[0]} without those of {arguments[1]}"
-        return f"the {'larger' if name == 'max' else 'smaller'} of {' and '.join(arguments)}"
+        return _IN_WORDS[name].format(*arguments)
 
     def compare(self, node: ex.Compare) -> str:
         if isinstance(node.right, ex.Literal) and node.right.value is None:

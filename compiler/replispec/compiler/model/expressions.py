@@ -9,7 +9,9 @@ integers, texts, `true`, `false`, `none` and `unknown`; == != < <= > >= in; and,
 `a if c else b`; in systems `all`, `any` and `set` over the instances of a party; and the functions
 max, min, size, first (the first that is not none), only (a set of one),
 union, common and without (of two sets), set and elements (of a list; elements of none are an empty set),
-get, put and drop (of a map: the value of a key or none, one more entry, the entries without some keys). The
+get, put and drop (of a map: the value of a key or none, one more entry, the entries without some keys), part,
+joined and item (of lists and bytes: from one place to before another, one after the other, what stands at a
+place or none), byte (a number as one byte). The
 syntax is a subset of Python's, read by its parser and strictly white-listed.
 """
 
@@ -40,6 +42,10 @@ FUNCTIONS: Final = {
     "get": 2,
     "put": 3,
     "drop": 2,
+    "part": 3,
+    "joined": 2,
+    "item": 2,
+    "byte": 1,
 }
 """Functions of the language with the number of their arguments."""
 SOURCES: Final = ("header", "body", "local")
@@ -144,9 +150,13 @@ class LetName(Expression):
 @dataclass(frozen=True, slots=True)
 class PartName(Expression):
     """What a system reads of an instance: `self.number`, `self.KEPT`, `self.MACHINE.VARIABLE`, or whether a
-    machine is in a state, `self.MACHINE.STATE`. The first name is that of the instance."""
+    machine is in a state, `self.MACHINE.STATE`. The first name is that of the instance.
+
+    `peer` names another instance where the machine is one for each connection: `self.MACHINE[peer].STATE`.
+    """
 
     names: tuple[str, ...]
+    peer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,8 +363,13 @@ class _Parser:
         )
 
     def _dotted(self, node: ast.Attribute) -> Expression:
-        names = [node.attr]
+        names, peer = [node.attr], ""
         inner = node.value
+        match inner:
+            case ast.Subscript(value=ast.Attribute() as indexed, slice=ast.Name(id=name)) if (
+                name in self._instances
+            ):
+                inner, peer = indexed, name
         while isinstance(inner, ast.Attribute):
             names.insert(0, inner.attr)
             inner = inner.value
@@ -366,7 +381,9 @@ class _Parser:
             )
         head = inner.id
         if head in self._instances:
-            return PartName((head, *names))
+            return PartName((head, *names), peer)
+        if peer:
+            raise self._refused(node, "is no name", _DOTS)
         if head in ("event", "other") and len(names) == 1:
             return EventField(names[0], head)
         if head in SOURCES and len(names) == 1:

@@ -15,7 +15,8 @@ from replispec.compiler.model.value_types import Type
 @dataclass(frozen=True, slots=True)
 class PartSpec:
     """One machine of a party; `instance` names what it serves, where requests name it. `state` is where it
-    begins, `begins` are the values of its variables there."""
+    begins, `begins` are the values of its variables there. `peers` is the party that dials it: it is one for
+    each connection, and begins with it."""
 
     name: str
     machine: MachineSpec
@@ -23,6 +24,34 @@ class PartSpec:
     instance: str = ""
     state: str = ""
     begins: Mapping[str, Expression] = field(default_factory=dict)
+    peers: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EndSpec:
+    """One end of a connection: whose machine it is, and the stream of what it says."""
+
+    party: str
+    part: str
+    stream: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionSpec:
+    """What is between two machines, in order: the one dials, the other accepts. `opened` is the event of who
+    dialled, `closed` that of either when the other end is gone."""
+
+    name: str
+    about: str
+    place: Place
+    dials: EndSpec
+    accepts: EndSpec
+    opened: str
+    closed: str
+
+    def ends(self) -> tuple[EndSpec, EndSpec]:
+        """Both, who dials first."""
+        return self.dials, self.accepts
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +88,37 @@ class AssignsSpec:
     values: Mapping[str, Expression]
 
 
-MeaningSpec = AsksSpec | RaisesSpec | AssignsSpec
+@dataclass(frozen=True, slots=True)
+class SendsSpec:
+    """An effect sends what `says` of `machine` makes on a connection, with these bytes after it.
+
+    `repeated`: as long as `where` holds, else once if it does. `once`: unless the same is on its way.
+    """
+
+    connection: str
+    machine: str
+    says: str
+    body: Expression | None
+    where: Expression | None
+    repeated: bool
+    once: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ClosesSpec:
+    """An effect, or an act, closes a connection at this end."""
+
+    connection: str
+
+
+@dataclass(frozen=True, slots=True)
+class RestartsSpec:
+    """An effect, or an act, lets a machine of the same party begin anew."""
+
+    part: str
+
+
+MeaningSpec = AsksSpec | RaisesSpec | AssignsSpec | SendsSpec | ClosesSpec | RestartsSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +163,8 @@ class ActSpec:
     forgets: bool
     timer: tuple[str, str] | None = None
     crash: bool = False
+    opens: str = ""
+    breaks: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,3 +193,4 @@ class SystemSpec:
     budgets: Mapping[str, int]
     messages_max: int
     within: Expression | None = None
+    connections: Mapping[str, ConnectionSpec] = field(default_factory=dict)

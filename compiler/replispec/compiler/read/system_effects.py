@@ -11,18 +11,34 @@ from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import expressions_in
 from replispec.compiler.model.machine import Event, MachineSpec
 from replispec.compiler.model.message import Place, SpecificationError
-from replispec.compiler.model.system import AsksSpec, AssignsSpec, MeaningSpec, PartySpec, RaisesSpec
+from replispec.compiler.model.system import (
+    AsksSpec,
+    AssignsSpec,
+    ClosesSpec,
+    ConnectionSpec,
+    MeaningSpec,
+    PartSpec,
+    PartySpec,
+    RaisesSpec,
+    RestartsSpec,
+    SendsSpec,
+)
 from replispec.compiler.model.value_types import BOOL, Type
 from replispec.compiler.read.yaml_source import Sequence, Tree
 
 Parse = Callable[[str, Place, Mapping[str, InstanceType]], ex.Expression]
 TO: Final = "to"
 """How `where` calls the instance that would be told."""
+PEER: Final = "peer"
+"""What the other end of a connection is called where a machine accepts one from each."""
 _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "asks": ("says", "once", "newest", "where"),
     "tells": ("says", "once", "where"),
     "raises": ("with", "where"),
     "assign": (),
+    "sends": ("over", "body", "where", "while", "once"),
+    "closes": (),
+    "restarts": (),
     "nothing": (),
 }
 """What an effect may mean, with what may be said beside."""
@@ -40,6 +56,11 @@ def check_effects(party: PartySpec, place: Place) -> None:
                     f"what {effect} of {part.machine.name} means to {party.name} is not said",
                     f"write {effect}: {{asks, tells, raises, assign, or nothing: WHY}}",
                 )
+
+
+def peer_of(part: PartSpec) -> dict[str, InstanceType]:
+    """The other end of the connection that a machine is an end of, by its name: its number may be read."""
+    return {PEER: InstanceType(part.peers)} if part.peers else {}
 
 
 def needed_local(party: PartySpec, machines: Mapping[str, MachineSpec]) -> Iterator[str]:
@@ -68,12 +89,14 @@ class MeaningReader:
         party: PartySpec,
         parties: Mapping[str, PartySpec],
         machines: Mapping[str, MachineSpec],
+        connections: Mapping[str, ConnectionSpec],
         scope: Scope,
         parse: Parse,
     ) -> None:
         self._party = party
         self._parties = parties
         self._machines = machines
+        self._connections = connections
         self._scope = scope
         self._parse = parse
         self.reasons: dict[str, str] = {}
@@ -93,22 +116,28 @@ class MeaningReader:
         if "assign" in tree.items:
             single = {name: name for name, each in self._parties.items() if each.count == 1}
             yield self._assigns(tree.tree("assign"), {**single, **names}, self._scope)
+        if "restarts" in tree.items:
+            yield self._restarts(tree)
         if "raises" in tree.items:
             yield self._raises(tree, self._scope)
 
     def _with_event(self, effect: str) -> Scope:
-        """The scope with what every event has on which the effect is done."""
+        """The scope with what every event has on which the effect is done, and whom it is done for."""
+        doing = [part for part in self._party.parts.values() if effect in part.machine.effects()]
+        peers = {name: kind for part in doing for name, kind in peer_of(part).items()}
+        is_of_peers = bool(peers) and all(part.peers for part in doing)
+        outer = replace(self._scope, instances={**self._scope.instances, **(peers if is_of_peers else {})})
         kinds: list[Mapping[str, Type]] = [
             part.machine.events[event].fields
             for part in self._party.parts.values()
             for event in part.machine.effects().get(effect, ())
         ]
         if not kinds:
-            return self._scope
+            return outer
         shared = {
             name: kind for name, kind in kinds[0].items() if all(each.get(name) == kind for each in kinds)
         }
-        return replace(self._scope, event=shared, event_name=f"an event of {effect}")
+        return replace(outer, event=shared, event_name=f"an event of {effect}")
 
     def _one(self, tree: Tree, effect: str, scope: Scope) -> Iterator[MeaningSpec]:
         kinds = [key for key in _KEYS if key in tree.items]
@@ -124,6 +153,12 @@ class MeaningReader:
                 yield self._raises(tree, scope)
             case "assign":
                 yield self._assigns(tree.tree("assign"), {"self": self._party.name}, scope, bare=True)
+            case "sends":
+                yield self._sends(tree, scope)
+            case "closes":
+                yield ClosesSpec(self._connection(tree, "closes"))
+            case "restarts":
+                yield self._restarts(tree)
             case _:
                 self.reasons[effect] = tree.text("nothing")
 
@@ -167,6 +202,8 @@ class MeaningReader:
             )
             raise SpecificationError(place, f"{self._party.name} has no event {part}.{name}", known)
         event = self._party.parts[part].machine.events[name]
+        peers = peer_of(self._party.parts[part])
+        scope = replace(scope, instances={**scope.instances, **peers})
         fields = {
             each: self._field(event, each, tree.tree("with"), scope) for each in tree.tree("with").items
         }
@@ -176,23 +213,75 @@ class MeaningReader:
                     raise SpecificationError(place, f"{name} has a field {each}", f"say {each} under with")
         return RaisesSpec(part, name, fields, self._where(tree, scope, {}))
 
+    def _sends(self, tree: Tree, scope: Scope) -> SendsSpec:
+        """What is said on a connection; a machine of the party that is an end of it says it."""
+        place = tree.place_of("sends")
+        connection = self._connection(tree, "over")
+        ends = self._connections[connection].ends()
+        parts = [self._party.parts[end.part] for end in ends if end.party == self._party.name]
+        said = tree.text("sends")
+        saying = [part for part in parts if said in part.machine.bindings.sends]
+        if not saying:
+            known = ", ".join(one for part in parts for one in part.machine.bindings.sends)
+            raise SpecificationError(place, f"nothing on {connection} says {said!r}", known)
+        scope = replace(scope, sources={"local": self._local()})
+        body = None
+        if "body" in tree.items:
+            at = tree.place_of("body")
+            body = self._parse(tree.text("body"), at, scope.instances)
+            require(body, Type("bytes"), scope, at, "the body")
+        key = "while" if "while" in tree.items else "where"
+        if len({"while", "where"} & tree.items.keys()) == 2:
+            raise SpecificationError(tree.place_of("while"), "while and where", "say one of them")
+        where = self._where(tree, scope, {}, key)
+        machine = saying[0].machine.name
+        return SendsSpec(connection, machine, said, body, where, key == "while", tree.flag("once"))
+
+    def _local(self) -> dict[str, Type]:
+        """What the party's machines ask of their role."""
+        machines = (part.machine for part in self._party.parts.values())
+        return {one.name: one.type for each in machines for one in each.bindings.local.values()}
+
+    def _connection(self, tree: Tree, key: str) -> str:
+        """The connection that is named, of which this party is an end."""
+        name = tree.text(key)
+        own = [
+            one
+            for one, each in self._connections.items()
+            if self._party.name in (each.dials.party, each.accepts.party)
+        ]
+        if name not in own:
+            raise SpecificationError(
+                tree.place_of(key), f"{self._party.name} is no end of {name!r}", ", ".join(own)
+            )
+        return name
+
+    def _restarts(self, tree: Tree) -> RestartsSpec:
+        part = tree.text("restarts")
+        known = [name for name, each in self._party.parts.items() if not each.peers]
+        if part not in known:
+            raise SpecificationError(
+                tree.place_of("restarts"), f"{part!r} does not begin anew", ", ".join(known)
+            )
+        return RestartsSpec(part)
+
     def _field(self, event: Event, name: str, tree: Tree, scope: Scope) -> ex.Expression:
         place = tree.place_of(name)
         if name not in event.fields:
             raise SpecificationError(place, f"{event.name} has no field {name!r}", ", ".join(event.fields))
         node = self._parse(tree.text(name), place, scope.instances)
-        machines = (part.machine for part in self._party.parts.values())
-        local = {one.name: one.type for each in machines for one in each.bindings.local.values()}
-        inner = replace(scope, sources={"local": local})
+        inner = replace(scope, sources={"local": self._local()})
         require(node, event.fields[name], inner, place, f"{event.name}.{name}")
         return node
 
-    def _where(self, tree: Tree, scope: Scope, names: Mapping[str, InstanceType]) -> ex.Expression | None:
-        if "where" not in tree.items:
+    def _where(
+        self, tree: Tree, scope: Scope, names: Mapping[str, InstanceType], key: str = "where"
+    ) -> ex.Expression | None:
+        if key not in tree.items:
             return None
-        place = tree.place_of("where")
-        node = self._parse(tree.text("where"), place, {**scope.instances, **names})
-        require(node, BOOL, scope, place, f"{tree.text('where')!r}")
+        place = tree.place_of(key)
+        node = self._parse(tree.text(key), place, {**scope.instances, **names})
+        require(node, BOOL, scope, place, f"{tree.text(key)!r}")
         return node
 
     def _assigns(

@@ -15,6 +15,7 @@ from replispec.compiler.model.message import Model, Place, SpecificationError
 from replispec.compiler.model.rule import RuleType
 from replispec.compiler.model.system import (
     ActSpec,
+    ConnectionSpec,
     LocalSpec,
     PartSpec,
     PartySpec,
@@ -22,9 +23,10 @@ from replispec.compiler.model.system import (
     RaisesSpec,
     SystemSpec,
 )
-from replispec.compiler.model.value_types import BOOL, Type, parse_type
+from replispec.compiler.model.value_types import BOOL, INT64, Type, parse_type
 from replispec.compiler.read.binding_parts import read_name, read_variable_name
-from replispec.compiler.read.system_effects import MeaningReader, check_effects, needed_local
+from replispec.compiler.read.system_connections import read_connections, with_peers
+from replispec.compiler.read.system_effects import MeaningReader, check_effects, needed_local, peer_of
 from replispec.compiler.read.values import EACH, read_values
 from replispec.compiler.read.yaml_source import Scalar, Tree
 
@@ -37,11 +39,37 @@ MESSAGES_MAX: Final = 16
 OF_MESSAGES: Final = ("lost", "late")
 """Budgets of what happens to messages; the others are named by acts."""
 _SHAPES: Final = ("always", "eventually", "pauses")
-_SYSTEM_KEYS: Final = ("system", "about", "parties", "acts", "budgets", "messages", "within", "promises")
+_SYSTEM_KEYS: Final = (
+    "system",
+    "about",
+    "parties",
+    "connections",
+    "acts",
+    "budgets",
+    "messages",
+    "within",
+    "promises",
+)
 _PARTY_KEYS: Final = ("about", "count", "machines", "keeps", "local", "effects")
 _MACHINE_KEYS: Final = ("machine", "instance", "state", "begins")
 _FLAGS: Final = ("quiet", "forgets", "crash")
-_ACT_KEYS: Final = ("about", "by", "each", "if", "do", "timer", "raises", "with", "assign", "budget", *_FLAGS)
+_OF_CONNECTIONS: Final = ("opens", "breaks")
+_ACT_KEYS: Final = (
+    "about",
+    "by",
+    "each",
+    "if",
+    "do",
+    "timer",
+    "raises",
+    "with",
+    "where",
+    "assign",
+    "restarts",
+    "budget",
+    *_OF_CONNECTIONS,
+    *_FLAGS,
+)
 ARMED: Final = "armed"
 """What an instance calls the timers that are armed."""
 _PROMISE_KEYS: Final = ("about", "clause", "always", "eventually", "whenever", "pauses")
@@ -54,16 +82,18 @@ def read_system(
     return _Reader(tree, model, rules, machines).system()
 
 
-def _instance_type(party: PartySpec) -> InstanceType:
-    """What may be read of an instance."""
+def _instance_type(party: PartySpec, connections: Mapping[str, ConnectionSpec]) -> InstanceType:
+    """What may be read of an instance; of a connection that it dials, with which instance it is."""
+    dialled = {name: INT64 for name, each in connections.items() if each.dials.party == party.name}
     return InstanceType(
         party.name,
-        {name: each.type for name, each in party.keeps.items()},
+        {**{name: each.type for name, each in party.keeps.items()}, **dialled},
         {
             name: {variable: each.type for variable, each in part.machine.variables.items()}
             for name, part in party.parts.items()
         },
         {name: frozenset(part.machine.states) for name, part in party.parts.items()},
+        {name: part.peers for name, part in party.parts.items() if part.peers},
     )
 
 
@@ -76,6 +106,7 @@ class _Reader:
         self._machines = machines
         self._scope = Scope(model, rules=rules)
         self._parties: dict[str, PartySpec] = {}
+        self._connections: dict[str, ConnectionSpec] = {}
 
     def system(self) -> SystemSpec:
         tree = self._tree
@@ -89,7 +120,10 @@ class _Reader:
                 self._parties[name] = self._party(name, entry, tree.tree("parties").place_of(name))
         # Whatever speaks of a party that was refused would be refused for that alone.
         whole_since(before)
-        kinds = {name: _instance_type(each) for name, each in self._parties.items()}
+        self._connections = read_connections(tree, self._parties, self._model)
+        whole_since(before)
+        self._parties = with_peers(self._parties, self._connections)
+        kinds = {name: _instance_type(each, self._connections) for name, each in self._parties.items()}
         single = {name: kinds[name] for name, each in self._parties.items() if each.count == 1}
         self._scope = replace(self._scope, parties=kinds, instances=single)
         for name, entry in tree.trees("parties"):
@@ -105,9 +139,8 @@ class _Reader:
             raise SpecificationError(place, "nothing is promised", "say under promises what must hold")
         messages = self._number(tree, "messages", MESSAGES_MAX)
         about = tree.text("about")
-        return SystemSpec(
-            tree.text("system"), about, place, self._parties, acts, promises, budgets, messages, within
-        )
+        whole = (self._parties, acts, promises, budgets, messages, within, self._connections)
+        return SystemSpec(tree.text("system"), about, place, *whole)
 
     def _check_done(self, acts: tuple[ActSpec, ...]) -> None:
         """Refuse effects that neither a machine nor an act does."""
@@ -204,7 +237,7 @@ class _Reader:
         keeps = {name: self._kept(each, tree.tree("keeps"), me) for name, each in party.keeps.items()}
         party = replace(party, parts=parts, keeps=keeps)
         local = {each.name: each for each in self._local(party, tree.tree("local"), me)}
-        reader = MeaningReader(party, self._parties, self._machines, self._inside(me), self._expression)
+        reader = self._reader(party, me)
         effects = reader.effects(tree.tree("effects"))
         party = replace(party, local=local, effects=effects, reasons=reader.reasons)
         check_effects(party, tree.place_of("effects"))
@@ -215,10 +248,15 @@ class _Reader:
                 )
         return party
 
+    def _reader(self, party: PartySpec, names: Mapping[str, InstanceType]) -> MeaningReader:
+        whole = (party, self._parties, self._machines, self._connections)
+        return MeaningReader(*whole, self._inside(names), self._expression)
+
     def _begun(self, part: PartSpec, machines: Tree, me: Mapping[str, InstanceType]) -> PartSpec:
         if isinstance(machines.items[part.name], Scalar):
             return part
         begins = machines.tree(part.name).tree("begins")
+        me = {**me, **peer_of(part)}
         found = {}
         for name in begins.items:
             place = begins.place_of(name)
@@ -249,8 +287,13 @@ class _Reader:
             if isinstance(tree.items[name], Tree):
                 yield LocalSpec(name, kinds[0], self._each(kinds[0], tree.tree(name), me))
                 continue
-            node = self._expression(tree.text(name), place, me)
-            require(node, kinds[0], self._inside(me), place, f"local.{name}")
+            names = dict(me)
+            for part in party.parts.values():
+                names |= peer_of(part) if name in part.machine.bindings.local else {}
+            node = self._expression(tree.text(name), place, names)
+            # What does not fit is refused by the codec that would write it.
+            wanted = replace(kinds[0], kind="int64") if kinds[0].is_integer else kinds[0]
+            require(node, wanted, self._inside(names), place, f"local.{name}")
             yield LocalSpec(name, kinds[0], node)
 
     def _each(self, wanted: Type, tree: Tree, me: Mapping[str, InstanceType]) -> Each:
@@ -305,7 +348,7 @@ class _Reader:
         kinds = {one: self._scope.parties[its] for one, its in names.items()}
         condition = self._condition(tree, "if", kinds) if "if" in tree.items else None
         party = self._parties[by]
-        reader = MeaningReader(party, self._parties, self._machines, self._inside(kinds), self._expression)
+        reader = self._reader(party, kinds)
         does = tree.texts("do")
         for effect in does:
             if effect not in party.effects:
@@ -314,6 +357,8 @@ class _Reader:
                 )
         if "with" in tree.items and "raises" not in tree.items:
             raise SpecificationError(tree.place_of("with"), "with, but nothing is raised", "say raises")
+        if "where" in tree.items and "raises" not in tree.items:
+            raise SpecificationError(tree.place_of("where"), "where, but nothing is raised", "say raises")
         means = tuple(reader.of_an_act(tree, names))
         timer = self._timer(tree, party) if "timer" in tree.items else None
         if timer is not None:
@@ -322,7 +367,8 @@ class _Reader:
         crash = tree.flag("crash")
         if crash and timer is not None:
             raise SpecificationError(place, f"{name} is a timer and a crash", "make it two acts")
-        if not (does or means or crash):
+        opens, breaks = (self._connection(tree, key, by, each) for key in _OF_CONNECTIONS)
+        if not (does or means or crash or opens or breaks):
             raise SpecificationError(place, f"{name} does nothing", "say do, timer, raises, assign or crash")
         return ActSpec(
             name,
@@ -338,6 +384,8 @@ class _Reader:
             tree.flag("forgets") or crash,
             timer,
             crash,
+            opens,
+            breaks,
         )
 
     def _timer(self, tree: Tree, party: PartySpec) -> tuple[str, str]:
@@ -351,7 +399,27 @@ class _Reader:
             raise SpecificationError(
                 place, f"{party.name} has no timer {tree.text('timer')!r}", ", ".join(known) or "it has none"
             )
+        if party.parts[part].peers:
+            raise SpecificationError(place, f"{part} is one for each peer", "raise the event of one instead")
         return part, name
+
+    def _connection(self, tree: Tree, key: str, by: str, each: Mapping[str, str]) -> str:
+        """The connection that an act opens or breaks; who dials it does either."""
+        name = tree.text(key, "")
+        if not name:
+            return ""
+        place = tree.place_of(key)
+        found = self._connections.get(name)
+        if found is None or found.dials.party != by:
+            known = (one for one, its in self._connections.items() if its.dials.party == by)
+            raise SpecificationError(place, f"{by} dials no connection {name!r}", ", ".join(known))
+        if key == "opens" and list(each.values()) != [found.accepts.party]:
+            raise SpecificationError(
+                place,
+                f"{name} is opened to nobody",
+                f"name the other end: each: {{NAME: {found.accepts.party}}}",
+            )
+        return name
 
     def _promises(self) -> Iterator[PropertySpec]:
         promises = self._tree.tree("promises")

@@ -13,11 +13,15 @@ from replispec.compiler.model.system import (
     ActSpec,
     AsksSpec,
     AssignsSpec,
+    ClosesSpec,
+    ConnectionSpec,
     MeaningSpec,
     PartSpec,
     PartySpec,
     PropertySpec,
     RaisesSpec,
+    RestartsSpec,
+    SendsSpec,
     SystemSpec,
 )
 
@@ -40,6 +44,7 @@ def _page(system: SystemSpec) -> Iterator[str]:
     yield from table(("party", "instances", "meaning"), rows)
     for party in system.parties.values():
         yield from _party(party)
+    yield from _connections(system)
     yield "## Acts"
     yield "What happens around the machines, whenever its condition holds and its budget lasts."
     yield ""
@@ -61,6 +66,9 @@ def _diagram(system: SystemSpec) -> Iterator[str]:
                 if isinstance(each, AsksSpec):
                     key = (party.name, each.party, each.is_notice)
                     arrows.setdefault(key, {})[effect] = None
+    for connection in system.connections.values():
+        dials, accepts = connection.ends()
+        arrows[dials.party, accepts.party, False] = {connection.name: None}
     yield "```mermaid"
     yield "flowchart LR"
     for party in system.parties.values():
@@ -70,6 +78,21 @@ def _diagram(system: SystemSpec) -> Iterator[str]:
         yield f'    {sender} {"-.->" if is_notice else "-->"}|"{", ".join(effects)}"| {to}'
     yield "```"
     yield ""
+
+
+def _connections(system: SystemSpec) -> Iterator[str]:
+    if not system.connections:
+        return
+    yield "## Connections"
+    yield "What is said on a connection arrives in order, until either end closes it or it breaks."
+    yield ""
+    rows = (_connection(each) for each in system.connections.values())
+    yield from table(("connection", "dials", "accepts", "meaning"), rows)
+
+
+def _connection(connection: ConnectionSpec) -> tuple[str, ...]:
+    ends = (f"`{end.party}.{end.part}`, says {end.stream}" for end in connection.ends())
+    return (f"`{connection.name}`", *ends, connection.about)
 
 
 def _party(party: PartySpec) -> Iterator[str]:
@@ -102,6 +125,8 @@ def _party(party: PartySpec) -> Iterator[str]:
 def _part(part: PartSpec) -> tuple[str, str, str]:
     state = part.state or next(each.name for each in part.machine.states.values() if each.initial)
     begins = "; ".join(f"`{name}` {_text(node)}" for name, node in part.begins.items())
+    if part.peers:
+        begins = f"with each connection of a {part.peers}{f': {begins}' if begins else ''}"
     return f"[{part.machine.name}](../machines/{part.machine.name}.md)", f"`{state}`", begins
 
 
@@ -131,6 +156,20 @@ def _meaning(means: MeaningSpec) -> str:
             return f"raises `{part}.{event}`{f' with {given}' if given else ''}{only}"
         case AssignsSpec(values):
             return "; ".join(f"`{name}` becomes {_text(node)}" for name, node in values.items())
+        case SendsSpec():
+            return _sends(means)
+        case ClosesSpec(connection):
+            return f"closes `{connection}`"
+        case RestartsSpec(part):
+            return f"lets `{part}` begin anew"
+
+
+def _sends(means: SendsSpec) -> str:
+    body = f" with {_text(means.body)} after it" if means.body is not None else ""
+    word = "as long as" if means.repeated else "if"
+    where = f", {word} {_english(means.where)}" if means.where is not None else ""
+    once = ", unless the same is on its way" if means.once else ""
+    return f"sends `{means.machine}.{means.says}`{body} on `{means.connection}`{where}{once}"
 
 
 def _asks(means: AsksSpec) -> str:
@@ -150,6 +189,7 @@ def _act(act: ActSpec) -> tuple[str, ...]:
         condition = ended if act.condition is None else f"{ended} and {condition}"
     forgets = ["forgets what it asked"] * act.forgets
     begins = ["begins again with what is durable"] * act.crash
+    forgets += [f"opens `{act.opens}`"] * bool(act.opens) + [f"breaks `{act.breaks}`"] * bool(act.breaks)
     does = "; ".join([*begins, *forgets, *(f"does `{each}`" for each in act.does), *map(_meaning, act.means)])
     return f"`{act.name}`", f"{act.party}{others}", f"{condition}{quiet}", does, act.budget, act.about
 

@@ -12,9 +12,14 @@ from replispec.compiler.model.machine import VariableSpec
 from replispec.compiler.model.message import Model
 
 _UNKNOWN = Names(f"{PRIMITIVES}.unknown")
+_LISTS = Names(f"{PRIMITIVES}.lists")
 HELPERS: Final = {
-    name: str(getattr(_UNKNOWN, name)) for name in ("UNKNOWN", "is_none", "with_entry", "without_entries")
-} | {"text_of": str(Names(f"{PRIMITIVES}.texts").text_of)}
+    **{
+        name: str(getattr(_UNKNOWN, name)) for name in ("UNKNOWN", "is_none", "with_entry", "without_entries")
+    },
+    **{name: str(getattr(_LISTS, name)) for name in ("part_of", "joined", "item_of", "byte_of")},
+    "text_of": str(Names(f"{PRIMITIVES}.texts").text_of),
+}
 _ZEROS: Final = {"bool": "False", "string": '""', "bytes": 'b""', "list": "()", "set": "frozenset()"}
 ARGUMENTS: Final = ("variables", "event", "rules")
 """What guards, assignments and named values are functions of."""

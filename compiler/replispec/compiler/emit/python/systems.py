@@ -30,18 +30,24 @@ from replispec.compiler.emit.python.tree import (
 from replispec.compiler.language.text import to_python, to_text
 from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import Each
+from replispec.compiler.model.forms import stream_members
 from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.message import Model
 from replispec.compiler.model.system import (
     ActSpec,
     AsksSpec,
     AssignsSpec,
+    ClosesSpec,
+    ConnectionSpec,
+    EndSpec,
     LocalSpec,
     MeaningSpec,
     PartSpec,
     PartySpec,
     PropertySpec,
     RaisesSpec,
+    RestartsSpec,
+    SendsSpec,
     SystemSpec,
 )
 
@@ -50,6 +56,7 @@ _MACHINES: Final = Names(f"{PRIMITIVES}.machines")
 _IMMUTABLE: Final = Names(f"{PRIMITIVES}.immutable").immutable
 _BOUND: Final = Names(f"{PRIMITIVES}.bindings")
 _WORLD: Final = "world"
+_ENDS: Final = ("to", "peer")
 _OTHERS: Final = ("event", "local", "rules", "each")
 """What a function of a system reads beside instances."""
 _HELPERS: Final = {
@@ -92,6 +99,9 @@ class _Emitter:
         for party in self._system.parties.values():
             kind = f"{TYPING.Final}[{_SYSTEMS.PartyKind}]"
             yield Constant(_constant(party.name), self._party(party), kind)
+        for each in self._system.connections.values():
+            kind = f"{TYPING.Final}[{_SYSTEMS.Connection}]"
+            yield Constant(_constant(each.name), self._connection(each), kind)
         for act in self._system.acts:
             yield Constant(_constant(act.name), self._act(act), f"{TYPING.Final}[{_SYSTEMS.Act}]")
         yield Constant("SYSTEM", self._whole(), f"{TYPING.Final}[{_SYSTEMS.System}]")
@@ -101,7 +111,7 @@ class _Emitter:
         for part in party.parts.values():
             machine = Ref(self._package, part.machine.name)
             kind = f"{_MACHINES.Configuration}[{machine}.State, {machine}.Variables]"
-            fields.append(Constant(part.name, annotation=kind))
+            fields.append(Constant(part.name, annotation=f"tuple[{kind}, ...]" if part.peers else kind))
         fields += [
             Constant(each.name, annotation=annotation(each.type), comment=each.about)
             for each in party.keeps.values()
@@ -109,6 +119,13 @@ class _Emitter:
         if self._fired(party):
             about = "The timers that are armed, as MACHINE.TIMER."
             fields.append(Constant("armed", annotation="frozenset[str]", comment=about))
+        fields += [
+            Constant(
+                each.name, annotation="int", comment=f"The number of the {each.accepts.party}; 0 for none."
+            )
+            for each in self._system.connections.values()
+            if each.dials.party == party.name
+        ]
         about = party.about or f"One {party.name}."
         return Class(class_name(party.name), about, decorators=[str(_IMMUTABLE)], body=fields)
 
@@ -119,9 +136,11 @@ class _Emitter:
 
     def _reading(self, text: str, node: ex.Expression, words: str) -> str:
         """A function of what the text reads, with the parties that it may read any instance of."""
-        names = sorted(bare_words(text) & {_WORLD, "self", "to", *_OTHERS, *self._instance_names()})
+        names = sorted(bare_words(text) & {_WORLD, "self", *_ENDS, *_OTHERS, *self._instance_names()})
         parties = sorted(self._parties_in(node))
         given = f"lambda {', '.join(names)}: {text}" if names else f"lambda: {text}"
+        if text == "frozenset()":
+            given = "frozenset"
         return f"{_SYSTEMS.Read}({given}, {strings(tuple(names))}, {strings(tuple(parties))}, {words!r})"
 
     def _instance_names(self) -> set[str]:
@@ -180,10 +199,14 @@ class _Emitter:
         if len(rest) == 1:
             return f"{text}.{rest[0]}"
         part = self._part_of(name, rest[0], bound)
+        text = f"{text}.{rest[0]}"
+        if node.peer:
+            is_party = node.peer in parties and node.peer not in bound
+            text += f"[{f'{_WORLD}.{node.peer}[0]' if is_party else node.peer}.number - 1]"
         if rest[1] in part.machine.states:
             machine = Ref(self._package, part.machine.name)
-            return f"({text}.{rest[0]}.state is {machine}.State.{rest[1]})"
-        return f"{text}.{rest[0]}.variables.{rest[1]}"
+            return f"({text}.state is {machine}.State.{rest[1]})"
+        return f"{text}.variables.{rest[1]}"
 
     def _part_of(self, name: str, part: str, bound: Mapping[str, str]) -> PartSpec:
         """The part that an instance with this name has; it is the same wherever the name may stand."""
@@ -250,6 +273,7 @@ class _Emitter:
         wire = str(Ref(self._package, f"{machine.name}_wire")) if bindings else "None"
         module = Ref(self._package, machine.name)
         given = f"{part.name!r}, {module}.MACHINE, {wire}, {bindings.is_answering}, {part.instance!r}"
+        given += f", {part.peers!r}" if part.peers else ""
         return f"{_SYSTEMS.Part}({given})"
 
     def _begins(self, party: PartySpec) -> Iterator[str]:
@@ -278,7 +302,7 @@ class _Emitter:
         elements = self._python(local.value.elements)
         made = f"{own(local.type.item.name)}({', '.join(fields)})"
         text = f"tuple({made} for each in sorted({elements}))"
-        names = sorted((bare_words(text) - {"each"}) & {_WORLD, "self", "rules"})
+        names = sorted((bare_words(text) - {"each"}) & {_WORLD, "self", "peer", "rules"})
         parties = strings(tuple(sorted(self._parties_in(local.value.elements))))
         given = f"lambda {', '.join(names)}: {text}"
         return f"{_SYSTEMS.Read}({given}, {strings(tuple(names))}, {parties}, {local.name!r})"
@@ -303,12 +327,45 @@ class _Emitter:
                     f"{tuple(key.split('.'))!r}: {self._read(node)}" for key, node in values.items()
                 )
                 return f"{_SYSTEMS.Assigns}({{{rows}}})"
+            case SendsSpec():
+                return self._sends(means)
+            case ClosesSpec(connection):
+                return f"{_SYSTEMS.Closes}({connection!r})"
+            case RestartsSpec(part):
+                return f"{_SYSTEMS.Restarts}({part!r})"
+
+    def _sends(self, means: SendsSpec) -> str:
+        says = f"{Ref(self._package, f'{means.machine}_wire')}.{means.says}"
+        body, where = ("None" if each is None else self._read(each) for each in (means.body, means.where))
+        given = f"{means.connection!r}, {says}, {body}, {where}, {means.repeated}, {means.once}"
+        return f"{_SYSTEMS.Sends}({given})"
 
     def _machine_of(self, part: str) -> MachineSpec:
         return self._me.parts[part].machine
 
     def _event_class(self, machine: MachineSpec, event: str) -> str:
         return f"{Ref(self._package, machine.name)}.{class_name(event)}"
+
+    def _connection(self, connection: ConnectionSpec) -> str:
+        messages = {
+            message.name: own(message.name)
+            for end in connection.ends()
+            for message in stream_members(self._model, end.stream)
+        }
+        listed = ", ".join(f"{name!r}: {kind}" for name, kind in messages.items())
+        ends = ", ".join(self._end(end, connection) for end in connection.ends())
+        about = f"{connection.name!r}, {connection.about!r}"
+        opened = self._event_of(connection.dials, connection.opened)
+        return f"{_SYSTEMS.Connection}({about}, {ends}, {opened}, {{{listed}}})"
+
+    def _end(self, end: EndSpec, connection: ConnectionSpec) -> str:
+        stream = f"{Ref(f'replispec.wire.{self._model.family}', 'streams')}.{end.stream}"
+        closed = self._event_of(end, connection.closed)
+        return f"{_SYSTEMS.End}({end.party!r}, {end.part!r}, {closed}, {stream})"
+
+    def _event_of(self, end: EndSpec, event: str) -> str:
+        machine = self._system.parties[end.party].parts[end.part].machine
+        return self._event_class(machine, event)
 
     # The system
 
@@ -329,6 +386,8 @@ class _Emitter:
             str(act.forgets),
             "''" if act.timer is None else repr(".".join(act.timer)),
             str(act.crash),
+            repr(act.opens),
+            repr(act.breaks),
         ]
         return f"{_SYSTEMS.Act}({', '.join(given)})"
 
@@ -354,6 +413,8 @@ class _Emitter:
             str(system.messages_max),
             "None" if system.within is None else self._read(system.within),
         ]
+        if system.connections:
+            given.append(f"({''.join(f'{_constant(name)}, ' for name in system.connections)})")
         return f"{_SYSTEMS.System}({', '.join(given)})"
 
 
@@ -367,4 +428,8 @@ def _expressions_of(means: MeaningSpec) -> list[ex.Expression]:
             return list(values.values())
         case RaisesSpec(_, _, fields, where):
             return [*fields.values(), *([] if where is None else [where])]
-    return [] if means.where is None else [means.where]
+        case SendsSpec():
+            return [each for each in (means.body, means.where) if each is not None]
+        case AsksSpec():
+            return [] if means.where is None else [means.where]
+    return []

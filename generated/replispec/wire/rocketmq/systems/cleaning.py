@@ -125,6 +125,8 @@ _GRANTS_AN_ID: Final[Act] = Act(
     False,
     "",
     False,
+    "",
+    "",
 )
 _ELECTS: Final[Act] = Act(
     "elects",
@@ -170,6 +172,8 @@ _ELECTS: Final[Act] = Act(
     False,
     "",
     False,
+    "",
+    "",
 )
 _EXPANDS: Final[Act] = Act(
     "expands",
@@ -238,6 +242,8 @@ _EXPANDS: Final[Act] = Act(
     False,
     "",
     False,
+    "",
+    "",
 )
 _LOSES_THE_MASTER: Final[Act] = Act(
     "loses_the_master",
@@ -296,6 +302,8 @@ _LOSES_THE_MASTER: Final[Act] = Act(
     False,
     "",
     False,
+    "",
+    "",
 )
 _REMOVES_ONE: Final[Act] = Act(
     "removes_one",
@@ -345,6 +353,8 @@ _REMOVES_ONE: Final[Act] = Act(
     False,
     "",
     False,
+    "",
+    "",
 )
 _REMOVES_ALL: Final[Act] = Act(
     "removes_all",
@@ -389,6 +399,8 @@ _REMOVES_ALL: Final[Act] = Act(
     False,
     "",
     False,
+    "",
+    "",
 )
 _FALLS_SILENT: Final[Act] = Act(
     "falls_silent",
@@ -414,6 +426,8 @@ _FALLS_SILENT: Final[Act] = Act(
     False,
     "",
     False,
+    "",
+    "",
 )
 SYSTEM: Final[System] = System(
     "cleaning",

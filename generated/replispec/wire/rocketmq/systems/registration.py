@@ -202,6 +202,8 @@ _STARTS: Final[Act] = Act(
     False,
     "",
     False,
+    "",
+    "",
 )
 _CRASHES: Final[Act] = Act(
     "crashes",
@@ -216,6 +218,8 @@ _CRASHES: Final[Act] = Act(
     True,
     "",
     True,
+    "",
+    "",
 )
 _PAUSE_IS_OVER: Final[Act] = Act(
     "pause_is_over",
@@ -235,6 +239,8 @@ _PAUSE_IS_OVER: Final[Act] = Act(
     False,
     "registration.retry",
     False,
+    "",
+    "",
 )
 _HAS_WRITTEN: Final[Act] = Act(
     "has_written",
@@ -283,6 +289,8 @@ _HAS_WRITTEN: Final[Act] = Act(
     False,
     "",
     False,
+    "",
+    "",
 )
 _CANNOT_WRITE: Final[Act] = Act(
     "cannot_write",
@@ -300,6 +308,8 @@ _CANNOT_WRITE: Final[Act] = Act(
     False,
     "",
     False,
+    "",
+    "",
 )
 _HAS_RENAMED: Final[Act] = Act(
     "has_renamed",
@@ -325,6 +335,8 @@ _HAS_RENAMED: Final[Act] = Act(
     False,
     "",
     False,
+    "",
+    "",
 )
 _CANNOT_RENAME: Final[Act] = Act(
     "cannot_rename",
@@ -342,6 +354,8 @@ _CANNOT_RENAME: Final[Act] = Act(
     False,
     "",
     False,
+    "",
+    "",
 )
 _ASKS_WHO_IS_MASTER: Final[Act] = Act(
     "asks_who_is_master",
@@ -361,6 +375,8 @@ _ASKS_WHO_IS_MASTER: Final[Act] = Act(
     False,
     "",
     False,
+    "",
+    "",
 )
 _REMOVES_A_BROKER: Final[Act] = Act(
     "removes_a_broker",
@@ -391,6 +407,8 @@ _REMOVES_A_BROKER: Final[Act] = Act(
     False,
     "",
     False,
+    "",
+    "",
 )
 SYSTEM: Final[System] = System(
     "registration",

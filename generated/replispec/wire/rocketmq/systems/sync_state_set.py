@@ -168,6 +168,8 @@ _POLLS: Final[Act] = Act(
     False,
     "",
     False,
+    "",
+    "",
 )
 _ASKS_AGAIN: Final[Act] = Act(
     "asks_again",
@@ -182,6 +184,8 @@ _ASKS_AGAIN: Final[Act] = Act(
     False,
     "role.again",
     False,
+    "",
+    "",
 )
 _OUTLASTS_THE_DOUBT: Final[Act] = Act(
     "outlasts_the_doubt",
@@ -196,6 +200,8 @@ _OUTLASTS_THE_DOUBT: Final[Act] = Act(
     False,
     "role.doubt",
     False,
+    "",
+    "",
 )
 _CATCHES_UP: Final[Act] = Act(
     "catches_up",
@@ -224,6 +230,8 @@ _CATCHES_UP: Final[Act] = Act(
     False,
     "",
     False,
+    "",
+    "",
 )
 _FALLS_BEHIND: Final[Act] = Act(
     "falls_behind",
@@ -245,6 +253,8 @@ _FALLS_BEHIND: Final[Act] = Act(
     False,
     "",
     False,
+    "",
+    "",
 )
 _FALLS_SILENT: Final[Act] = Act(
     "falls_silent",
@@ -275,6 +285,8 @@ _FALLS_SILENT: Final[Act] = Act(
     False,
     "",
     False,
+    "",
+    "",
 )
 _IS_HEARD_AGAIN: Final[Act] = Act(
     "is_heard_again",
@@ -308,6 +320,8 @@ _IS_HEARD_AGAIN: Final[Act] = Act(
     False,
     "",
     False,
+    "",
+    "",
 )
 _LOSES_THE_MASTER: Final[Act] = Act(
     "loses_the_master",
@@ -347,6 +361,8 @@ _LOSES_THE_MASTER: Final[Act] = Act(
     False,
     "",
     False,
+    "",
+    "",
 )
 _REMOVES_THE_MASTER: Final[Act] = Act(
     "removes_the_master",
@@ -382,6 +398,8 @@ _REMOVES_THE_MASTER: Final[Act] = Act(
     False,
     "",
     False,
+    "",
+    "",
 )
 SYSTEM: Final[System] = System(
     "sync_state_set",

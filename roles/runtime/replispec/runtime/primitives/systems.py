@@ -2,7 +2,8 @@
 
 Generated modules are made of these. A world (`World` in each module) holds for every party the tuple of its
 instances; an instance (a class a party) holds its number from 1, a `Configuration` for each of its
-machines, and what the party keeps beside them.
+machines, what the party keeps beside them, and for each connection that it dials the number of the instance
+at the other end, 0 for none.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from replispec.runtime.primitives.machines import Machine
+from replispec.runtime.primitives.streams import Stream
 
 Reading = Callable[..., Any]
 """A function of the instances that it names, by keyword: `self` or a name under `each`, and `world`. What an
@@ -31,13 +33,42 @@ class Read:
 @dataclass(frozen=True, slots=True)
 class Part:
     """One machine of a party. `wire` is its module of bindings, None for none; `serves`: it answers requests
-    about the instance with this name."""
+    about the instance with this name. `peers` is the party that dials it: the instance holds a tuple of
+    configurations, one for each of these, in a final state where there is no connection."""
 
     name: str
     machine: Machine[Any, Any]
     wire: Any = None
     serves: bool = False
     instance: str = ""
+    peers: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """One end of a connection: the party and its machine, the event that the other end is gone, the stream of
+    what this end says."""
+
+    party: str
+    part: str
+    closed: type[Any]
+    says: Stream
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """What is between two machines: frames that arrive in order, and all of them or the first of them.
+
+    The one that dials has the event `opened`; the machine that accepts begins with the connection.
+    `messages` are the classes of all frames by their names.
+    """
+
+    name: str
+    about: str
+    dials: End
+    accepts: End
+    opened: type[Any]
+    messages: Mapping[str, type[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +107,34 @@ class Assigns:
     values: Mapping[tuple[str, str], Read]
 
 
-Meaning = Asks | Raises | Assigns
+@dataclass(frozen=True, slots=True)
+class Sends:
+    """An effect sends on a connection what `says` makes, with the bytes of `body` after it, if `where` holds;
+    `repeated`: as long as it does. `once`: nothing is sent while the same is on its way."""
+
+    connection: str
+    says: Reading
+    body: Read | None = None
+    where: Read | None = None
+    repeated: bool = False
+    once: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Closes:
+    """An effect, or a step, closes a connection at this end: nothing of what is on its way to it arrives."""
+
+    connection: str
+
+
+@dataclass(frozen=True, slots=True)
+class Restarts:
+    """An effect, or a step, lets a machine of the party begin anew."""
+
+    part: str
+
+
+Meaning = Asks | Raises | Assigns | Sends | Closes | Restarts
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +168,8 @@ class Act:
     `condition` holds, and as often as `budget` allows (empty: always). `quiet`: so late that nothing that it
     asked, and no answer to it, is on its way. `forgets`: nobody waits any more for an answer to what it
     asked. `timer`: one of its timers ends, as PART.TIMER, and has to be armed. `crash`: the instance begins
-    again with what is durable.
+    again with what is durable. It `opens` a connection to the one instance that `each` names, or `breaks`
+    one, with all that is on its way in it.
     """
 
     name: str
@@ -125,6 +184,8 @@ class Act:
     forgets: bool = False
     timer: str = ""
     crash: bool = False
+    opens: str = ""
+    breaks: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,3 +220,4 @@ class System:
     budgets: Mapping[str, int]
     messages_max: int
     within: Read | None = None
+    connections: tuple[Connection, ...] = ()

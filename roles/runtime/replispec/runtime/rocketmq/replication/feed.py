@@ -138,8 +138,6 @@ class Feed:
             self._outbox.note(Level.WARNING, "replica dropped", peer=self.peer, reason=str(error))
             self._outbox.close(self._connection)
             self._step(machine.Closed())
-        else:
-            self._send_batches()
 
     def writable(self, now_ms: int) -> None:
         """The runs that were sent have left."""
@@ -243,27 +241,27 @@ class Feed:
             self._send_heartbeat()
         self._greets = False
 
-    def _do_ask_to_expand(self, _event: machine.ReportReceived) -> None:
+    def _do_consider_membership(self, _event: machine.ReportReceived) -> None:
         last = self._store.epochs.last
         if self.broker_id is None or last is None:
             return
         is_member = self._keeper.is_member(self.broker_id)
-        confirmed = self._keeper.confirm_offset
-        if rules.may_join(
-            self.acknowledged, confirmed, last.start_offset, is_member=is_member, is_learner=self.is_learner
-        ):
-            self._keeper.request_expand(self.broker_id, self._now_ms)
+        self._step(machine.MembershipConsidered(self._keeper.confirm_offset, last.start_offset, is_member))
+
+    def _do_ask_to_expand(self, _event: machine.MembershipConsidered) -> None:
+        assert self.broker_id is not None, "only a replica with an id is considered"
+        self._keeper.request_expand(self.broker_id, self._now_ms)
 
     def _do_advance_confirm_offset(self, _event: machine.ReportReceived) -> None:
         """The keeper has done so when it was told of the report."""
 
     def _do_position_at_report(self, _event: machine.ReportReceived) -> None:
-        """Variables hold where sending starts; the bytes go out when all that was received is taken."""
+        """Variables hold where sending starts."""
 
     def _do_position_at_first_file(self, _event: machine.ReportReceived) -> None:
         """As with any other position; which file is first is known when the first batch goes out."""
 
-    def _do_send_batches(self, _event: machine.LogGrew) -> None:
+    def _do_send_batches(self, _event: machine.LogGrew | machine.ReportReceived) -> None:
         self._send_batches()
 
     def _do_send_heartbeat(self, _event: machine.HeartbeatDue | machine.EpochBegan) -> None:

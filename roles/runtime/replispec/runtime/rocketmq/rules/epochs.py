@@ -53,11 +53,13 @@ def epochs_before(epochs: Sequence[EpochStart], offset: int) -> tuple[HaEpochEnt
 
 
 def with_epoch(epochs: Sequence[EpochStart], epoch: int, start_offset: int) -> tuple[HaEpochEntry, ...]:
-    """The epochs with one more, unless it is not later than the last in number and in start."""
-    if epochs and (epoch <= epochs[-1].epoch or start_offset <= epochs[-1].start_offset):
+    """The epochs with one more, unless it is earlier than the last in number or in start; it takes the place
+    of one in which nothing was written."""
+    if epochs and (epoch <= epochs[-1].epoch or start_offset < epochs[-1].start_offset):
         # Asked for every run of a log: no copy of what stays as it is.
         return cast("tuple[HaEpochEntry, ...]", epochs) if isinstance(epochs, tuple) else _copied(epochs)
-    return (*_copied(epochs), HaEpochEntry(epoch=epoch, start_offset=start_offset))
+    written = [entry for entry in epochs if entry.start_offset < start_offset]
+    return (*_copied(written), HaEpochEntry(epoch=epoch, start_offset=start_offset))
 
 
 def epochs_as_master(epochs: Sequence[EpochStart], epoch: int, log_end: int) -> tuple[HaEpochEntry, ...]:
@@ -96,6 +98,17 @@ def start_inside(starts: Sequence[int], low: int, high: int) -> bool:
 def next_start(epochs: Sequence[EpochStart], epoch: int) -> int | None:
     """The smallest start of all later epochs; None when there is none."""
     return min((entry.start_offset for entry in epochs if entry.epoch > epoch), default=None)
+
+
+def epoch_at(epochs: Sequence[EpochStart], offset: int) -> int:
+    """The epoch of the byte at an offset, the oldest known one for older bytes; 0 without any."""
+    number = bisect_right(epochs, offset, key=lambda entry: entry.start_offset)
+    return epochs[max(number - 1, 0)].epoch if epochs else 0
+
+
+def start_of(epochs: Sequence[EpochStart], epoch: int) -> int:
+    """Where an epoch begins; 0 for one that is not known."""
+    return next((entry.start_offset for entry in epochs if entry.epoch == epoch), 0)
 
 
 def survives(epochs: Sequence[EpochStart], epoch: int, offset: int) -> bool:
