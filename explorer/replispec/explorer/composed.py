@@ -86,6 +86,7 @@ class Composed:
         has_rules = system.family in families.with_part("runtime", "rules")
         self.rules = families.part("runtime", system.family, "rules") if has_rules else None
         self.places = tuple(Spot(each, number + 1) for each in system.parties for number in range(each.count))
+        self._numbers = tuple(_Number(each.number) for each in self.places)
         self._first = {each.name: self._places_of(each.name)[0] for each in system.parties}
         self.occasions = tuple(_occasions(system, self.places_of))
 
@@ -98,9 +99,9 @@ class Composed:
         return range(first, first + self.places[first].party.count)
 
     def world(self, values: Sequence[Any]) -> Any:
-        """The world of these instances, one a place; None where nothing may be read."""
+        """The world of these instances, one a place; None where no more than the number may be read."""
         parts = {
-            each.name: tuple(values[index] for index in self.places_of(each.name))
+            each.name: tuple(values[index] or self._numbers[index] for index in self.places_of(each.name))
             for each in self.system.parties
         }
         return self.system.world(**parts)
