@@ -32,6 +32,7 @@ class Error:
     asked: tuple[str, ...]
     promise: str
     steps: int
+    family: str = "rocketmq"
 
 
 ERRORS = {
@@ -134,6 +135,16 @@ ERRORS = {
         "no_operator_without_need",
         15,
     ),
+    "a leader commits without the follower that its record names": Error(
+        "replica",
+        "union(wanted, event.members)",
+        "wanted",
+        "partition_in_transition",
+        ("--count", "controller=1", "--set", "lags=1"),
+        "acknowledged_is_kept",
+        17,
+        "kafka",
+    ),
 }
 
 
@@ -141,7 +152,7 @@ def explored(error: Error, folder: Path) -> dict[str, Any]:
     """What the explorer finds in the specification with an error."""
     spec = folder / "spec"
     shutil.copytree(ROOT / "spec", spec)
-    path = spec / "statemachines" / "rocketmq" / f"{error.file}.yaml"
+    path = spec / "statemachines" / error.family / f"{error.file}.yaml"
     text = path.read_text("utf-8")
     assert error.now in text, f"{error.file}: {error.now!r}"
     path.write_text(text.replace(error.now, error.before), "utf-8")

@@ -33,6 +33,14 @@ RUNS = {
     "registration": ("registration", Extent()),
     "registration, a full disk": ("registration", Extent(budgets={"refusals": 1})),
     "registration, a removal": ("registration", Extent(budgets={"crashes": 0, "removals": 1})),
+    "partition_in_transition, two controllers": (
+        "partition_in_transition",
+        Extent(budgets={"sends": 0}),
+    ),
+    "partition_in_transition, a follower leaves the ISR and returns": (
+        "partition_in_transition",
+        Extent(counts={"controller": 1}, budgets={"lags": 1}),
+    ),
 }
 
 
@@ -49,3 +57,10 @@ def test_a_system_keeps_what_it_promises(name: str, bounds: Extent) -> None:
         "every_event_has_an_edge",
         *(each.name for each in system_named(name).properties),
     }
+
+
+def test_a_follower_that_cuts_to_a_stale_high_watermark_and_then_leads_loses_what_was_acknowledged() -> None:
+    """The design's own truncation, which KIP-101 replaced: the machines do as the design says."""
+    bounds = Extent(counts={"controller": 1}, budgets={"silences": 2})
+    report, _ = explored(system_named("partition_in_transition"), bounds, lambda: 0.0)
+    assert [(each.promise, len(each.steps)) for each in report.stories] == [("acknowledged_is_kept", 21)]

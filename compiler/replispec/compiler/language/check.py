@@ -219,7 +219,7 @@ class _Checker:
         self._whose(node, kind)
         match names:
             case ["number"]:
-                return INT64
+                return INT32
             case [kept] if kept in kind.keeps:
                 return kind.keeps[kept]
             case [machine, name] if name in kind.machines.get(machine, {}):
@@ -251,10 +251,10 @@ class _Checker:
         if node.condition is not None:
             inner._truth(node.condition, present)
             present |= present_after(node.condition, when=True)
-        if node.word != "set":
+        if node.word in ("all", "any"):
             inner._truth(node.of, present)
             return BOOL
-        return inner._made_of("only", inner.type_of(node.of, present))
+        return replace(inner._made_of("only", inner.type_of(node.of, present)), kind=node.word)
 
     def _source(self, node: ex.SourceField) -> Type:
         fields = self._scope.sources.get(node.of)

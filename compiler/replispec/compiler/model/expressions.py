@@ -6,7 +6,7 @@ algorithm, `guard.x` or `guard.MACHINE.x` a named guard, `Enum.VALUE` an enum's 
 constant. Bindings also read `header.x` and `body.x` of a message, `header` itself, and `local.x` or
 `local.f(a)` of the role. There are
 integers, texts, `true`, `false`, `none` and `unknown`; == != < <= > >= in; and, or, not; + - *;
-`a if c else b`; in systems `all`, `any` and `set` over the instances of a party; and the functions
+`a if c else b`; in systems `all`, `any`, `set` and `list` over the instances of a party; and the functions
 max, min, size, first (the first that is not none), only (a set of one),
 union, common and without (of two sets), set and elements (of a list; elements of none are an empty set),
 get, put and drop (of a map: the value of a key or none, one more entry, the entries without some keys), part,
@@ -161,7 +161,10 @@ class PartName(Expression):
 
 @dataclass(frozen=True, slots=True)
 class ForEach(Expression):
-    """`all`, `any` or `set` of what `of` is for every instance `name` of a party, where `condition` holds."""
+    """`all`, `any`, `set` or `list` of what `of` is for every instance `name` of a party.
+
+    Only instances count for which `condition` holds.
+    """
 
     word: str
     of: Expression
@@ -413,7 +416,7 @@ class _Parser:
     def _call(self, node: ast.Call) -> Expression:
         match node:
             case ast.Call(
-                func=ast.Name(id="all" | "any" | "set" as word),
+                func=ast.Name(id="all" | "any" | "set" | "list" as word),
                 args=[ast.GeneratorExp() as each],
                 keywords=[],
             ) if self._instances:

@@ -207,6 +207,10 @@ class MeaningReader:
         fields = {
             each: self._field(event, each, tree.tree("with"), scope) for each in tree.tree("with").items
         }
+        if len(event.messages) > 1:
+            raise SpecificationError(
+                place, f"{name} is any of {', '.join(event.messages)}", "let one be sent"
+            )
         if not event.messages:
             for each in event.fields:
                 if each not in fields:

@@ -188,7 +188,7 @@ class _Emitter:
             return to_python(part, *given, all_known=True, plain={"each": "each"}, named=named)
 
         only = f" if {python(node.condition)}" if node.condition is not None else ""
-        word = "frozenset" if node.word == "set" else node.word
+        word = {"set": "frozenset", "list": "tuple"}.get(node.word, node.word)
         return f"{word}({python(node.of)} for {node.name} in {_WORLD}.{node.party}{only})"
 
     def _part_name(self, node: ex.PartName, bound: Mapping[str, str]) -> str:
@@ -344,7 +344,10 @@ class _Emitter:
         return self._me.parts[part].machine
 
     def _event_class(self, machine: MachineSpec, event: str) -> str:
-        return f"{Ref(self._package, machine.name)}.{class_name(event)}"
+        """What makes the event of its fields; of a message, it is made of the message."""
+        made = f"{Ref(self._package, machine.name)}.{class_name(event)}"
+        messages = machine.events[event].messages
+        return f"lambda **fields: {made}({own(messages[0])}(**fields))" if messages else made
 
     def _connection(self, connection: ConnectionSpec) -> str:
         messages = {

@@ -92,10 +92,10 @@ class Asks:
 
 @dataclass(frozen=True, slots=True)
 class Raises:
-    """An effect, or a step, is an event of a machine of the same party, made of these fields."""
+    """An effect, or a step, is an event of a machine of the same party; `event` makes it of these fields."""
 
     part: str
-    event: type[Any]
+    event: Callable[..., Any]
     fields: Mapping[str, Read] = field(default_factory=dict)
     where: Read | None = None
 
