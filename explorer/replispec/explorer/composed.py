@@ -86,6 +86,7 @@ class Composed:
         has_rules = system.family in families.with_part("runtime", "rules")
         self.rules = families.part("runtime", system.family, "rules") if has_rules else None
         self.places = tuple(Spot(each, number + 1) for each in system.parties for number in range(each.count))
+        self._numbers = tuple(_Number(place.number) for place in self.places)
         self._first = {each.name: self._places_of(each.name)[0] for each in system.parties}
         self.occasions = tuple(_occasions(system, self.places_of))
 
@@ -97,8 +98,12 @@ class Composed:
         first = self._first[party]
         return range(first, first + self.places[first].party.count)
 
+    def world_of(self, values: Mapping[int, Any]) -> Any:
+        """The world of these instances by their places; of all others only the numbers may be read."""
+        return self.world([values.get(index, number) for index, number in enumerate(self._numbers)])
+
     def world(self, values: Sequence[Any]) -> Any:
-        """The world of these instances, one a place; None where nothing may be read."""
+        """The world of these instances, one a place."""
         parts = {
             each.name: tuple(values[index] for index in self.places_of(each.name))
             for each in self.system.parties
@@ -152,8 +157,7 @@ class Composed:
 
     def holds(self, read: Read, values: Mapping[int, Any]) -> bool:
         """Whether a condition over the whole world holds."""
-        listed = [values.get(index) for index in range(len(self.places))]
-        return bool(called(read, {"world": self.world(listed), "rules": self.rules}))
+        return bool(called(read, {"world": self.world_of(values), "rules": self.rules}))
 
 
 def _shell(place: Spot) -> Any:
@@ -193,7 +197,7 @@ def _reads_of(act: Act) -> Iterator[Read]:
 
 def called(read: Read, given: Mapping[str, Any]) -> Any:
     """The value of an expression over what is given by name."""
-    return read.of(**{name: given[name] for name in read.names})
+    return read.of(*(given[name] for name in read.names))
 
 
 class _Local:
@@ -247,10 +251,9 @@ class Turn:
 
     def read(self, read: Read, given: Mapping[str, Any]) -> Any:
         """The value of an expression of this party."""
-        listed = [self._values.get(index) for index in range(len(self._composed.places))]
         known = {
             "self": self._values[self._me],
-            "world": self._composed.world(listed),
+            "world": self._composed.world_of(self._values),
             "rules": self._composed.rules,
             "local": self._local,
         }
@@ -312,10 +315,11 @@ class Turn:
     # An act
 
     def act(self, occasion: Occasion) -> None:
-        """Do what the act does: new values first, by which the event is then made."""
+        """Do what the act does: new values first, by which the event is made, and then the effects."""
         for means in occasion.act.means:
             given = {name: self._values[place] for name, place in occasion.instances.items()}
             self._mean(means, None, given, occasion.instances)
+        self._run()
         for effect in occasion.act.does:
             self._effect(effect, None, None)
 

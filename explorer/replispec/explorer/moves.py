@@ -314,10 +314,14 @@ class Moves:
         """The states with these messages on their way, too; those in which there is no room are left out."""
         slots = after[:, self.slots_at :]
         for index in range(sent.shape[1]):
-            doubled = ((ways[:, index] & 1) > 0) & (slots == sent[:, index, None]).any(axis=1)
-            sent[doubled, index] = 0
-            if (ways[:, index] & 2).any():
-                self._give_up(slots, np.where((ways[:, index] & 2) > 0, sent[:, index], 0))
+            is_once, is_newest = (ways[:, index] & 1) > 0, (ways[:, index] & 2) > 0
+            doubled = (slots == sent[:, index, None]).any(axis=1)
+            doubled |= (sent[:, :index] == sent[:, index, None]).any(axis=1)
+            sent[is_once & doubled, index] = 0
+            if is_newest.any():
+                asked = np.where(is_newest, sent[:, index], 0)
+                self._give_up(slots, asked)
+                self._give_up(sent[:, :index], asked, of=self._facts.values[asked, _TO])
         together = np.concatenate([slots, sent], axis=1)
         together = -np.sort(-together, axis=1)
         room = self.width - self.slots_at
@@ -332,10 +336,12 @@ class Moves:
         old = (facts[:, :, _ASKER] == place + 1) & (facts[:, :, _QUESTION] > 0)
         slots[old] = self._facts.values[slots[old], _GIVEN_UP]
 
-    def _give_up(self, slots: Rows, asked: Numbers) -> None:
-        """Nobody waits any more for an answer to what was asked like this before."""
+    def _give_up(self, slots: Rows, asked: Numbers, of: Numbers | None = None) -> None:
+        """Nobody waits any more for an answer to what was asked like this before, `of` these or of all."""
         questions = self._facts.values[asked, _QUESTION]
         old = (self._facts.values[slots, _QUESTION] == questions[:, None]) & (questions > 0)[:, None]
+        if of is not None:
+            old &= self._facts.values[slots, _TO] == of[:, None]
         slots[old] = self._facts.values[slots[old], _GIVEN_UP]
 
     def _harms(self, move: Move, rows: Rows) -> Iterator[Successors]:
