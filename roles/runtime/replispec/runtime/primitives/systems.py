@@ -14,8 +14,8 @@ from typing import Any
 from replispec.runtime.primitives.machines import Machine
 
 Reading = Callable[..., Any]
-"""A function of the instances that it names, in their order: `self` or a name under `each`, and `world`. What an
-effect means also reads the `event`, and who is told stands under `to`."""
+"""A function of the instances that it names, in their order: `self` or a name under `each`, and `world`.
+What an effect means also reads the `event`, and who is told stands under `to`."""
 
 
 @dataclass(frozen=True, slots=True)
