@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from replispec.cli.explore_text import report_lines
 from replispec.explorer.report import Extent, explored
 from replispec.runtime.primitives.systems import System
 from tests.explorer.lamps.compiled import SYSTEMS, compiled
@@ -58,3 +59,12 @@ def test_plain_sets_find_the_same(name: str) -> None:
 def test_what_was_due_is_told_from_when_it_was() -> None:
     (story,) = findings("due").stories
     assert [step.says.partition(":")[0] for step in story.steps] == ["lamp is waited for", "lamp is left"]
+
+
+def test_what_was_never_tried_is_said() -> None:
+    found = findings("due")
+    assert found.never_due == ("never_asked_for",)
+    assert found.never_happened == ("is_mended",)
+    lines = list(report_lines(found, never=False))
+    assert "holds   never_asked_for: it was never due, its `whenever` held in no state" in lines
+    assert "acts    that never happened: is_mended" in lines

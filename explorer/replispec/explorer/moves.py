@@ -128,6 +128,14 @@ class Moves:
         """How many different instances and messages were met."""
         return sum(map(len, self._values)), len(self._packets)
 
+    def happened(self) -> set[str]:
+        """The acts that could happen in some state that was met."""
+        return {
+            self.composed.occasions[which].act.name
+            for (kind, which), known in self._turns.items()
+            if kind == ACT and (known.possible.values > 0).any()
+        }
+
     # Conditions
 
     def holds(self, read: Read, rows: Rows) -> Mask:
