@@ -16,10 +16,19 @@ from replispec.runtime.primitives.systems import System
 from tests.explorer.plain import Plain, broken_plainly
 
 SMALL = {
-    "sync_state_set, nothing lost": ("sync_state_set", Extent(budgets={"lost": 0}, messages=2)),
-    "sync_state_set, lost and late": ("sync_state_set", Extent(budgets={"lost": 1, "late": 1}, messages=2)),
-    "sync_state_set, silences": ("sync_state_set", Extent(budgets={"lost": 0, "silences": 1}, messages=2)),
-    "sync_state_set, removals": ("sync_state_set", Extent(budgets={"lost": 0, "removals": 1}, messages=2)),
+    "sync_state_set, nothing lost": ("sync_state_set", Extent(budgets={"lost": 0}, messages=3)),
+    "sync_state_set, lost and late": (
+        "sync_state_set",
+        Extent({"broker": 1}, {"lost": 1, "late": 1}, messages=3),
+    ),
+    "sync_state_set, silences": (
+        "sync_state_set",
+        Extent({"broker": 1}, {"lost": 1, "silences": 1}, messages=3),
+    ),
+    "sync_state_set, removals": (
+        "sync_state_set",
+        Extent({"broker": 1}, {"lost": 1, "removals": 1}, messages=3),
+    ),
     "registration": ("registration", Extent(budgets={"lost": 1, "late": 1, "crashes": 1}, messages=2)),
     "registration, removals": ("registration", Extent(budgets={"lost": 0, "crashes": 0, "removals": 1})),
 }
