@@ -65,6 +65,15 @@ PARTIES = [
         "the start of purchase is bool",
     ),
     ("{machine: customer}", "{machine: customer, started: 1}", "unknown option 'started'"),
+    ("{wish: {machine: customer}}", "{number: {machine: customer}}", "number is a name already"),
+    (
+        "{wish: {machine: customer}}",
+        "{wish: {machine: customer}, whim: customer}",
+        "wish and whim are one machine, and no message says which of them it is for",
+    ),
+    ("  customer:\n    about", "  self:\n    about", "every instance is self to itself"),
+    ("{machine: customer}", "{machine: customer, begins: {purchase: till.desk.sold}}", "sold begins, too"),
+    ("{paid: {type: bool}}", "{paid: {type: bool, initial: self.wish.WAITING}}", "WAITING begins, too"),
     ("{paid: {type: bool}}", "{wish: {type: bool}}", "wish is a name already"),
     ("{paid: {type: bool}}", "{number: {type: bool}}", "number is a name already"),
     ("{paid: {type: bool}}", "{armed: {type: bool}}", "armed is a name already"),
@@ -103,6 +112,9 @@ EFFECTS = [
 ACTS = [
     ("by: customer", "by: buyer", "no party is named 'buyer'"),
     ("by: customer", "by: customer\n    each: {other: buyer}", "no party is named 'buyer'"),
+    ("by: customer", "by: customer\n    each: {self: till}", "self is something else to an act"),
+    ("by: customer", "by: customer\n    each: {world: till}", "world is something else to an act"),
+    ("by: customer", "by: customer\n    each: {a b: till}", "'a b' is no name"),
     ("by: customer", "by: customer\n    do: [beg]", "customer has no effect 'beg'. ask"),
     ("by: customer", "by: customer\n    then: [ask]", "unknown option 'then'"),
     ("by: customer", "by: customer\n    quiet: perhaps", "'quiet' is no truth value"),
@@ -142,6 +154,11 @@ ALWAYS = "always: till.desk.sold <= customer.wish.purchase"
 PROMISES = [
     (ALWAYS, f"{ALWAYS}\n    pauses: true", "sold_as_often_as_wanted promises always and pauses. say always"),
     (f"    {ALWAYS}\n", "", "sold_as_often_as_wanted promises nothing. say always"),
+    (
+        "  sold_as_often_as_wanted:",
+        "  every_event_has_an_edge:",
+        "every system promises every_event_has_an_edge",
+    ),
     (ALWAYS, "pauses: false", "pauses is not true. leave the promise out"),
     (ALWAYS, f"{ALWAYS}\n    whenever: customer.wish.WAITING", "promises always"),
     ("    whenever: customer.wish.WAITING\n", "", "some_day_content promises eventually"),

@@ -78,9 +78,9 @@ class Plain:
         return self.composed.holds(read, dict(enumerate(state.values)))
 
     def stuck(self, whenever: Read, holds: Read) -> set[Hashable]:
-        """States in which `whenever` holds and from which no harmless way leads to where `holds` does."""
-        able = self.states.keys() - self.steps.keys()
-        able |= {key for key, state in self.states.items() if self.holds(holds, state)}
+        """States in which what was due has not come, and from which no harmless way leads to it."""
+        come = {key for key, state in self.states.items() if self.holds(holds, state)}
+        able = self.states.keys() - self.steps.keys() | come
         grown = True
         while grown:
             more = {
@@ -90,7 +90,13 @@ class Plain:
             }
             able |= more
             grown = bool(more)
-        return {key for key, state in self.states.items() if key not in able and self.holds(whenever, state)}
+        due = {key for key, state in self.states.items() if self.holds(whenever, state)}
+        waiting = list(due - come)
+        while waiting:
+            after = {each for each, harm, _ in self.steps.get(waiting.pop(), ()) if not harm}
+            waiting += after - due - come
+            due |= after
+        return due - able
 
     def circles(self) -> bool:
         """Whether messages alone go round in a circle."""
@@ -148,21 +154,22 @@ class Plain:
     def _after(self, state: State, outcome: Outcome, *, harm: bool, arrives: bool) -> Iterator[StoryStep]:
         assert not outcome.fault, outcome.fault
         values = [outcome.values.get(place, value) for place, value in enumerate(state.values)]
-        packets = list(state.packets)
+        before, packets = list(state.packets), list[Packet]()
         for sent in outcome.sent:
             if sent.purges:
                 to = (sent.packet.channel, sent.packet.sender)
-                packets = [each for each in packets if (each.channel, each.to) != to]
+                before = [each for each in before if (each.channel, each.to) != to]
         for sent in outcome.sent:
+            if sent.once and sent.packet in (*before, *packets):
+                continue
             if sent.newest:
-                packets = [
-                    each.given_up() if each.question == sent.packet.question else each
-                    for each in packets
-                    if each.question != sent.packet.question or each.kind is PacketKind.REQUEST
-                ]
-            if not (sent.once and sent.packet in packets):
-                packets.append(sent.packet)
-        yield StoryStep(State(tuple(values), state.budgets, tuple(packets)), harm, arrives)
+                before = list(given_up(before, sent.packet))
+                # What one turn asks of several is one question; of the same one, the last is.
+                same = [each for each in packets if each.to == sent.packet.to]
+                others = [each for each in packets if each.to != sent.packet.to]
+                packets = [*others, *given_up(same, sent.packet)]
+            packets.append(sent.packet)
+        yield StoryStep(State(tuple(values), state.budgets, (*before, *packets)), harm, arrives)
 
     def _sent(self, state: State, packets: Sequence[Packet], *, harm: bool) -> Iterator[StoryStep]:
         yield StoryStep(replace(state, packets=(*state.packets, *packets)), harm, arrives=False)
@@ -180,6 +187,15 @@ def without(state: State, packet: Packet) -> State:
     return replace(state, packets=tuple(packets))
 
 
+def given_up(packets: Sequence[Packet], asked: Packet) -> Iterator[Packet]:
+    """The messages when nobody waits any more for an answer to what was asked like this before."""
+    for each in packets:
+        if each.question != asked.question:
+            yield each
+        elif each.kind is PacketKind.REQUEST:
+            yield each.given_up()
+
+
 def taken(state: State, budget: str) -> State:
     """The state with less of a budget."""
     left = tuple((name, count - (name == budget)) for name, count in state.budgets)
@@ -193,3 +209,21 @@ def forgotten(packets: Sequence[Packet], place: int) -> Iterator[Packet]:
             yield each
         elif each.kind is PacketKind.REQUEST:
             yield each.given_up()
+
+
+def broken_plainly(plain: Plain) -> set[str]:
+    """The promises that are broken, by plain sets."""
+    found = set()
+    for promise in plain.system.properties:
+        match promise.shape:
+            case "always":
+                assert promise.holds is not None
+                is_kept = all(plain.holds(promise.holds, state) for state in plain.states.values())
+            case "eventually":
+                assert promise.whenever is not None
+                assert promise.holds is not None
+                is_kept = not plain.stuck(promise.whenever, promise.holds)
+            case _:
+                is_kept = not plain.circles()
+        found |= set() if is_kept else {promise.name}
+    return found

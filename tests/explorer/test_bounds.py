@@ -46,6 +46,14 @@ def test_what_cannot_be_explored_is_refused_with_one_line(arguments: list[str], 
     assert done.stdout == ""
 
 
+def test_without_a_broken_promise_there_is_no_script(tmp_path: Path) -> None:
+    path = tmp_path / "story.json"
+    done = replispec("spec", "explore", SYSTEM, "--count", "broker=1", "--script", path)
+    assert done.returncode == 2
+    assert "no promise is broken: there is no story to write as a script" in done.stderr
+    assert not path.exists()
+
+
 def test_a_refusal_has_its_exit_code() -> None:
     assert replispec("spec", "explore", "no_such_system").returncode == 2
 

@@ -148,8 +148,8 @@ ERRORS = {
 }
 
 
-def explored(error: Error, folder: Path) -> dict[str, Any]:
-    """What the explorer finds in the specification with an error."""
+def compiled(error: Error, folder: Path) -> dict[str, str]:
+    """The environment of processes that import the specification with an error, which is compiled here."""
     spec = folder / "spec"
     shutil.copytree(ROOT / "spec", spec)
     path = spec / "statemachines" / error.family / f"{error.file}.yaml"
@@ -157,9 +157,14 @@ def explored(error: Error, folder: Path) -> dict[str, Any]:
     assert error.now in text, f"{error.file}: {error.now!r}"
     path.write_text(text.replace(error.now, error.before), "utf-8")
     write(generate(spec), folder / "generated")
+    return {**os.environ, "PYTHONPATH": str(folder / "generated")}
+
+
+def explored(error: Error, folder: Path) -> dict[str, Any]:
+    """What the explorer finds in the specification with an error."""
+    environment = compiled(error, folder)
     out = folder / "found.json"
     command = [sys.executable, "-m", "replispec.cli", "spec", "explore", error.system, *error.asked]
-    environment = {**os.environ, "PYTHONPATH": str(folder / "generated")}
     ended = subprocess.run(  # our own command, with arguments from above
         [*command, "--json", str(out)], env=environment, capture_output=True, text=True, check=False
     )

@@ -14,6 +14,7 @@ from tests.explorer.walkthrough import environment
 
 WRONG, RIGHT = "event.purchase >= last", "event.purchase > last"
 MACHINE, SYSTEM = "statemachines/till/till.yaml", "systems/till/one_sale.yaml"
+LATE, NEVER_WAITS = "never_waits_twice", "always: customer.wish.purchase < 2 or till.desk.last < 2"
 
 
 @pytest.fixture
@@ -86,6 +87,36 @@ def test_a_promise_that_is_taken_back_or_made_is_said(mended: Path, edited: Path
     assert done.returncode == 0, done.stderr
     assert "gone    some_day_content: nothing promises it after the edit" in done.stdout
     assert "holds   some_time_content: promised only after the edit" in done.stdout
+
+
+def test_what_was_broken_and_is_promised_no_more_is_not_mended(till: Path, edited: Path) -> None:
+    edit(edited, SYSTEM, "  sold_as_often_as_wanted:", "  sold_as_often_as_asked:")
+    done = what_if(till, edited)
+    assert "mended" not in done.stdout
+    says = "gone    sold_as_often_as_wanted: nothing promises it after the edit, and it was broken"
+    assert says in done.stdout.splitlines(), done.stderr
+
+
+def test_a_promise_behind_the_first_broken_one_is_compared_too(till: Path, edited: Path) -> None:
+    """Before, the search ends at the guard; whether nothing else is broken only the whole search tells."""
+    late = ("  some_day_content:", f"  {LATE}:\n    about: x\n    {NEVER_WAITS}\n  some_day_content:")
+    edit(edited, SYSTEM, *late)
+    edit(edited, MACHINE, WRONG, RIGHT)
+    folder = edited.parent / "before"
+    shutil.copytree(till / "spec", folder / "spec")
+    edit(folder, SYSTEM, *late)
+    write(generate(folder / "spec"), folder / "generated")
+    done = what_if(folder, edited)
+    assert done.returncode == 0, done.stdout
+    assert f"still   {LATE}: broken before and after" in done.stdout.splitlines()
+    assert "mended  sold_as_often_as_wanted" in done.stdout.splitlines()
+
+
+def test_what_a_bound_left_open_is_not_mended(till: Path, edited: Path) -> None:
+    edit(edited, MACHINE, WRONG, RIGHT)
+    done = what_if(till, edited, "--states", "13")
+    says = "open    sold_as_often_as_wanted: broken before, and holds as far as was explored after"
+    assert says in done.stdout.splitlines(), done.stdout
 
 
 def test_a_revision_of_git_is_taken_as_the_edited_specification(mended: Path, edited: Path) -> None:

@@ -18,7 +18,7 @@ Examples:
   replispec spec explore sync_state_set                explore one, within its own bounds
   replispec spec explore sync_state_set --set lost=1 --set silences=1
   replispec spec explore sync_state_set --count broker=3 --messages 5 --seconds 600
-  replispec spec explore sync_state_set --json found.json --html story.html
+  replispec spec explore sync_state_set --json found.json --html story.html --script story.json
 
 \b
 A broken promise, as it is printed (shortened):
@@ -68,6 +68,11 @@ A broken promise, as it is printed (shortened):
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write a page to step through the stories, and to choose what happens instead.",
 )
+@click.option(
+    "--script",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the first story as a script that the simulation plays on real nodes.",
+)
 def explore(
     system: str | None,
     budgets: tuple[str, ...],
@@ -77,6 +82,7 @@ def explore(
     seconds: float,
     out: Path | None,
     html: Path | None,
+    script: Path | None,
     *,
     to_the_end: bool,
     never: bool,
@@ -84,6 +90,7 @@ def explore(
     """Explore a system, or list all."""
     from replispec.explorer.page import page_of
     from replispec.explorer.report import ExplorationError, Extent, explored, system_named, to_plain
+    from replispec.explorer.script import script_of
     from replispec.runtime.net.clock import now_s
 
     if system is None:
@@ -101,6 +108,10 @@ def explore(
         out.write_text(json.dumps(to_plain(report), indent=1, ensure_ascii=False) + "\n", "utf-8")
     if html is not None and page is not None:
         html.write_text(page, "utf-8")
+    if script is not None:
+        if not search.broken:
+            raise click.ClickException("no promise is broken: there is no story to write as a script")
+        script.write_text(json.dumps(script_of(search, search.broken[0]), indent=1) + "\n", "utf-8")
     return EXIT_BROKEN if report.stories else 0
 
 

@@ -22,11 +22,14 @@ def report_lines(report: Findings, *, never: bool) -> Iterator[str]:
     if report.outside:
         yield f"  {report.outside:,} states lie outside of: {report.bounds['within']}"
     for name in report.kept:
-        yield f"holds   {name}"
+        undue = ": it was never due, its `whenever` held in no state" * (name in report.never_due)
+        yield f"holds   {name}{undue}"
     for name in report.open:
         yield f"open    {name}: holds as far as was explored"
     for story in report.stories:
         yield from story_lines(story)
+    if report.never_happened:
+        yield f"acts    that never happened: {', '.join(report.never_happened)}"
     for each in report.coverage:
         edges = f"{len(each.taken)} of {len(each.taken) + len(each.never)} taken"
         yield f"edges   {each.machine} of {each.party}: {edges}"

@@ -34,7 +34,8 @@ Examples:
 
     Before is what this command was installed with; after is the specification that --spec names, which is
     compiled into a temporary folder and explored in a process of its own. Each is explored within its own
-    bounds, unless --set, --count and --messages say others for both.
+    bounds, unless --set, --count and --messages say others for both; to the end where a promise is broken
+    on one side that the other has not come to.
 
     Exit codes: 0 no promise is broken after the edit that was not before, 1 one is, 2 what cannot be
     compiled or explored.""",
@@ -73,12 +74,28 @@ def what_if(
     with tempfile.TemporaryDirectory(prefix="replispec-what-if-") as folder:
         place = Path(folder)
         _compile(edited, place / "generated")
-        before = _explored(system, asked, place, "before the edit")
         page = [] if html is None else [f"--html={html}"]
-        after = _explored(system, [*asked, *page], place, "after the edit", place / "generated")
+        before, after = _both(system, asked, page, place)
+        if not to_the_end and not _comparable(before, after):
+            before, after = _both(system, [*asked, "--to-the-end"], page, place)
     for line in _lines(before, after):
         click.echo(line)
     return EXIT_BROKEN if set(_broken(after)) - set(_broken(before)) else 0
+
+
+def _both(system: str, asked: Sequence[str], page: Sequence[str], place: Path) -> tuple[Found, Found]:
+    before = _explored(system, asked, place, "before the edit")
+    return before, _explored(system, [*asked, *page], place, "after the edit", place / "generated")
+
+
+def _comparable(before: Found, after: Found) -> bool:
+    """Whether no promise is broken on one side that the other left open at its first broken promise."""
+    ended_early = [
+        set(_broken(other)) & set(found["open"])
+        for found, other in ((before, after), (after, before))
+        if found["stories"]
+    ]
+    return not any(ended_early)
 
 
 def _compile(edited: str, generated: Path) -> None:
@@ -131,19 +148,34 @@ def _lines(before: Found, after: Found) -> Iterator[str]:
         yield f"{when + ':':<8}{found['system']}: {states}"
     if before["bounds"] != after["bounds"]:
         yield f"        bounds: {_bounds(before)} before, {_bounds(after)} after"
+    yield from _fates(before, after)
     was, now = _broken(before), _broken(after)
-    for name in (*before["kept"], *before["open"]):
-        if name not in now and name not in (*after["kept"], *after["open"]):
-            yield f"gone    {name}: nothing promises it after the edit"
-    for name in was:
-        yield f"still   {name}: broken before and after" if name in now else f"mended  {name}"
-    for name in (*after["kept"], *after["open"]):
-        if name not in was:
-            yield f"{'holds' if name in after['kept'] else 'open':<8}{name}{_how(name, before)}"
     for name, story in now.items():
         if name not in was:
             yield from story_lines(story_from(story))
+            if name in before["open"]:
+                yield "      Before the edit it was open: whether the edit broke it is not known."
     yield from _edges(before, after)
+
+
+def _fates(before: Found, after: Found) -> Iterator[str]:
+    """What became of each promise that is not broken for the first time."""
+    was, now = _broken(before), _broken(after)
+    known = (*after["kept"], *after["open"], *now)
+    for name in (*before["kept"], *before["open"], *was):
+        if name not in known:
+            broken = ", and it was broken" if name in was else ""
+            yield f"gone    {name}: nothing promises it after the edit{broken}"
+    for name in was:
+        if name in now:
+            yield f"still   {name}: broken before and after"
+        elif name in after["kept"]:
+            yield f"mended  {name}"
+        elif name in after["open"]:
+            yield f"open    {name}: broken before, and holds as far as was explored after"
+    for name in (*after["kept"], *after["open"]):
+        if name not in was:
+            yield f"{'holds' if name in after['kept'] else 'open':<8}{name}{_how(name, before)}"
 
 
 def _how(name: str, before: Found) -> str:

@@ -315,10 +315,13 @@ def _python(family: FamilySpec) -> dict[str, str]:
 
 def _origin(module: str, family: FamilySpec) -> Place:
     """Where the specification of a module starts: its machine, else the file or folder of its kind."""
-    machine = family.machines.get(Path(module).stem.removesuffix("_wire"))
+    stem, is_system = Path(module).stem, Path(module).parent.name == "systems"
+    if is_system and stem in family.systems:
+        return family.systems[stem].place
+    machine = family.machines.get(stem.removesuffix("_wire"))
     if machine is not None:
         return machine.place
-    kind = {"options": "parameters", "rules": "vectors"}.get(Path(module).stem, Path(module).stem)
+    kind = {"options": "parameters", "rules": "vectors"}.get(stem, stem)
     return Place(f"{kind}/{family.model.family}")
 
 

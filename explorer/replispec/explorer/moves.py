@@ -136,6 +136,14 @@ class Moves:
         """How many different instances and messages were met."""
         return sum(map(len, self._values)), len(self._packets)
 
+    def happened(self) -> set[str]:
+        """The acts that could happen in some state that was met."""
+        return {
+            self.composed.occasions[which].act.name
+            for (kind, which), known in self._turns.items()
+            if kind == ACT and (known.possible.values > 0).any()
+        }
+
     # Conditions
 
     def holds(self, read: Read, rows: Rows) -> Mask:
@@ -344,11 +352,15 @@ class Moves:
             if (ways[:, index] & _PURGES).any():
                 self._purge(slots, np.where((ways[:, index] & _PURGES) > 0, sent[:, index], 0))
         for index in range(sent.shape[1]):
-            first = self._facts.values[slots, _FIRST]
-            doubled = ((ways[:, index] & _ONCE) > 0) & (first == sent[:, index, None]).any(axis=1)
-            sent[doubled, index] = 0
-            if (ways[:, index] & _NEWEST).any():
-                self._give_up(slots, np.where((ways[:, index] & _NEWEST) > 0, sent[:, index], 0))
+            is_once, is_newest = (ways[:, index] & _ONCE) > 0, (ways[:, index] & _NEWEST) > 0
+            first, earlier = (self._facts.values[each, _FIRST] for each in (slots, sent[:, :index]))
+            doubled = (first == sent[:, index, None]).any(axis=1)
+            doubled |= (earlier == sent[:, index, None]).any(axis=1)
+            sent[is_once & doubled, index] = 0
+            if is_newest.any():
+                asked = np.where(is_newest, sent[:, index], 0)
+                self._give_up(slots, asked)
+                self._give_up(sent[:, :index], asked, of=self._facts.values[asked, _TO])
             self._queue(slots, sent, index)
         together = np.concatenate([slots, sent], axis=1)
         together = -np.sort(-together, axis=1)
@@ -396,10 +408,12 @@ class Moves:
         old = (facts[:, :, _ASKER] == place + 1) & (facts[:, :, _QUESTION] > 0)
         slots[old] = self._facts.values[slots[old], _GIVEN_UP]
 
-    def _give_up(self, slots: Rows, asked: Numbers) -> None:
-        """Nobody waits any more for an answer to what was asked like this before."""
+    def _give_up(self, slots: Rows, asked: Numbers, of: Numbers | None = None) -> None:
+        """Nobody waits any more for an answer to what was asked like this before, `of` these or of all."""
         questions = self._facts.values[asked, _QUESTION]
         old = (self._facts.values[slots, _QUESTION] == questions[:, None]) & (questions > 0)[:, None]
+        if of is not None:
+            old &= self._facts.values[slots, _TO] == of[:, None]
         slots[old] = self._facts.values[slots[old], _GIVEN_UP]
 
     def _harms(self, move: Move, rows: Rows) -> Iterator[Successors]:

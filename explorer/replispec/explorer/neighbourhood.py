@@ -103,7 +103,7 @@ def neighbourhood_of(search: Search, *, steps: int = STEPS, states: int = STATES
 
 def _tour(found: Neighbourhood, search: Search, broken: Broken) -> Tour:
     """The way of one story, of which all states are then in the neighbourhood."""
-    way, circle = search.way_to(broken.state), None
+    way, circle = search.way_of(broken), None
     if broken.circle:
         circle = len(way) - 1 + broken.circle.index(broken.circle[-1])
         way += search.walked(way[-1], broken.circle[1:])[1:]

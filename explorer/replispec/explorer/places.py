@@ -138,7 +138,7 @@ def ended(part: Part) -> Configuration[Any, Any]:
 
 def called(read: Read, given: Mapping[str, Any]) -> Any:
     """The value of an expression over what is given by name."""
-    return read.of(**{name: given[name] for name in read.names})
+    return read.of(*(given[name] for name in read.names))
 
 
 def _with_armed(instance: Any, party: PartyKind) -> Any:

@@ -51,7 +51,11 @@ class EdgesTaken:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What one exploration came to."""
+    """What one exploration came to.
+
+    `never_due` are promises of which `whenever` held in no state, `never_happened` acts: whoever reads that a
+    promise holds should know what was not tried.
+    """
 
     system: str
     family: str
@@ -67,6 +71,8 @@ class Findings:
     kept: tuple[str, ...]
     open: tuple[str, ...]
     coverage: tuple[EdgesTaken, ...]
+    never_due: tuple[str, ...] = ()
+    never_happened: tuple[str, ...] = ()
 
 
 def systems() -> dict[str, str]:
@@ -157,6 +163,12 @@ def explored(
         kept,
         left,
         tuple(_coverage(search.moves)),
+        tuple(
+            each.name
+            for each in system.properties
+            if each.shape == "eventually" and not search.marks(f"{each.name}?").any()
+        ),
+        tuple(each.name for each in system.acts if each.name not in search.moves.happened()),
     )
     return report, search
 

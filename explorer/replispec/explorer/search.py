@@ -34,14 +34,15 @@ def hashes_of(rows: Rows) -> Hashes:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A promise that is broken in a state with this number, by a `move` from it that has no outcome, or by a
-    `circle` of states that begins there."""
+    """A promise that is broken in a state with this number, by a `move` from it that has no outcome, by what
+    `follows`, state by state, or by a `circle` of states that begins there."""
 
     promise: str
     state: int
     text: str
     move: Move | None = None
     circle: tuple[int, ...] = ()
+    follows: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +217,12 @@ class Search:
         ends = np.concatenate(self._ends) if self._ends else np.zeros(0, np.bool_)
         return np.concatenate([ends, np.ones(self.states - len(ends), np.bool_)])
 
+    def depths(self) -> Numbers:
+        """For every state how many steps the start is away."""
+        # A depth is kept with the number of states that were reached before those that follow it.
+        begins = np.array([0, *self.graph.depths], np.int64)
+        return (np.searchsorted(begins, np.arange(self.states), side="right") - 1).astype(np.int32)
+
     def all_moves(self) -> tuple[Move, ...]:
         """The moves that were taken, by their codes."""
         return tuple(self._codes)
@@ -228,6 +235,11 @@ class Search:
             numbers.append(state)
         start = Stop(0, self.moves.start()[0])
         return self.walked(start, numbers[::-1][1:], {each: int(codes[each]) for each in numbers})
+
+    def way_of(self, broken: Broken) -> list[Stop]:
+        """The way from the start to where a promise is broken, or its circle begins."""
+        way = self.way_to(broken.state)
+        return [*way[:-1], *self.walked(way[-1], broken.follows)]
 
     def walked(
         self, start: Stop, numbers: Sequence[int], codes: Mapping[int, int] | None = None

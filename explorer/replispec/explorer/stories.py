@@ -41,7 +41,7 @@ class Story:
 
 def story_of(search: Search, broken: Broken) -> Story:
     """The story of a broken promise."""
-    way = search.way_to(broken.state)
+    way = search.way_of(broken)
     moves = search.moves
     steps = list(_steps(moves, way))
     circle: tuple[StoryStep, ...] = ()
@@ -51,15 +51,11 @@ def story_of(search: Search, broken: Broken) -> Story:
         after = list(_steps(moves, round_about))
         steps, circle = [*steps, *after[:back]], tuple(after[back:])
     if broken.move is not None:
-        row = _row_of_fault(search, broken)
+        row = way[-1].row
         steps.append(
             StoryStep(move_text(moves, row, broken.move), (broken.text,), (), facts_of(moves, row), ())
         )
     return Story(broken.promise, broken.text, facts_of(moves, way[0].row), tuple(steps), circle)
-
-
-def _row_of_fault(search: Search, broken: Broken) -> Any:
-    return search.way_to(broken.state)[-1].row
 
 
 def _steps(moves: Moves, way: list[Stop]) -> Iterator[StoryStep]:

@@ -202,7 +202,7 @@ class Turn:
     # An act
 
     def act(self, occasion: Occasion) -> None:
-        """Do what the act does: new values first, by which the event is then made."""
+        """Do what the act does: new values first, by which the event is made, and then the effects."""
         act = occasion.act
         me = self._values[self._me]
         if act.crash:
@@ -214,6 +214,7 @@ class Turn:
         for means in act.means:
             given = {name: self._values[place] for name, place in occasion.instances.items()}
             self._mean(means, None, given, occasion.instances)
+        self._run()
         for effect in act.does:
             self._effect(effect, None, None)
         if act.opens:

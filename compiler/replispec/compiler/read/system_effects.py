@@ -78,6 +78,35 @@ def needed_local(party: PartySpec, machines: Mapping[str, MachineSpec]) -> Itera
                             yield part.name
 
 
+def check_done_by_act(
+    party: PartySpec, effect: str, machines: Mapping[str, MachineSpec], place: Place
+) -> None:
+    """Refuse an effect that an act does where it needs an edge of a machine: its event, or its notice."""
+    for means in party.effects[effect]:
+        nodes: list[ex.Expression] = []
+        match means:
+            case AsksSpec(says=""):
+                raise SpecificationError(
+                    place, f"{effect} is a notice of {means.machine}", "only an edge of the machine tells it"
+                )
+            case AsksSpec():
+                payload = machines[means.machine].bindings.sends[means.says]
+                nodes += expressions_in((payload.fields, payload.body_fields))
+                nodes += [] if means.where is None else [means.where]
+            case RaisesSpec():
+                nodes += means.fields.values()
+                nodes += [] if means.where is None else [means.where]
+            case AssignsSpec():
+                nodes += means.values.values()
+        for node in (part for each in nodes for part in ex.walk(each)):
+            if isinstance(node, ex.EventField):
+                raise SpecificationError(
+                    place,
+                    f"{effect} reads event.{node.name}, and an act has no event",
+                    "raise an event on which it is done",
+                )
+
+
 class MeaningReader:
     """Reads the meanings of one party's effects, or of an act of its instances.
 

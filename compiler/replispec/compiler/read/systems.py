@@ -26,7 +26,13 @@ from replispec.compiler.model.system import (
 from replispec.compiler.model.value_types import BOOL, INT64, Type, parse_type
 from replispec.compiler.read.binding_parts import read_name, read_variable_name
 from replispec.compiler.read.system_connections import read_connections, with_peers
-from replispec.compiler.read.system_effects import MeaningReader, check_effects, needed_local, peer_of
+from replispec.compiler.read.system_effects import (
+    MeaningReader,
+    check_done_by_act,
+    check_effects,
+    needed_local,
+    peer_of,
+)
 from replispec.compiler.read.values import EACH, read_values
 from replispec.compiler.read.yaml_source import Scalar, Tree
 
@@ -38,6 +44,10 @@ MESSAGES_MAX: Final = 16
 """Messages that are on their way at once."""
 OF_MESSAGES: Final = ("lost", "late")
 """Budgets of what happens to messages; the others are named by acts."""
+_ME: Final = "self"
+_SPOKEN_FOR: Final = (_ME, "to", "peer", "world", "event", "local", "rules", "each")
+"""What functions of a system are given by name beside instances."""
+_PROMISED_BY_ALL: Final = "every_event_has_an_edge"
 _SHAPES: Final = ("always", "eventually", "pauses")
 _SYSTEM_KEYS: Final = (
     "system",
@@ -97,6 +107,19 @@ def _instance_type(party: PartySpec, connections: Mapping[str, ConnectionSpec]) 
     )
 
 
+def _check_told_apart(parts: Mapping[str, PartSpec]) -> None:
+    """Refuse a party with two machines that hear, and are heard, by the same messages."""
+    seen: dict[str, str] = {}
+    for name, part in parts.items():
+        other = seen.setdefault(part.machine.name, name)
+        if other != name and part.machine.bindings:
+            raise SpecificationError(
+                part.place,
+                f"{other} and {name} are one machine, and no message says which of them it is for",
+                "make it a party of its own, or leave it out",
+            )
+
+
 class _Reader:
     def __init__(
         self, tree: Tree, model: Model, rules: Mapping[str, RuleType], machines: Mapping[str, MachineSpec]
@@ -135,7 +158,7 @@ class _Reader:
         acts = tuple(self._acts(budgets))
         self._check_done(acts)
         promises = tuple(self._promises())
-        if not promises:
+        if not tree.tree("promises").items:
             raise SpecificationError(place, "nothing is promised", "say under promises what must hold")
         messages = self._number(tree, "messages", MESSAGES_MAX)
         about = tree.text("about")
@@ -186,11 +209,14 @@ class _Reader:
         """A party without what its expressions say."""
         tree.only(*_PARTY_KEYS)
         read_variable_name(name, place)
+        if name == _ME:
+            raise SpecificationError(place, "every instance is self to itself", "give the party another name")
         count = self._number(tree, "count", COUNT_MAX) if "count" in tree.items else 1
         if count == 0:
             raise SpecificationError(tree.place_of("count"), "a party of nobody", "leave it out")
         machines = tree.tree("machines")
         parts = {each: self._part(each, machines) for each in machines.items}
+        _check_told_apart(parts)
         keeps = {each: self._keep(each, tree.tree("keeps")) for each in tree.tree("keeps").items}
         for each in keeps:
             if each in parts or each in ("number", ARMED):
@@ -202,6 +228,8 @@ class _Reader:
     def _part(self, name: str, machines: Tree) -> PartSpec:
         place = machines.place_of(name)
         read_variable_name(name, place)
+        if name == "number":
+            raise SpecificationError(place, "number is a name already", "give it another one")
         node = machines.items[name]
         if isinstance(node, Scalar):
             return PartSpec(name, self._machine(machines.text(name), place), place)
@@ -264,7 +292,7 @@ class _Reader:
                 raise SpecificationError(
                     place, f"{part.machine.name} has no variable {name!r}", ", ".join(part.machine.variables)
                 )
-            found[name] = self._expression(begins.text(name), place, me)
+            found[name] = self._start(begins, name, me, _ME)
             wanted = part.machine.variables[name].type
             require(found[name], wanted, self._inside(me), place, f"the start of {name}")
         return replace(part, begins=found)
@@ -273,9 +301,26 @@ class _Reader:
         tree = keeps.tree(kept.name)
         if "initial" not in tree.items:
             return kept
-        node = self._expression(tree.text("initial"), tree.place_of("initial"), me)
+        node = self._start(tree, "initial", me)
         require(node, kept.type, self._inside(me), tree.place_of("initial"), f"the start of {kept.name}")
         return replace(kept, initial=node)
+
+    def _start(self, tree: Tree, key: str, me: Mapping[str, InstanceType], keeper: str = "") -> ex.Expression:
+        """What a start is computed from: instances have their numbers first, and what `keeper` keeps before
+        its machines begin."""
+        place = tree.place_of(key)
+        node = self._expression(tree.text(key), place, me)
+        for each in ex.walk(node):
+            if isinstance(each, ex.PartName) and each.names[1:] != ("number",):
+                if each.names[0] == keeper and each.names[1] in me[keeper].keeps:
+                    continue
+                read = ".".join(each.names)
+                raise SpecificationError(
+                    place,
+                    f"{read} begins, too",
+                    "a start reads numbers of instances, and that of a machine what its instance keeps",
+                )
+        return node
 
     def _local(self, party: PartySpec, tree: Tree, me: Mapping[str, InstanceType]) -> Iterator[LocalSpec]:
         machines = (*(part.machine for part in party.parts.values()), *self._machines.values())
@@ -344,7 +389,11 @@ class _Reader:
         for its in (by, *each.values()):
             if its not in self._parties:
                 raise SpecificationError(place, f"no party is named {its!r}", ", ".join(self._parties))
-        names = {"self": by, **each}
+        for one in each:
+            read_variable_name(one, place)
+            if one in _SPOKEN_FOR:
+                raise SpecificationError(place, f"{one} is something else to an act", "take another name")
+        names = {_ME: by, **each}
         kinds = {one: self._scope.parties[its] for one, its in names.items()}
         condition = self._condition(tree, "if", kinds) if "if" in tree.items else None
         party = self._parties[by]
@@ -355,6 +404,7 @@ class _Reader:
                 raise SpecificationError(
                     tree.place_of("do"), f"{by} has no effect {effect!r}", ", ".join(party.effects)
                 )
+            check_done_by_act(party, effect, self._machines, tree.place_of("do"))
         if "with" in tree.items and "raises" not in tree.items:
             raise SpecificationError(tree.place_of("with"), "with, but nothing is raised", "say raises")
         if "where" in tree.items and "raises" not in tree.items:
@@ -428,6 +478,8 @@ class _Reader:
                 place = promises.place_of(name)
                 tree.only(*_PROMISE_KEYS)
                 read_name(name, place)
+                if name == _PROMISED_BY_ALL:
+                    raise SpecificationError(place, f"every system promises {name}", "take another name")
                 shapes = [shape for shape in _SHAPES if shape in tree.items]
                 if len(shapes) != 1 or ("whenever" in tree.items) != (shapes == ["eventually"]):
                     raise SpecificationError(

@@ -7,13 +7,8 @@ from typing import Final
 
 from replispec.compiler.emit.python.annotations import annotation
 from replispec.compiler.emit.python.codes import certificate
-from replispec.compiler.emit.python.expressions import (
-    HELPERS,
-    bare_words,
-    enum_refs,
-    initial_value,
-    strings,
-)
+from replispec.compiler.emit.python.expressions import initial_value, strings
+from replispec.compiler.emit.python.instances import EACH, ME, PEER, TO, Instances
 from replispec.compiler.emit.python.naming import class_name
 from replispec.compiler.emit.python.tree import (
     PRIMITIVES,
@@ -27,7 +22,7 @@ from replispec.compiler.emit.python.tree import (
     homes,
     own,
 )
-from replispec.compiler.language.text import to_python, to_text
+from replispec.compiler.language.text import to_text
 from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import Each
 from replispec.compiler.model.forms import stream_members
@@ -54,17 +49,6 @@ from replispec.compiler.model.system import (
 _SYSTEMS: Final = Names(f"{PRIMITIVES}.systems")
 _MACHINES: Final = Names(f"{PRIMITIVES}.machines")
 _IMMUTABLE: Final = Names(f"{PRIMITIVES}.immutable").immutable
-_BOUND: Final = Names(f"{PRIMITIVES}.bindings")
-_WORLD: Final = "world"
-_ENDS: Final = ("to", "peer")
-_OTHERS: Final = ("event", "local", "rules", "each")
-"""What a function of a system reads beside instances."""
-_HELPERS: Final = {
-    **HELPERS,
-    "as_set": str(_BOUND.as_set),
-    "entry_of": str(_BOUND.entry_of),
-    "first": str(_BOUND.first_of),
-}
 
 
 def system_text(system: SystemSpec, model: Model, sources: Mapping[str, bytes]) -> str:
@@ -85,7 +69,7 @@ class _Emitter:
     def __init__(self, system: SystemSpec, model: Model) -> None:
         self._system = system
         self._model = model
-        self._enums = enum_refs(model)
+        self._instances = Instances(system, model)
         self._package = f"replispec.wire.{model.family}.machines"
 
     def nodes(self) -> Iterator[Node]:
@@ -131,116 +115,36 @@ class _Emitter:
 
     # Expressions
 
-    def _read(self, node: ex.Expression) -> str:
-        return self._reading(self._python(node), node, to_text(node))
+    def _read(self, node: ex.Expression, instances: Instances) -> str:
+        parties = sorted(instances.parties_of(node))
+        return self._reading(instances.python(node), instances, parties, to_text(node))
 
-    def _reading(self, text: str, node: ex.Expression, words: str) -> str:
+    def _reading(self, text: str, instances: Instances, parties: list[str], words: str) -> str:
         """A function of what the text reads, with the parties that it may read any instance of."""
-        names = sorted(bare_words(text) & {_WORLD, "self", *_ENDS, *_OTHERS, *self._instance_names()})
-        parties = sorted(self._parties_in(node))
-        given = f"lambda {', '.join(names)}: {text}" if names else f"lambda: {text}"
+        names = instances.names_in(text)
+        given = f"lambda {', '.join(names.values())}: {text}" if names else f"lambda: {text}"
         if text == "frozenset()":
             given = "frozenset"
         return f"{_SYSTEMS.Read}({given}, {strings(tuple(names))}, {strings(tuple(parties))}, {words!r})"
 
-    def _instance_names(self) -> set[str]:
-        return {name for act in self._system.acts for name in act.each}
-
-    def _parties_in(self, node: ex.Expression) -> set[str]:
-        """The parties of which an expression reads more than numbers of instances of its choice."""
-        bound = {each.name: each.party for each in ex.walk(node) if isinstance(each, ex.ForEach)}
-        found = set()
-        for each in ex.walk(node):
-            if isinstance(each, ex.PartName) and each.names[1:] != ("number",):
-                name = each.names[0]
-                found |= {bound[name]} if name in bound else {name} & self._system.parties.keys()
-        return found
-
-    def _python(self, node: ex.Expression) -> str:
-        return to_python(
-            node,
-            self._enums,
-            helpers=_HELPERS,
-            all_known=True,
-            plain={"each": "each"},
-            named=self._named(node),
-            keywords=self._model.keywords,
-        )
-
-    def _named(self, node: ex.Expression) -> dict[ex.Expression, str]:
-        """The Python of what systems alone can say, wherever it stands in an expression."""
-        return dict(self._names_in(node, {}))
-
-    def _names_in(self, node: ex.Expression, bound: Mapping[str, str]) -> Iterator[tuple[ex.Expression, str]]:
-        if isinstance(node, ex.PartName):
-            yield node, self._part_name(node, bound)
-        elif isinstance(node, ex.ForEach):
-            inner = {**bound, node.name: node.party}
-            yield node, self._for_each(node, inner)
-        else:
-            for _, _, child in ex.children(node):
-                yield from self._names_in(child, bound)
-
-    def _for_each(self, node: ex.ForEach, bound: Mapping[str, str]) -> str:
-        def python(part: ex.Expression) -> str:
-            named = dict(self._names_in(part, bound))
-            given = (self._enums, None, _HELPERS)
-            return to_python(part, *given, all_known=True, plain={"each": "each"}, named=named)
-
-        only = f" if {python(node.condition)}" if node.condition is not None else ""
-        word = {"set": "frozenset", "list": "tuple"}.get(node.word, node.word)
-        return f"{word}({python(node.of)} for {node.name} in {_WORLD}.{node.party}{only})"
-
-    def _part_name(self, node: ex.PartName, bound: Mapping[str, str]) -> str:
-        name, *rest = node.names
-        parties = self._system.parties
-        is_party = name in parties and name not in bound
-        text = f"{_WORLD}.{name}[0]" if is_party else name
-        if len(rest) == 1:
-            return f"{text}.{rest[0]}"
-        part = self._part_of(name, rest[0], bound)
-        text = f"{text}.{rest[0]}"
-        if node.peer:
-            is_party = node.peer in parties and node.peer not in bound
-            text += f"[{f'{_WORLD}.{node.peer}[0]' if is_party else node.peer}.number - 1]"
-        if rest[1] in part.machine.states:
-            machine = Ref(self._package, part.machine.name)
-            return f"({text}.state is {machine}.State.{rest[1]})"
-        return f"{text}.variables.{rest[1]}"
-
-    def _part_of(self, name: str, part: str, bound: Mapping[str, str]) -> PartSpec:
-        """The part that an instance with this name has; it is the same wherever the name may stand."""
-        parties = self._system.parties
-        if name in bound:
-            return parties[bound[name]].parts[part]
-        if name in parties:
-            return parties[name].parts[part]
-        found = [each.parts[part] for each in self._may_be(name) if part in each.parts]
-        return found[0]
-
-    def _may_be(self, name: str) -> list[PartySpec]:
-        parties = self._system.parties
-        named = [parties[act.each[name]] for act in self._system.acts if name in act.each]
-        return named or [self._me, *parties.values()]
-
     # Parties
 
     def _party(self, party: PartySpec) -> str:
-        self._me = party
+        mine = self._mine(party)
         about = (f"{party.name!r}", f"{party.about!r}", class_name(party.name), str(party.count))
         parts = ", ".join(map(self._part, party.parts.values()))
-        local = [f"{each.name!r}: {self._local(each)}" for each in party.local.values()]
+        local = [f"{each.name!r}: {self._local(each, mine)}" for each in party.local.values()]
         effects = [
-            f"{name!r}: ({''.join(f'{self._meaning(each)}, ' for each in means)})"
+            f"{name!r}: ({''.join(f'{self._meaning(each, party, mine)}, ' for each in means)})"
             for name, means in party.effects.items()
         ]
         given = [
             *about,
             f"({parts},)" if parts else "()",
-            f"{{{', '.join(self._begins(party))}}}",
+            f"{{{', '.join(self._begins(party, mine))}}}",
             f"{{{', '.join(local)}}}",
             f"{{{', '.join(effects)}}}",
-            strings(tuple(sorted(self._party_reads(party)))),
+            strings(tuple(sorted(self._party_reads(party, mine)))),
             strings(self._fired(party)),
             strings(tuple(each.name for each in party.keeps.values() if each.durable)),
         ]
@@ -251,22 +155,28 @@ class _Emitter:
         ended = (act.timer for act in self._system.acts if act.party == party.name)
         return tuple(sorted({".".join(each) for each in ended if each is not None}))
 
-    def _party_reads(self, party: PartySpec) -> set[str]:
+    def _party_reads(self, party: PartySpec, mine: Instances) -> set[str]:
         """The parties that its role's knowledge and its effects may read."""
-        nodes = [
-            each.value.elements if isinstance(each.value, Each) else each.value
-            for each in party.local.values()
-        ]
-        for means in party.effects.values():
-            for one in means:
-                nodes += _expressions_of(one)
-                reads_told = isinstance(one, AsksSpec) and any(
-                    isinstance(part, ex.PartName) and part.names[0] == "to" and part.names[1:] != ("number",)
-                    for part in ex.walk(one.where or ex.Literal(True))
-                )
-                if reads_told and isinstance(one, AsksSpec):
-                    nodes.append(ex.PartName((one.party, "all")))
-        return {party for node in nodes for party in self._parties_in(node)}
+        found = set()
+        for each in party.local.values():
+            value = each.value
+            found |= mine.parties_of(value.elements if isinstance(value, Each) else value)
+        for one in (one for means in party.effects.values() for one in means):
+            told = self._told(one, mine)
+            for node in _expressions_of(one):
+                found |= told.parties_of(node)
+                if isinstance(one, AsksSpec) and told.reads_given(node, TO):
+                    found.add(one.party)
+        return found
+
+    def _mine(self, party: PartySpec) -> Instances:
+        """The instances that everything of a party may name: itself, and the peer whose turn it is."""
+        peers = {PEER: part.peers for part in party.parts.values() if part.peers}
+        return self._instances.with_given({ME: party.name, **peers})
+
+    def _told(self, means: MeaningSpec, instances: Instances) -> Instances:
+        """The instances that a meaning may name: one that asks somebody may name whom."""
+        return instances.with_given({TO: means.party}) if isinstance(means, AsksSpec) else instances
 
     def _part(self, part: PartSpec) -> str:
         machine, bindings = part.machine, part.machine.bindings
@@ -276,72 +186,74 @@ class _Emitter:
         given += f", {part.peers!r}" if part.peers else ""
         return f"{_SYSTEMS.Part}({given})"
 
-    def _begins(self, party: PartySpec) -> Iterator[str]:
+    def _begins(self, party: PartySpec, mine: Instances) -> Iterator[str]:
         for part in party.parts.values():
             machine = Ref(self._package, part.machine.name)
             if not part.begins and not part.state:
                 continue
             state = part.state or next(each.name for each in part.machine.states.values() if each.initial)
-            values = ", ".join(f"{name}={self._python(node)}" for name, node in part.begins.items())
+            values = ", ".join(f"{name}={mine.python(node)}" for name, node in part.begins.items())
             text = f"{_MACHINES.Configuration}({machine}.State.{state}, {machine}.Variables({values}))"
-            yield f"{part.name!r}: {self._reading(text, ex.Literal(None), state)}"
+            yield f"{part.name!r}: {self._reading(text, mine, [], state)}"
         for each in party.keeps.values():
-            text = initial_value(each, self._model) if each.initial is None else self._python(each.initial)
+            text = initial_value(each, self._model) if each.initial is None else mine.python(each.initial)
             if each.type.key is not None and each.initial is None:
                 text = "{}"
-            yield f"{each.name!r}: {self._reading(text, ex.Literal(None), '')}"
+            yield f"{each.name!r}: {self._reading(text, mine, [], '')}"
 
-    def _local(self, local: LocalSpec) -> str:
+    def _local(self, local: LocalSpec, mine: Instances) -> str:
         if not isinstance(local.value, Each):
-            return self._read(local.value)
+            return self._read(local.value, mine)
         assert local.type.item is not None, "only a list has one message for each element"
         fields = []
         for name, value in local.value.fields.items():
             assert isinstance(value, ex.Expression), "messages within messages are not said in systems"
-            fields.append(f"{name}={self._python(value)}")
-        elements = self._python(local.value.elements)
+            fields.append(f"{name}={mine.python(value)}")
+        elements = local.value.elements
         made = f"{own(local.type.item.name)}({', '.join(fields)})"
-        text = f"tuple({made} for each in sorted({elements}))"
-        names = sorted((bare_words(text) - {"each"}) & {_WORLD, "self", "peer", "rules"})
-        parties = strings(tuple(sorted(self._parties_in(local.value.elements))))
+        text = f"tuple({made} for each in sorted({mine.python(elements)}))"
+        names = [name for name in mine.names_in(text) if name != EACH]
         given = f"lambda {', '.join(names)}: {text}"
+        parties = strings(tuple(sorted(mine.parties_of(elements))))
         return f"{_SYSTEMS.Read}({given}, {strings(tuple(names))}, {parties}, {local.name!r})"
 
-    def _meaning(self, means: MeaningSpec) -> str:
+    def _meaning(self, means: MeaningSpec, me: PartySpec, instances: Instances) -> str:
+        instances = self._told(means, instances)
         match means:
             case AsksSpec(party, machine, says, where, is_notice, once, newest, sent_part):
                 wire = Ref(self._package, f"{machine}_wire")
                 said = f"{wire}.{says}" if says else "None"
                 module = Ref(self._package, machine)
                 sent = f"({sent_part!r}, {module}.{class_name(says)})" if sent_part else "None"
-                asked = "None" if where is None else self._read(where)
+                asked = "None" if where is None else self._read(where, instances)
                 return f"{_SYSTEMS.Asks}({party!r}, {said}, {asked}, {is_notice}, {once}, {newest}, {sent})"
             case RaisesSpec(part, event, fields, where):
-                machine_spec = self._machine_of(part)
-                kind = self._event_class(machine_spec, event)
-                values = ", ".join(f"{name!r}: {self._read(node)}" for name, node in fields.items())
-                asked = "None" if where is None else self._read(where)
+                kind = self._event_class(me.parts[part].machine, event)
+                values = ", ".join(
+                    f"{name!r}: {self._read(node, instances)}" for name, node in fields.items()
+                )
+                asked = "None" if where is None else self._read(where, instances)
                 return f"{_SYSTEMS.Raises}({part!r}, {kind}, {{{values}}}, {asked})"
             case AssignsSpec(values):
                 rows = ", ".join(
-                    f"{tuple(key.split('.'))!r}: {self._read(node)}" for key, node in values.items()
+                    f"{tuple(key.split('.'))!r}: {self._read(node, instances)}"
+                    for key, node in values.items()
                 )
                 return f"{_SYSTEMS.Assigns}({{{rows}}})"
             case SendsSpec():
-                return self._sends(means)
+                return self._sends(means, instances)
             case ClosesSpec(connection):
                 return f"{_SYSTEMS.Closes}({connection!r})"
             case RestartsSpec(part):
                 return f"{_SYSTEMS.Restarts}({part!r})"
 
-    def _sends(self, means: SendsSpec) -> str:
+    def _sends(self, means: SendsSpec, instances: Instances) -> str:
         says = f"{Ref(self._package, f'{means.machine}_wire')}.{means.says}"
-        body, where = ("None" if each is None else self._read(each) for each in (means.body, means.where))
+        body, where = (
+            "None" if each is None else self._read(each, instances) for each in (means.body, means.where)
+        )
         given = f"{means.connection!r}, {says}, {body}, {where}, {means.repeated}, {means.once}"
         return f"{_SYSTEMS.Sends}({given})"
-
-    def _machine_of(self, part: str) -> MachineSpec:
-        return self._me.parts[part].machine
 
     def _event_class(self, machine: MachineSpec, event: str) -> str:
         """What makes the event of its fields; of a message, it is made of the message."""
@@ -373,9 +285,10 @@ class _Emitter:
     # The system
 
     def _act(self, act: ActSpec) -> str:
-        self._me = self._system.parties[act.party]
-        condition = "None" if act.condition is None else self._read(act.condition)
-        means = "".join(f"{self._meaning(each)}, " for each in act.means)
+        party = self._system.parties[act.party]
+        instances = self._mine(party).with_given(act.each)
+        condition = "None" if act.condition is None else self._read(act.condition, instances)
+        means = "".join(f"{self._meaning(each, party, instances)}, " for each in act.means)
         given = [
             f"{act.name!r}",
             f"{act.about!r}",
@@ -396,7 +309,8 @@ class _Emitter:
 
     def _property(self, promised: PropertySpec) -> str:
         holds, whenever = (
-            "None" if each is None else self._read(each) for each in (promised.holds, promised.whenever)
+            "None" if each is None else self._read(each, self._instances)
+            for each in (promised.holds, promised.whenever)
         )
         about = f"{promised.name!r}, {promised.about!r}, {promised.shape!r}"
         return f"{_SYSTEMS.Property}({about}, {holds}, {whenever}, {strings(promised.clauses)})"
@@ -414,7 +328,7 @@ class _Emitter:
             f"({properties})",
             repr(dict(system.budgets)),
             str(system.messages_max),
-            "None" if system.within is None else self._read(system.within),
+            "None" if system.within is None else self._read(system.within, self._instances),
         ]
         if system.connections:
             given.append(f"({''.join(f'{_constant(name)}, ' for name in system.connections)})")

@@ -16,13 +16,13 @@ from replispec.runtime.primitives.machines import Machine
 from replispec.runtime.primitives.streams import Stream
 
 Reading = Callable[..., Any]
-"""A function of the instances that it names, by keyword: `self` or a name under `each`, and `world`. What an
-effect means also reads the `event`, and who is told stands under `to`."""
+"""A function of the instances that it names, in their order: `self` or a name under `each`, and `world`.
+What an effect means also reads the `event`, and who is told stands under `to`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A function with its parameters, and the parties of which it may read any instance."""
+    """A function, what it is given by name, in order, and the parties of which it may read any instance."""
 
     of: Reading
     names: tuple[str, ...] = ()
@@ -191,8 +191,8 @@ class Act:
 @dataclass(frozen=True, slots=True)
 class Property:
     """What is promised. `always`: `holds` is true in every state. `eventually`: from every state in which
-    `whenever` holds a way leads to one in which `holds` does, without another fault. `pauses`: messages
-    alone never go round in a circle."""
+    `whenever` holds, and from all that follow without another fault until `holds` does, a way leads to one
+    in which it does, without another fault. `pauses`: messages alone never go round in a circle."""
 
     name: str
     about: str
