@@ -171,8 +171,8 @@ class _Emitter:
 
     def _mine(self, party: PartySpec) -> Instances:
         """The instances that everything of a party may name: itself, and the peer whose turn it is."""
-        peers = {PEER: part.peers for part in party.parts.values() if part.peers}
-        return self._instances.with_given({ME: party.name, **peers})
+        dialler = next((part.peers for part in party.parts.values() if part.peers), "")
+        return self._instances.with_given({ME: party.name, **({PEER: dialler} if dialler else {})})
 
     def _told(self, means: MeaningSpec, instances: Instances) -> Instances:
         """The instances that a meaning may name: one that asks somebody may name whom."""
