@@ -1,4 +1,4 @@
-"""A story of the explorer is played on real nodes: its fault shows where the specification has it alone.
+"""A story of the explorer is played on real nodes: its fault shows where they have it, and only there.
 
 The story is that of an error that was mended: a broker whose registration is refused asks again at once.
 """
@@ -42,7 +42,7 @@ class Faulty:
 def faulty(tmp_path_factory: pytest.TempPathFactory) -> Faulty:
     folder = tmp_path_factory.mktemp("faulty")
     found = Faulty(compiled(ERROR, folder), folder / "story.json")
-    asked = (ERROR.system, *ERROR.asked, "--script", found.script)
+    asked: tuple[str | Path, ...] = (ERROR.system, *ERROR.asked, "--script", found.script)
     assert found.run("replispec.cli", "spec", "explore", *asked).returncode == 1
     return found
 
