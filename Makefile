@@ -88,7 +88,9 @@ test-full: jdk $(READY) ## the long proofs: 10,000 turned bits, more mixtures, e
 		tests/replay/test_damage.py tests/replay/test_mixtures.py tests/replay/test_mess.py tests/replay/test_order.py \
 		tests/replay/test_faults_on_spark.py tests/replay/test_spread_on_spark.py tests/replay/test_spread.py \
 		tests/conformance/test_faults_controller.py tests/conformance/test_faults_ha_master.py \
-		tests/compiler/test_evolution_of_mutants.py tests/handbook/test_site.py tests/explorer/test_mended.py tests/sim/test_damage.py
+		tests/conformance/test_alternatives.py \
+		tests/compiler/test_evolution_of_mutants.py tests/handbook/test_site.py tests/explorer/test_mended.py \
+		tests/sim/test_damage.py tests/replay/test_missing_connections.py
 	@$(BIN)/python -m benchmarks.bench_watch
 
 .PHONY: generate

@@ -31,6 +31,7 @@ TOPICS = {
     "epochs",
     "handshake",
     "learner",
+    "corners",
     "members",
     "position",
     "segments",

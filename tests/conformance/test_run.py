@@ -10,7 +10,7 @@ from replispec.conformance.cases import load
 from replispec.conformance.model import Case
 from replispec.conformance.results import CaseResult, CaseVerdict, Standing
 from replispec.runtime.rocketmq.framing import Command
-from replispec.wire.rocketmq.codes import RemotingFlag, ResponseCode
+from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
 from tests.conformance.case_files import (
     HEAD,
     METADATA,
@@ -169,7 +169,10 @@ def test_a_subject_that_floods_a_connection_never_passes(tmp_path: Path, step: s
 
 
 def test_a_command_that_the_subject_does_not_know_is_unsupported_and_no_finding(tmp_path: Path) -> None:
-    run = judged([read(tmp_path, METADATA)], always(UNSUPPORTED))
+    def said(request: Command) -> list[bytes]:
+        return [answer(request, UNSUPPORTED if request.header.code == 9 else ResponseCode.SUCCESS)]
+
+    run = judged([read(tmp_path, "{send: {code: 9}, expect: [{code: SUCCESS}]}")], said)
     assert run.results[0].verdict is CaseVerdict.UNSUPPORTED
     assert run.findings(strict=True) == []
 
@@ -462,3 +465,25 @@ def test_a_result_holds_the_trace_of_what_went_out_and_came_in(tmp_path: Path) -
         "SUCCESS",
     ]
     assert dataclasses.asdict(trace[0])["on"] == "main"
+
+
+@pytest.mark.parametrize(
+    ("command", "verdict"),
+    [("GET_CONTROLLER_CONFIG", CaseVerdict.UNSUPPORTED), ("CONTROLLER_GET_REPLICA_INFO", CaseVerdict.FAIL)],
+)
+def test_who_permits_nobody_lacks_what_administrators_ask_and_fails_what_brokers_ask(
+    tmp_path: Path, command: str, verdict: CaseVerdict
+) -> None:
+    def said(request: Command) -> list[bytes]:
+        known = request.header.code == RequestCode.CONTROLLER_GET_METADATA_INFO
+        return [answer(request, ResponseCode.SUCCESS if known else ResponseCode.NO_PERMISSION)]
+
+    step = f"{{send: {{command: {command}}}, expect: [{{code: SUCCESS}}]}}"
+    assert judged([read(tmp_path, step)], said).results[0].verdict is verdict
+
+
+def test_an_outcome_that_is_allowed_once_is_not_allowed_twice(tmp_path: Path) -> None:
+    once = "{send: {code: 11}, expect: [{code: SUCCESS, once: granted}, {code: SYSTEM_ERROR}]}"
+    assert outcome_of(tmp_path, always(ResponseCode.SUCCESS), once)[0] is CaseVerdict.PASS
+    verdict, symptom = outcome_of(tmp_path, always(ResponseCode.SUCCESS), once, once)
+    assert (verdict, symptom) == (CaseVerdict.FAIL, "step 2: code SUCCESS instead of SYSTEM_ERROR")

@@ -1,8 +1,11 @@
 """One connection of a case: what waits on it is bounded, and how it ended stays known."""
 
+import pytest
 import trio
 import trio.testing
 
+from replispec.conformance.encoding import Unsendable, pieces
+from replispec.conformance.model import Raw
 from replispec.conformance.received import Breach, Ended, Received, ReceivedRequest
 from replispec.conformance.rocketmq.names import VOCABULARY
 from replispec.conformance.rocketmq.remoting import SubjectRemotingReader
@@ -49,3 +52,17 @@ def test_a_flood_is_a_breach_and_never_an_end() -> None:
 def test_as_many_messages_as_may_wait_are_no_flood() -> None:
     came, _ = _came(NOTICE * (WAITING_MAXIMUM - 1), WAITING_MAXIMUM)
     assert came[-1] == Ended("in order")
+
+
+@pytest.mark.parametrize(
+    ("split", "cut"),
+    [((2,), [b"ab", b"cde"]), ((-1,), [b"abcd", b"e"]), ((4, 1), [b"a", b"bcd", b"e"]), ((), [b"abcde"])],
+)
+def test_bytes_are_cut_where_a_case_says(split: tuple[int, ...], cut: list[bytes]) -> None:
+    assert pieces(Raw(split=split), b"abcde") == cut
+
+
+@pytest.mark.parametrize("place", [0, 5, 6, -5, -9])
+def test_a_place_that_cuts_nothing_is_the_fault_of_the_case(place: int) -> None:
+    with pytest.raises(Unsendable, match="cuts nothing off 5 bytes"):
+        pieces(Raw(split=(2, place)), b"abcde")

@@ -93,11 +93,16 @@ class Encoder:
 
 
 def pieces(raw: Raw, data: bytes) -> list[bytes]:
-    """The bytes cut where the case says."""
+    """The bytes cut where the case says; a place below 0 counts from the end.
+
+    Raises Unsendable for a place that cuts nothing.
+    """
     if raw.each:
         return [data[at : at + 1] for at in range(len(data))]
-    places = [0, *(at for at in sorted(raw.split) if 0 < at < len(data)), len(data)]
-    return [data[start:end] for start, end in pairwise(places) if end > start]
+    cuts = sorted({at if at >= 0 else len(data) + at for at in raw.split})
+    if any(not 0 < at < len(data) for at in cuts):
+        raise Unsendable(f"split {list(raw.split)} cuts nothing off {len(data)} bytes")
+    return [data[start:end] for start, end in pairwise((0, *cuts, len(data)))]
 
 
 def _numbers(kind: type[Any], values: Mapping[str, object]) -> dict[str, object]:
