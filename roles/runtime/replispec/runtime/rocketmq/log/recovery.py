@@ -15,7 +15,7 @@ from replispec.runtime.rocketmq.log.records import Placed, View, next_record, wa
 from replispec.runtime.storage import FilesReader, Region, StorageFailed
 from replispec.runtime.world import Level
 from replispec.wire.rocketmq.constants import COMMIT_LOG_NAME_DIGITS, FLUSHED_FILE
-from replispec.wire.rocketmq.store import FlushedRun
+from replispec.wire.rocketmq.store import FlushedRun, LogRecord
 
 ADVICE: Final = (
     "Nothing was changed. Where another broker of the set is master: move the store aside, and this one "
@@ -103,19 +103,19 @@ def recover(
     visit: Callable[[Placed], None] | None = None,
 ) -> Recovered:
     """Walk a log from its first byte; `visit` is shown each message. `sums` has read it to its end then."""
-    end, messages = layout.first, 0
+    end, messages, stored_ms = layout.first, 0, 0
     torn_from = layout.first if mark is None else mark.offset
     for found in walk(layout.view, layout.first, layout.limit, torn_from=torn_from):
         if isinstance(found, Placed):
             messages += 1
-            end = found.offset + found.size
+            end, stored_ms = found.offset + found.size, found.record.store_timestamp
             if visit is not None:
                 visit(found)
         else:
             end = found
     behind = None
     if mark is None:
-        damage, behind = _without_mark(layout, end)
+        damage, behind = _without_mark(layout, end, stored_ms)
     else:
         damage = _against(layout, sums, mark, end)
     if damage is None and short and not _was_empty(short[0], end, mark):
@@ -159,17 +159,23 @@ def _was(mark: Mark, end: int) -> str:
     return f"the log was on the disk up to {mark.offset}{further}"
 
 
-def _without_mark(layout: Layout, end: int) -> tuple[Damage | None, int | None]:
-    """A log without a mark may have a torn tail; where whole records follow, it is more than that."""
+def _without_mark(layout: Layout, end: int, stored_ms: int) -> tuple[Damage | None, int | None]:
+    """A log without a mark may have a torn tail; where whole records follow, it is more than that. Older ones
+    are what Apache RocketMQ leaves behind a cut."""
     for start in range(layout.start_of(end), layout.limit, layout.file_bytes):
         behind = next_record(layout.view, max(start, end + 1), start + layout.file_bytes)
-        if behind is not None:
+        if behind is not None and _stored_ms(layout, behind) >= stored_ms:
             what = (
                 f"{layout.place(end)} is damaged: whole records follow from {layout.place(behind)} on, and "
                 f"no {FLUSHED_FILE} says that they may be lost"
             )
             return Damage(layout.start_of(end), end, what), behind
     return None, None
+
+
+def _stored_ms(layout: Layout, offset: int) -> int:
+    view = layout.view(offset, layout.file_bytes)
+    return LogRecord.decode_at(view, 0, len(view))[0].store_timestamp
 
 
 def last_byte(region: Region) -> int:
