@@ -1,4 +1,4 @@
-"""`replispec check-store`: rot is told from a torn tail, with its place and what to do; nothing is changed."""
+"""`replispec check-store`: rot is told from a torn tail, with its place and what to do, and all is left."""
 
 from __future__ import annotations
 
