@@ -28,7 +28,7 @@ Verdicts and exit codes:
 
 \b
 What to do with a damaged store:
-  1. Ask the controller who is master (mqadmin getSyncStateSet). Is it another broker of the set: move the
+  1. Ask the controller who is master. Is it another broker of the set: move the
      whole folder aside and start. The broker comes back with a new id and copies everything.
   2. Is no other broker master, but one has a longer whole log: make that one serve first.
   3. Is this the only copy: keep one of the folder, then run --accept-loss. The log ends before the first
@@ -47,9 +47,9 @@ What to do with a damaged store:
 def check_store(folder: Path, *, as_json: bool, accept_loss: bool) -> int:
     """Check the store of a stopped broker or learner in FOLDER (storePathRootDir), without changing it.
 
-    A crash may take what was not flushed yet, and nothing else. Everything before the mark (`flushedOffset`)
-    was on the disk and has a checksum: what differs there is damage of the disk or of somebody's hand. Stores
-    of Apache RocketMQ have no mark; there what is followed by whole records counts as damage.
+    A crash may take what was not flushed yet, and nothing else. Everything before the mark that is kept beside
+    the log was on the disk and has a checksum: what differs there is damage of the disk or of a hand. Stores
+    of other implementations have no mark; there what is followed by whole records counts as damage.
     """
     from replispec.runtime import families
     from replispec.runtime.storage import StorageFailed

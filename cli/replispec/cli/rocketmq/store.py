@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from replispec.cli.stores import DAMAGED, TORN, WHOLE, StoredFile, StoreReport
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.primitives.jsons import loads
 from replispec.runtime.rocketmq.log.checking import CheckedLog, check_log
 from replispec.runtime.rocketmq.log.flushed_file import read_mark
 from replispec.runtime.storage import FilesReader
 from replispec.wire.rocketmq import constants
+from replispec.wire.rocketmq.broker import TopicConfigTable
+from replispec.wire.rocketmq.client import ConsumerOffsetTable
 from replispec.wire.rocketmq.store import BrokerIdentity, EpochFile
 
 
@@ -20,12 +20,12 @@ def _epochs(data: bytes) -> str:
     return "epochs " + (" ".join(f"{each.epoch}@{each.start_offset}" for each in entries) or "none")
 
 
-def _object(data: bytes, key: str, what: str) -> str:
-    value: Any = loads(data)
-    table = value.get(key) if isinstance(value, dict) else None
-    if not isinstance(table, dict):
-        raise RemoteProtocolError(f"no object {key}", offset=0)
-    return f"{len(table)} {what}"
+def _topics(data: bytes) -> str:
+    return f"{len(TopicConfigTable.decode(data).topic_config_table or {})} topics"
+
+
+def _offsets(data: bytes) -> str:
+    return f"{len(ConsumerOffsetTable.decode(data).offset_table or {})} groups with topics"
 
 
 READERS: dict[str, Callable[[bytes], str]] = {
@@ -33,8 +33,8 @@ READERS: dict[str, Callable[[bytes], str]] = {
     constants.EPOCH_FILE: _epochs,
     constants.EPOCH_COPY_FILE: _epochs,
     constants.IDENTITY_FILE: lambda data: f"id {BrokerIdentity.decode(data).broker_id}",
-    constants.TOPICS_FILE: lambda data: _object(data, "topicConfigTable", "topics"),
-    constants.CONSUMER_OFFSETS_FILE: lambda data: _object(data, "offsetTable", "groups with topics"),
+    constants.TOPICS_FILE: _topics,
+    constants.CONSUMER_OFFSETS_FILE: _offsets,
 }
 ELSEWHERE = "is another broker of the set master: move the folder aside and start: a copy comes back"
 ALONE = "is this the only copy: keep one of the folder, then `replispec check-store FOLDER --accept-loss`"

@@ -17,14 +17,17 @@ from replispec.runtime.world import Level
 from replispec.wire.rocketmq.constants import COMMIT_LOG_NAME_DIGITS, FLUSHED_FILE
 from replispec.wire.rocketmq.store import FlushedRun, LogRecord
 
-ADVICE: Final = (
-    "Nothing was changed. Where another broker of the set is master: move the store aside, and this one "
-    "comes back with a new id and a copy. Where none is: `replispec check-store FOLDER` tells what is left, "
-    "and how to go on with it"
-)
-"""What to do about a store that is refused."""
-_CHUNK: Final = 1024 * 1024
-_ZEROS: Final = bytes(_CHUNK)
+_BYTES_AT_ONCE: Final = 1024 * 1024
+_ZEROS: Final = bytes(_BYTES_AT_ONCE)
+
+
+def refused(what: str) -> StorageFailed:
+    """A store on which nobody may go on, with what to do about it."""
+    return StorageFailed(
+        f"{what}. Nothing was changed. Where another broker of the set is master: move the store aside, and "
+        "this one comes back with a new id and a copy. Where none is: `replispec check-store FOLDER` tells what "
+        "is left, and how to go on with it"
+    )
 
 
 class Layout(NamedTuple):
@@ -77,9 +80,9 @@ def log_files(files: FilesReader, folder: str, file_bytes: int) -> tuple[list[in
     starts = sorted(int(name) for name in names if len(name) == COMMIT_LOG_NAME_DIGITS)
     first = starts[0] if starts else 0
     if starts != [first + number * file_bytes for number in range(len(starts))]:
-        raise StorageFailed(
+        raise refused(
             f"the files of {folder} do not follow each other in steps of mappedFileSizeCommitLog, "
-            f"{file_bytes} bytes: one is missing, or they were made with another size. {ADVICE}"
+            f"{file_bytes} bytes: one is missing, or they were made with another size"
         )
     short: list[int] = []
     for start in starts:
@@ -88,7 +91,7 @@ def log_files(files: FilesReader, folder: str, file_bytes: int) -> tuple[list[in
         if region.size != file_bytes:
             short.append(start)
         if short and (region.size > file_bytes or last_byte(region)):
-            raise StorageFailed(f"{name} has {region.size} bytes and should have {file_bytes}. {ADVICE}")
+            raise refused(f"{name} has {region.size} bytes and should have {file_bytes}")
         region.close()
     return [start for start in starts if not short or start < short[0]], [
         start for start in starts if short and start >= short[0]
@@ -183,7 +186,7 @@ def last_byte(region: Region) -> int:
     for start, end in reversed(list(region.written())):
         at = end
         while at > start:
-            size = min(_CHUNK, at - start)
+            size = min(_BYTES_AT_ONCE, at - start)
             chunk = region.view(at - size, size)
             if chunk != _ZEROS[:size]:
                 return at - size + len(bytes(chunk).rstrip(b"\0"))
