@@ -50,6 +50,7 @@ PUT_RATE = "putTps"
         (ResponseCode.MESSAGE_ILLEGAL, "", 0, {}),
         (ResponseCode.MESSAGE_ILLEGAL, "x" * 128, 0, {}),
         (ResponseCode.MESSAGE_ILLEGAL, "T", 0, {"properties": "x" * 40_000}),
+        (ResponseCode.MESSAGE_ILLEGAL, "T", 0, {"properties": "k\x01v\x00"}),
         (ResponseCode.SYSTEM_ERROR, "T", 4, {}),
         (ResponseCode.NO_PERMISSION, "T", 0, {"sys_flag": 4}),
     ],
@@ -127,7 +128,15 @@ def test_a_batch_is_stored_message_by_message() -> None:
     assert b"part2" in data
 
 
-@pytest.mark.parametrize("body", [b"", b"garbage", BatchMessage(body=b"x").encode()[:-1]])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"garbage",
+        BatchMessage(body=b"x").encode()[:-1],
+        BatchMessage(body=b"x").encode() + BatchMessage(body=b"y", properties=b"k\x01v\x00").encode(),
+    ],
+)
 def test_a_batch_that_is_none_is_refused_whole(body: bytes) -> None:
     brokers = BrokerSet()
     address = brokers.alone()

@@ -37,7 +37,7 @@ QUIET_MS: Final = 3_000
 """As long as nothing was sent, all that a member has is noted to be on its disk."""
 ADVICE: Final = "aside"
 """What a refusal of a damaged store names, so that whoever reads it knows what to do."""
-PATIENCE_MS: Final = 40_000
+PATIENCE_MS: Final = 120_000
 STEADY_MS: Final = 8_000
 """A set of two that holds for so long will not be made smaller for what happened before."""
 TRIES: Final = 40

@@ -11,6 +11,7 @@ from typing import NoReturn
 import click
 
 from replispec.cli.capture import capture
+from replispec.cli.check_store import check_store
 from replispec.cli.conformance import conformance
 from replispec.cli.decode import decode
 from replispec.cli.explain import explain
@@ -72,6 +73,7 @@ def show_help(context: click.Context, words: tuple[str, ...]) -> None:
 
 
 command_line.add_command(capture)
+command_line.add_command(check_store)
 command_line.add_command(conformance)
 command_line.add_command(decode)
 command_line.add_command(explain)

@@ -255,10 +255,11 @@ class Pair:
         )
 
     def _note(self, who: str, note: Note) -> None:
+        if note.what == "log read":
+            return
         self.notes.append(note)
         values = ", ".join(f"{name}={value}" for name, value in note.values.items())
-        if note.what != "log read":
-            self.lines.append(f"{who} notes: {note.what} ({values})")
+        self.lines.append(f"{who} notes: {note.what} ({values})")
 
 
 def iter_whole(data: bytes) -> Iterator[bytes]:

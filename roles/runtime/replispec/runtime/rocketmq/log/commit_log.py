@@ -22,11 +22,11 @@ from replispec.runtime.rocketmq.log.records import (
     walk,
 )
 from replispec.runtime.rocketmq.log.recovery import (
-    ADVICE,
     Layout,
     last_byte,
     log_files,
     recover,
+    refused,
     sayings,
 )
 from replispec.runtime.storage import (
@@ -373,7 +373,7 @@ class CommitLog:
         layout = Layout(self._first, self._limit, self.file_bytes, self.view, self._name)
         found = recover(layout, self._sums, mark, short, visit)
         if found.damage is not None:
-            raise StorageFailed(f"{found.damage.what}. {ADVICE}")
+            raise refused(found.damage.what)
         torn_end = found.end
         for start in range(self._start_of(found.end), self._limit, self.file_bytes):
             used = last_byte(self._region(start))

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.log.flushed_file import Saying
-from replispec.runtime.rocketmq.log.recovery import ADVICE
-from replispec.runtime.storage import FilesReader, ReplaceFile, StorageFailed
+from replispec.runtime.rocketmq.log.recovery import refused
+from replispec.runtime.storage import FilesReader, ReplaceFile
 from replispec.runtime.world import Level
 from replispec.wire.rocketmq.constants import EPOCH_COPY_FILE, EPOCH_FILE
 from replispec.wire.rocketmq.ha import HaEpochEntry
@@ -80,7 +80,7 @@ class EpochFile:
                 self._say("the epochs are read from their copy", faults, name)
             return tuple(HaEpochEntry(line.epoch, line.start_offset) for line in lines)
         if faults and not is_log_empty:
-            raise StorageFailed(f"{'; '.join(faults)}. {ADVICE}")
+            raise refused("; ".join(faults))
         if faults:
             self._say("the epochs of an empty log cannot be read, and count for nothing", faults, "")
         return ()

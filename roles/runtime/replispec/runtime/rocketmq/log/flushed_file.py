@@ -89,12 +89,12 @@ class FlushedFile:
         """What is to be written now that the log is on the disk so far; when it cannot be, the older mark is
         as true."""
         self._asked = max(self._asked, _offset(runs))
-        return _written(runs)
+        return written(runs)
 
     def set_back(self, runs: Sequence[FlushedRun]) -> Operation:
         """What is to be written before a cut. Where there is no room even for that the file goes."""
         self._claimed, self._lowest = self._changes, _offset(runs)
-        return RemoveFile(FLUSHED_FILE) if self._has_no_room else _written(runs)
+        return RemoveFile(FLUSHED_FILE) if self._has_no_room else written(runs)
 
     def is_set_back(self) -> None:
         """What `set_back` gave is on the disk."""
@@ -129,5 +129,6 @@ def _offset(runs: Sequence[FlushedRun]) -> int:
     return runs[-1].end if runs else 0
 
 
-def _written(runs: Sequence[FlushedRun]) -> ReplaceFile:
+def written(runs: Sequence[FlushedRun]) -> ReplaceFile:
+    """What makes the file say this."""
     return ReplaceFile(FLUSHED_FILE, FlushedRuns(runs=list(runs)).encode())

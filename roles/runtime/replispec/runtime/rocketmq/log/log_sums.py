@@ -8,7 +8,7 @@ from typing import Final
 
 from replispec.wire.rocketmq.store import FlushedRun
 
-STEP_BYTES: Final = 8 * 1024 * 1024
+STEP_BYTES_MAX: Final = 8 * 1024 * 1024
 """After a cut no more than this is read again."""
 
 
@@ -36,12 +36,12 @@ class LogSums:
         while self.end < offset:
             start = self._start_of(self.end)
             within = self.end - start
-            size = min(offset - self.end, self._file_bytes - within, STEP_BYTES - within % STEP_BYTES)
+            size = min(offset - self.end, self._file_bytes - within, STEP_BYTES_MAX - within % STEP_BYTES_MAX)
             self._crc = zlib.crc32(self._view(self.end, size), self._crc)
             self.end += size
             if self.end == start + self._file_bytes:
                 self._files[start], self._crc = self._crc, 0
-            elif (self.end - start) % STEP_BYTES == 0:
+            elif (self.end - start) % STEP_BYTES_MAX == 0:
                 self._steps[self.end] = self._crc
 
     def forget_after(self, offset: int) -> None:
@@ -50,7 +50,7 @@ class LogSums:
         if offset >= self.end:
             return
         start = self._start_of(offset)
-        back = max(start + (offset - start) // STEP_BYTES * STEP_BYTES, self._first)
+        back = max(start + (offset - start) // STEP_BYTES_MAX * STEP_BYTES_MAX, self._first)
         self._crc = self._steps[back] if back > start else 0
         self.end = back
         self._files = {each: crc for each, crc in self._files.items() if each < start}

@@ -24,7 +24,7 @@ _MAGIC: Final = re.compile(
     )
 )
 _TORN: Final = TORN_END.encode()
-_WINDOW: Final = 1024 * 1024
+_WINDOW_BYTES_MAX: Final = 1024 * 1024
 _SEARCHED_BYTES_MAX: Final = 256 * 1024 * 1024
 """Bytes behind a damage that are read because they look like records."""
 
@@ -108,7 +108,7 @@ def next_record(view: View, at: int, end: int) -> int | None:
     found, or what looks like records is more than is worth reading."""
     first, budget = at, _SEARCHED_BYTES_MAX
     while at < end:
-        window = bytes(view(at, min(_WINDOW, end - at)))
+        window = bytes(view(at, min(_WINDOW_BYTES_MAX, end - at)))
         for match in _MAGIC.finditer(window):
             place = at + match.start() - _MAGIC_AT
             found = view(place, end - place) if place >= first else memoryview(b"")
@@ -118,7 +118,7 @@ def next_record(view: View, at: int, end: int) -> int | None:
                 return None
             if size and _is_whole(found[:size], place):
                 return place
-        if len(window) < _WINDOW:
+        if len(window) < _WINDOW_BYTES_MAX:
             return None
         at += len(window) - _MAGIC_AT
     return None

@@ -15,16 +15,19 @@ from replispec.runtime.rocketmq.log.records import Placed, View, next_record, wa
 from replispec.runtime.storage import FilesReader, Region, StorageFailed
 from replispec.runtime.world import Level
 from replispec.wire.rocketmq.constants import COMMIT_LOG_NAME_DIGITS, FLUSHED_FILE
-from replispec.wire.rocketmq.store import FlushedRun
+from replispec.wire.rocketmq.store import FlushedRun, LogRecord
 
-ADVICE: Final = (
-    "Nothing was changed. Where another broker of the set is master: move the store aside, and this one "
-    "comes back with a new id and a copy. Where none is: `replispec check-store FOLDER` tells what is left, "
-    "and how to go on with it"
-)
-"""What to do about a store that is refused."""
-_CHUNK: Final = 1024 * 1024
-_ZEROS: Final = bytes(_CHUNK)
+_BYTES_AT_ONCE: Final = 1024 * 1024
+_ZEROS: Final = bytes(_BYTES_AT_ONCE)
+
+
+def refused(what: str) -> StorageFailed:
+    """A store on which nobody may go on, with what to do about it."""
+    return StorageFailed(
+        f"{what}. Nothing was changed. Where another broker of the set is master: move the store aside, and "
+        "this one comes back with a new id and a copy. Where none is: `replispec check-store FOLDER` tells what "
+        "is left, and how to go on with it"
+    )
 
 
 class Layout(NamedTuple):
@@ -77,9 +80,9 @@ def log_files(files: FilesReader, folder: str, file_bytes: int) -> tuple[list[in
     starts = sorted(int(name) for name in names if len(name) == COMMIT_LOG_NAME_DIGITS)
     first = starts[0] if starts else 0
     if starts != [first + number * file_bytes for number in range(len(starts))]:
-        raise StorageFailed(
+        raise refused(
             f"the files of {folder} do not follow each other in steps of mappedFileSizeCommitLog, "
-            f"{file_bytes} bytes: one is missing, or they were made with another size. {ADVICE}"
+            f"{file_bytes} bytes: one is missing, or they were made with another size"
         )
     short: list[int] = []
     for start in starts:
@@ -88,7 +91,7 @@ def log_files(files: FilesReader, folder: str, file_bytes: int) -> tuple[list[in
         if region.size != file_bytes:
             short.append(start)
         if short and (region.size > file_bytes or last_byte(region)):
-            raise StorageFailed(f"{name} has {region.size} bytes and should have {file_bytes}. {ADVICE}")
+            raise refused(f"{name} has {region.size} bytes and should have {file_bytes}")
         region.close()
     return [start for start in starts if not short or start < short[0]], [
         start for start in starts if short and start >= short[0]
@@ -103,19 +106,19 @@ def recover(
     visit: Callable[[Placed], None] | None = None,
 ) -> Recovered:
     """Walk a log from its first byte; `visit` is shown each message. `sums` has read it to its end then."""
-    end, messages = layout.first, 0
+    end, messages, stored_ms = layout.first, 0, 0
     torn_from = layout.first if mark is None else mark.offset
     for found in walk(layout.view, layout.first, layout.limit, torn_from=torn_from):
         if isinstance(found, Placed):
             messages += 1
-            end = found.offset + found.size
+            end, stored_ms = found.offset + found.size, found.record.store_timestamp
             if visit is not None:
                 visit(found)
         else:
             end = found
     behind = None
     if mark is None:
-        damage, behind = _without_mark(layout, end)
+        damage, behind = _without_mark(layout, end, stored_ms)
     else:
         damage = _against(layout, sums, mark, end)
     if damage is None and short and not _was_empty(short[0], end, mark):
@@ -159,11 +162,12 @@ def _was(mark: Mark, end: int) -> str:
     return f"the log was on the disk up to {mark.offset}{further}"
 
 
-def _without_mark(layout: Layout, end: int) -> tuple[Damage | None, int | None]:
-    """A log without a mark may have a torn tail; where whole records follow, it is more than that."""
+def _without_mark(layout: Layout, end: int, stored_ms: int) -> tuple[Damage | None, int | None]:
+    """A log without a mark may have a torn tail; where whole records follow, it is more than that. Older ones
+    are what Apache RocketMQ leaves behind a cut."""
     for start in range(layout.start_of(end), layout.limit, layout.file_bytes):
         behind = next_record(layout.view, max(start, end + 1), start + layout.file_bytes)
-        if behind is not None:
+        if behind is not None and _stored_ms(layout, behind) >= stored_ms:
             what = (
                 f"{layout.place(end)} is damaged: whole records follow from {layout.place(behind)} on, and "
                 f"no {FLUSHED_FILE} says that they may be lost"
@@ -172,12 +176,17 @@ def _without_mark(layout: Layout, end: int) -> tuple[Damage | None, int | None]:
     return None, None
 
 
+def _stored_ms(layout: Layout, offset: int) -> int:
+    view = layout.view(offset, layout.file_bytes)
+    return LogRecord.decode_at(view, 0, len(view))[0].store_timestamp
+
+
 def last_byte(region: Region) -> int:
     """After how many bytes of a file all others are zeros."""
     for start, end in reversed(list(region.written())):
         at = end
         while at > start:
-            size = min(_CHUNK, at - start)
+            size = min(_BYTES_AT_ONCE, at - start)
             chunk = region.view(at - size, size)
             if chunk != _ZEROS[:size]:
                 return at - size + len(bytes(chunk).rstrip(b"\0"))

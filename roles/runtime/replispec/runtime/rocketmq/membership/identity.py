@@ -7,16 +7,11 @@ TempBrokerMetadata.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.storage import FilesReader, RemoveFile, RenameFile, ReplaceFile
 from replispec.wire.rocketmq.constants import IDENTITY_FILE, IDENTITY_TEMPORARY_FILE
 from replispec.wire.rocketmq.store import BrokerIdentity, BrokerIdentityTemp
-
-_WAY_OUT: Final = (
-    "move the store aside, and this broker comes back with a new id and a copy of the master's log"
-)
 
 
 class IdentityRefused(Exception):
@@ -53,7 +48,7 @@ class IdentityFiles:
             try:
                 final = BrokerIdentity.decode(data)
             except RemoteProtocolError as error:
-                raise IdentityRefused(f"{IDENTITY_FILE} cannot be read: {error}; {_WAY_OUT}") from error
+                raise IdentityRefused(f"{IDENTITY_FILE} cannot be read: {error}; {_way_out()}") from error
             broker_id = self._checked(IDENTITY_FILE, final.cluster_name, final.broker_name, final.broker_id)
             return Identity(broker_id, final.register_check_code or "", granted=True)
         data = self._files.read(IDENTITY_TEMPORARY_FILE)
@@ -90,8 +85,12 @@ class IdentityFiles:
         if found != wanted:
             raise IdentityRefused(
                 f"{file} belongs to cluster and broker {found[0]!r}, {found[1]!r},"
-                f" but the configuration says {wanted[0]!r}, {wanted[1]!r}; if that is right, {_WAY_OUT}"
+                f" but the configuration says {wanted[0]!r}, {wanted[1]!r}; if that is right, {_way_out()}"
             )
         if not broker_id or broker_id < 1:
-            raise IdentityRefused(f"{file} holds the id {broker_id}, but ids start at 1; {_WAY_OUT}")
+            raise IdentityRefused(f"{file} holds the id {broker_id}, but ids start at 1; {_way_out()}")
         return broker_id
+
+
+def _way_out() -> str:
+    return "move the store aside, and this broker comes back with a new id and a copy of the log"
