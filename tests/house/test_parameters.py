@@ -12,6 +12,7 @@ import pytest
 from replispec.runtime.primitives.parameters import RoleParameters
 from replispec.wire.rocketmq.parameters import ROLES
 from tests.house.tree import ROOT, files
+from tests.runtime.walks import MACHINES
 
 # Options are held under these names, in whatever: options.x, self._options.x, self._limits.x.
 HOLDERS = re.compile(r"(?:.*\.)?_?(?:options|limits)")
@@ -31,10 +32,28 @@ def read_names(path: Path) -> set[str]:
     return found
 
 
+def timed_by(path: Path) -> set[str]:
+    """Fields that the timers of machines read which a file runs with options."""
+    tree = ast.parse(path.read_text())
+    names = {
+        alias.asname or alias.name: alias.name
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    run = (
+        node.args[0].value.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "MachineRunner" and len(node.args) == 3
+        if isinstance(node.args[0], ast.Attribute) and isinstance(node.args[0].value, ast.Name)
+    )
+    return {timer.field for name in run for timer in MACHINES[names[name]].timers.values()}
+
+
 @pytest.mark.parametrize("role", ROLES.values(), ids=ROLES)
 def test_every_parameter_of_a_role_is_read_by_its_code(role: RoleParameters[Any]) -> None:
     rooms = (f"roles/{role.name}", *BESIDE.get(role.name, ()), *SHARED)
-    read = {name for path in files(*rooms, suffix=".py") for name in read_names(path)}
+    read = {name for path in files(*rooms, suffix=".py") for name in read_names(path) | timed_by(path)}
     unread = [each.name for each in role.parameters if not {each.field, each.field.upper(), each.name} & read]
     assert unread == []
 

@@ -14,6 +14,7 @@ from typing import Final
 
 from replispec.runtime.sim import NetworkTap, Rng
 from replispec.runtime.world import Note
+from replispec.wire.rocketmq.constants import FLUSHED_FILE
 from tests.sim.client import TOPIC
 from tests.sim.cluster import BROKERS, LEARNERS, Cluster, broker_at, build
 from tests.sim.history import Place
@@ -114,7 +115,9 @@ class Operator:
             self.wrong.append(f"{name} is in the SyncStateSet and shares no epoch with the master")
         world.trace("operator", f"empties the log of {name}")
         world.kill(name)
-        for file in [each for each in process.disk.contents if "/commitlog/" in each or "epoch" in each]:
+        # Up to where the log was on the disk goes with it: who leaves it there is refused at the start.
+        parts = ("/commitlog/", "epoch", FLUSHED_FILE)
+        for file in [each for each in process.disk.contents if any(part in each for part in parts)]:
             del process.disk.contents[file]
         world.start(name)
 

@@ -46,8 +46,7 @@ _EVENT_KEYS: Final = (
     "sends",
     "where",
     "fields",
-    "timer",
-    "hidden",
+    *("timer", "hidden"),
     *EVENT_KEYS,
 )
 _TRANSITION_KEYS: Final = (
@@ -219,12 +218,11 @@ class _Reader:
                     continue
                 tree = variables.tree(name)
                 tree.only("type", "about", "initial", "durable")
-                kind = parse_type(tree.text("type"), self._model, place)
-                durable, initial = tree.flag("durable"), None
+                kind, initial = parse_type(tree.text("type"), self._model, place), None
                 if "initial" in tree.items:
                     initial = ex.parse(tree.text("initial"), place)
                     require(initial, kind, Scope(self._model), place, f"the start of {name}")
-                yield VariableSpec(name, kind, tree.text("about", ""), place, initial, durable)
+                yield VariableSpec(name, kind, tree.text("about", ""), place, initial, tree.flag("durable"))
 
     def _events(self) -> Iterable[Event]:
         for name, tree in self._tree.trees("events"):
