@@ -89,7 +89,7 @@ ERRORS = {
         "replication",
         PLAIN,
         "acknowledged_is_everywhere",
-        8,
+        9,
     ),
     "what the log holds already is not sent": Error(
         "statemachines/rocketmq/ha_master",
@@ -98,7 +98,7 @@ ERRORS = {
         "replication",
         (),
         "some_day_level",
-        2,
+        3,
     ),
     "a log without epochs is taken for the master's": Error(
         "statemachines/rocketmq/ha_replica",
@@ -106,7 +106,7 @@ ERRORS = {
         "    if: size(epochs) == 0\n",
         "replication",
         ("--set", "learners=0"),
-        "same_bytes",
+        "acknowledged_is_everywhere",
         10,
     ),
     "an empty log disagrees": Error(
