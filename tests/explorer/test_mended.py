@@ -32,12 +32,13 @@ class Error:
     asked: tuple[str, ...]
     promise: str
     steps: int
-    family: str = "rocketmq"
 
 
+PLAIN = ("--set", "learners=0", "--set", "strangers=0")
+"""No learner, no log of another set."""
 ERRORS = {
     "what an older notification says ends a doubt": Error(
-        "broker_role",
+        "statemachines/rocketmq/broker_role",
         "outlasted and event.is_answer and",
         "doubtful and",
         "sync_state_set",
@@ -46,7 +47,7 @@ ERRORS = {
         10,
     ),
     "a refusal in doubt ends it": Error(
-        "broker_role",
+        "statemachines/rocketmq/broker_role",
         "    if: doubtful\n    to: MASTER\n    do: [ask_who_is_master, arm doubt]",
         "    if: doubtful and outlasted\n    to: MASTER\n    do: [ask_who_is_master, arm doubt]",
         "sync_state_set",
@@ -55,7 +56,7 @@ ERRORS = {
         12,
     ),
     "nobody asks for a master where an administrator removed it": Error(
-        "broker_role",
+        "statemachines/rocketmq/broker_role",
         "event.master == none and event.master_epoch >= master_epoch",
         "event.master == none and event.master_epoch > master_epoch",
         "sync_state_set",
@@ -64,7 +65,7 @@ ERRORS = {
         9,
     ),
     "a refused registration is sent again at once": Error(
-        "broker_registration",
+        "statemachines/rocketmq/broker_registration",
         "    do: [arm retry, tell_failure]\n    clause: [BID-REGISTER-2, BID-REGISTER-3]",
         "    do: [send_registration]\n    clause: [BID-REGISTER-2, BID-REGISTER-3]",
         "registration",
@@ -73,7 +74,7 @@ ERRORS = {
         13,
     ),
     "a set that was emptied begins its epochs anew": Error(
-        "broker_set",
+        "statemachines/rocketmq/broker_set",
         "      sync_state_set_epoch: sync_state_set_epoch + (1 if size(sync_state_set) > 0 else 0)\n",
         "      sync_state_set_epoch: 0\n      master_epoch: 0\n",
         "cleaning",
@@ -82,7 +83,7 @@ ERRORS = {
         3,
     ),
     "nobody is elected once all members were removed": Error(
-        "broker_set",
+        "statemachines/rocketmq/broker_set",
         "event.unclean or\n      size(sync_state_set) == 0) == none",
         "event.unclean) == none",
         "cleaning",
@@ -91,7 +92,7 @@ ERRORS = {
         4,
     ),
     "a learner is asked to join": Error(
-        "ha_master",
+        "statemachines/rocketmq/ha_master",
         "event.is_member, is_learner)",
         "event.is_member, false)",
         "replication",
@@ -100,50 +101,58 @@ ERRORS = {
         7,
     ),
     "a replica joins before it has what is confirmed": Error(
-        "ha_master",
+        "statemachines/rocketmq/ha_master",
         "rule.may_join(acknowledged, event.confirm_offset,",
         "rule.may_join(acknowledged, acknowledged,",
         "replication",
-        ("--set", "learners=0", "--set", "strangers=0"),
+        PLAIN,
         "acknowledged_is_everywhere",
-        8,
+        9,
     ),
     "what the log holds already is not sent": Error(
-        "ha_master",
+        "statemachines/rocketmq/ha_master",
         "consider_membership, send_batches]",
         "consider_membership]",
         "replication",
         (),
         "some_day_level",
-        2,
+        3,
     ),
     "a log without epochs is taken for the master's": Error(
-        "ha_replica",
+        "statemachines/rocketmq/ha_replica",
         "    if: log_end == 0\n",
         "    if: size(epochs) == 0\n",
         "replication",
         ("--set", "learners=0"),
-        "same_bytes",
+        "acknowledged_is_everywhere",
         10,
     ),
     "an empty log disagrees": Error(
-        "ha_replica",
+        "statemachines/rocketmq/ha_replica",
         "    if: log_end == 0\n",
         "    if: size(epochs) == 0 and log_end == 0\n",
         "replication",
-        ("--set", "learners=0", "--set", "strangers=0", "--set", "elections=2"),
+        (*PLAIN, "--set", "elections=2"),
         "no_operator_without_need",
         15,
     ),
     "a leader commits without the follower that its record names": Error(
-        "replica",
+        "statemachines/kafka/replica",
         "union(wanted, event.members)",
         "wanted",
         "partition_in_transition",
         ("--count", "controller=1", "--set", "lags=1"),
         "acknowledged_is_kept",
         17,
-        "kafka",
+    ),
+    "a master that begins again has lost what it sent": Error(
+        "systems/rocketmq/replication",
+        "self.stored: self.stored + 1}",
+        "self.stored: self.stored + 1, self.sendable: size(self.log) + 1}",
+        "replication",
+        (*PLAIN, "--set", "crashes=1", "--set", "messages=3"),
+        "same_bytes",
+        11,
     ),
 }
 
@@ -152,7 +161,7 @@ def compiled(error: Error, folder: Path) -> dict[str, str]:
     """The environment of processes that import the specification with an error, which is compiled here."""
     spec = folder / "spec"
     shutil.copytree(ROOT / "spec", spec)
-    path = spec / "statemachines" / error.family / f"{error.file}.yaml"
+    path = spec / f"{error.file}.yaml"
     text = path.read_text("utf-8")
     assert error.now in text, f"{error.file}: {error.now!r}"
     path.write_text(text.replace(error.now, error.before), "utf-8")

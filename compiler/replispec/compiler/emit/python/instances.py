@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, TypeGuard
 
 from replispec.compiler.emit.python.expressions import HELPERS, bare_words, enum_refs
 from replispec.compiler.emit.python.tree import PRIMITIVES, Names, Ref
@@ -103,6 +103,8 @@ class Instances:
         """The Python of what systems alone can say, wherever it stands in an expression."""
         if isinstance(node, ex.PartName):
             yield node, self._part_name(node)
+        elif isinstance(node, ex.Not) and self._is_state(node.part):
+            yield node, self._part_name(node.part).replace(" is ", " is not ")
         elif isinstance(node, ex.ForEach):
             yield node, self._for_each(node)
         else:
@@ -128,6 +130,13 @@ class Instances:
             machine = Ref(f"replispec.wire.{self.model.family}.machines", part.machine.name)
             return f"({text}.state is {machine}.State.{rest[1]})"
         return f"{text}.variables.{rest[1]}"
+
+    def _is_state(self, node: ex.Expression) -> TypeGuard[ex.PartName]:
+        """Whether it asks if a machine is in a state."""
+        match node:
+            case ex.PartName((name, part, state)):
+                return state in self.party_of(name).parts[part].machine.states
+        return False
 
     def _instance(self, name: str) -> str:
         is_named = name in self.bound or name in self.given

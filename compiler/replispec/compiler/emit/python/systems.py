@@ -123,8 +123,7 @@ class _Emitter:
         """A function of what the text reads, with the parties that it may read any instance of."""
         names = instances.names_in(text)
         given = f"lambda {', '.join(names.values())}: {text}" if names else f"lambda: {text}"
-        if text == "frozenset()":
-            given = "frozenset"
+        given = {"frozenset()": "frozenset", "{}": "dict"}.get(text, given)
         return f"{_SYSTEMS.Read}({given}, {strings(tuple(names))}, {strings(tuple(parties))}, {words!r})"
 
     # Parties

@@ -129,7 +129,7 @@ _BROKER: Final[PartyKind] = PartyKind(
         ),
         "alive": Read(lambda: True, (), (), ""),
         "length": Read(lambda: 0, (), (), ""),
-        "heard": Read(lambda: {}, (), (), ""),
+        "heard": Read(dict, (), (), ""),
         "acknowledged": Read(lambda: 0, (), (), ""),
         "asks": Read(lambda: False, (), (), ""),
         "asked": Read(frozenset, (), (), ""),
@@ -256,7 +256,7 @@ _READS_THE_RECORD: Final[Act] = Act(
     Read(
         lambda self, world: (
             world.store[0].record.variables.version > self.version
-            or (self.epoch < 0 and not (world.store[0].record.state is partition.State.NEW))
+            or (self.epoch < 0 and (world.store[0].record.state is not partition.State.NEW))
         ),
         ("self", "world"),
         ("store",),
@@ -634,7 +634,7 @@ _READS_THE_RECORD_AS_LEADER: Final[Act] = Act(
     Read(
         lambda self, world: (
             (self.role.state is replica.State.LEADER)
-            and not (world.store[0].record.state is partition.State.NEW)
+            and (world.store[0].record.state is not partition.State.NEW)
         ),
         ("self", "world"),
         ("store",),
@@ -731,7 +731,7 @@ SYSTEM: Final[System] = System(
             "always",
             Read(
                 lambda world: (
-                    not (world.store[0].record.state is partition.State.ONLINE)
+                    (world.store[0].record.state is not partition.State.ONLINE)
                     or world.store[0].record.variables.leader in world.store[0].record.variables.isr
                 ),
                 ("world",),
