@@ -47,7 +47,7 @@ What to do with a damaged store:
 def check_store(folder: Path, *, as_json: bool, accept_loss: bool) -> int:
     """Check the store of a stopped broker or learner in FOLDER (storePathRootDir), without changing it.
 
-    A crash may take what was not flushed yet, and nothing else. Everything before the mark that is kept beside
+    A crash may take what was not flushed yet, and nothing else. All before the mark that is kept beside
     the log was on the disk and has a checksum: what differs there is damage of the disk or of a hand. Stores
     of other implementations have no mark; there what is followed by whole records counts as damage.
     """

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.rocketmq.log.flushed_file import Mark, read_mark, written
+from replispec.runtime.rocketmq.log.flushed_file import FlushedMark, read_mark, written
 from replispec.runtime.rocketmq.log.log_sums import LogSums
 from replispec.runtime.rocketmq.log.records import Placed, next_record, walk
 from replispec.runtime.rocketmq.log.recovery import Layout, last_byte, recover
@@ -37,7 +37,7 @@ class CheckedFile:
 class CheckedLog:
     """Where a start would let the log end; `damage`: why it is refused. `behind`: whole messages after it."""
 
-    mark: Mark | None
+    mark: FlushedMark | None
     end: int
     messages: int
     behind: int
@@ -105,7 +105,7 @@ def check_log(files: FilesReader, folder: str) -> CheckedLog:
     )
 
 
-def _mark(files: FilesReader) -> Mark | None:
+def _mark(files: FilesReader) -> FlushedMark | None:
     data = files.read(FLUSHED_FILE)
     try:
         return None if data is None else read_mark(data)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from replispec.runtime.rocketmq.log.flushed_file import NO_MARK, Mark, Saying
+from replispec.runtime.rocketmq.log.flushed_file import NO_MARK, FlushedMark, Saying
 from replispec.runtime.rocketmq.log.log_sums import LogSums
 from replispec.runtime.rocketmq.log.records import (
     BLANK_HEAD,
@@ -72,7 +72,7 @@ class CommitLog:
         *,
         file_bytes: int = COMMIT_LOG_FILE_BYTES,
         folder: str = COMMIT_LOG_FOLDER,
-        mark: Mark | None = NO_MARK,
+        mark: FlushedMark | None = NO_MARK,
         visit: Callable[[Placed], None] | None = None,
     ) -> None:
         assert file_bytes > BLANK_HEAD
@@ -361,7 +361,7 @@ class CommitLog:
 
     # Files
 
-    def _recover(self, mark: Mark | None, visit: Callable[[Placed], None] | None) -> FlushedRun:
+    def _recover(self, mark: FlushedMark | None, visit: Callable[[Placed], None] | None) -> FlushedRun:
         """Open what is there, and cut what a crash left; returns how far the mark is right. Raises
         StorageFailed; nothing is changed then."""
         starts, short = log_files(self._files, self._folder, self.file_bytes)

@@ -26,7 +26,7 @@ class Saying(NamedTuple):
     values: Mapping[str, object]
 
 
-class Mark(NamedTuple):
+class FlushedMark(NamedTuple):
     """The log was on the disk up to `offset`. `runs`: with these checksums; None: a release of ours before,
     which kept none."""
 
@@ -34,7 +34,7 @@ class Mark(NamedTuple):
     runs: tuple[FlushedRun, ...] | None
 
 
-NO_MARK: Final = Mark(0, ())
+NO_MARK: Final = FlushedMark(0, ())
 """Nothing is known to have been on the disk."""
 
 
@@ -48,7 +48,7 @@ class FlushedFile:
     def __init__(self, files: FilesReader) -> None:
         data = files.read(FLUSHED_FILE)
         self.said: list[Saying] = []
-        self.mark: Mark | None = None
+        self.mark: FlushedMark | None = None
         if data is not None:
             try:
                 self.mark = read_mark(data)
@@ -106,14 +106,14 @@ class FlushedFile:
         self._has_no_room = self._is_wrong
 
 
-def read_mark(data: bytes) -> Mark:
+def read_mark(data: bytes) -> FlushedMark:
     """The mark that a file holds. Raises RemoteProtocolError."""
     if b" " in data:
-        return Mark(_older_offset(data), None)
+        return FlushedMark(_older_offset(data), None)
     runs = tuple(FlushedRuns.decode(data).runs)
     if any(before.end != after.start for before, after in pairwise(runs)):
         raise RemoteProtocolError("its runs do not follow each other", offset=0)
-    return Mark(_offset(runs), runs)
+    return FlushedMark(_offset(runs), runs)
 
 
 def _older_offset(data: bytes) -> int:

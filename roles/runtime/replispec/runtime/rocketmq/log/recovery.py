@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from replispec.runtime.rocketmq.log.flushed_file import Mark, Saying
+from replispec.runtime.rocketmq.log.flushed_file import FlushedMark, Saying
 from replispec.runtime.rocketmq.log.log_sums import LogSums
 from replispec.runtime.rocketmq.log.records import Placed, View, next_record, walk
 from replispec.runtime.storage import FilesReader, Region, StorageFailed
@@ -25,8 +25,8 @@ def refused(what: str) -> StorageFailed:
     """A store on which nobody may go on, with what to do about it."""
     return StorageFailed(
         f"{what}. Nothing was changed. Where another broker of the set is master: move the store aside, and "
-        "this one comes back with a new id and a copy. Where none is: `replispec check-store FOLDER` tells what "
-        "is left, and how to go on with it"
+        "this one comes back with a new id and a copy. Where none is: `replispec check-store FOLDER` tells "
+        "what is left, and how to go on with it"
     )
 
 
@@ -64,7 +64,7 @@ class Recovered:
 
     end: int
     messages: int
-    mark: Mark | None
+    mark: FlushedMark | None
     run: FlushedRun
     damage: Damage | None
     behind: int | None = None
@@ -101,7 +101,7 @@ def log_files(files: FilesReader, folder: str, file_bytes: int) -> tuple[list[in
 def recover(
     layout: Layout,
     sums: LogSums,
-    mark: Mark | None,
+    mark: FlushedMark | None,
     short: Sequence[int],
     visit: Callable[[Placed], None] | None = None,
 ) -> Recovered:
@@ -132,12 +132,12 @@ def recover(
     return Recovered(end, messages, mark, run, damage, behind)
 
 
-def _was_empty(start: int, end: int, mark: Mark | None) -> bool:
+def _was_empty(start: int, end: int, mark: FlushedMark | None) -> bool:
     """Whether a file without bytes never had any: the log ended before it."""
     return end < start or (mark is not None and mark.offset <= start)
 
 
-def _against(layout: Layout, sums: LogSums, mark: Mark, end: int) -> Damage | None:
+def _against(layout: Layout, sums: LogSums, mark: FlushedMark, end: int) -> Damage | None:
     """What differs from what was once on the disk."""
     for run in mark.runs or ():
         start = layout.start_of(run.start)
@@ -157,7 +157,7 @@ def _against(layout: Layout, sums: LogSums, mark: Mark, end: int) -> Damage | No
     return Damage(start, end, f"{layout.place(end)} is damaged: {_was(mark, end)}")
 
 
-def _was(mark: Mark, end: int) -> str:
+def _was(mark: FlushedMark, end: int) -> str:
     further = f", {mark.offset - end} bytes further" if mark.offset > end else ""
     return f"the log was on the disk up to {mark.offset}{further}"
 
