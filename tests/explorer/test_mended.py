@@ -84,8 +84,7 @@ ERRORS = {
     ),
     "nobody is elected once all members were removed": Error(
         "statemachines/rocketmq/broker_set",
-        "event.unclean or
-      master_epoch > 0 and size(sync_state_set) == 0) == none",
+        "event.unclean or\n      master_epoch > 0 and size(sync_state_set) == 0) == none",
         "event.unclean) == none",
         "cleaning",
         ("--set", "removals=1", "--set", "silences=0"),
