@@ -84,8 +84,8 @@ ERRORS = {
     ),
     "nobody is elected once all members were removed": Error(
         "statemachines/rocketmq/broker_set",
-        "event.unclean or\n      master_epoch > 0 and size(sync_state_set) == 0) == none",
-        "event.unclean) == none",
+        "\n    master_epoch > 0 and size(sync_state_set) == 0 and event.preferred != none)",
+        "\n    event.unclean)",
         "cleaning",
         ("--set", "removals=1", "--set", "silences=0"),
         "an_election_is_possible",

@@ -33,6 +33,7 @@ RUNS = {
     "registration": ("registration", Extent()),
     "registration, a full disk": ("registration", Extent(budgets={"refusals": 1})),
     "registration, a removal": ("registration", Extent(budgets={"crashes": 0, "removals": 1})),
+    "cleaning": ("cleaning", Extent()),
     "partition_in_transition, two controllers": (
         "partition_in_transition",
         Extent(budgets={"sends": 0}),

@@ -197,7 +197,7 @@ def test_pages_that_others_make_of_a_family_are_taken_in(tmp_path: Path) -> None
     checkout = _checkout(tmp_path)
     family = checkout / "generated" / "docs" / "kafka"
     _copied(ROOT / "generated" / "docs" / "kafka", family)
-    (family / "systems").mkdir()
+    (family / "systems").mkdir(exist_ok=True)
     (family / "systems" / "pair.md").write_text(
         "# A pair\n\nSee `ApacheLeaderAndIsrRequest` and KAFKA-COMMAND-1.\n"
     )

@@ -133,7 +133,6 @@ cases:
   - id: controller/repairs/RIP44-REPLICAINFO-1/1
     requirement: Repairs of a broker set are counted.
     severity: must
-    basis: both
     steps:
       - send: {command: CONTROLLER_COUNT_REPAIRS, header: {brokerName: $set, repairs: 1}}
         expect:

@@ -148,4 +148,5 @@ def test_a_request_that_was_lost_with_its_answer_leaves_open_how_its_broker_star
     messed = DEFECTS[defect].make(header_and_packets(name)[1], random.Random(f"{name} {defect} {seed}"))
     found = replayed(name, messed)
     assert ("lab/broker-a", "replicas-manager-machine") not in violated(found)
-    assert violated(found) == violated(clean(name))
+    assert violated(found) <= violated(clean(name))
+    assert_no_loss_is_hidden(found, clean(name))

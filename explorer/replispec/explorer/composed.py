@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from replispec.explorer.packets import Packet
-from replispec.explorer.places import Occasion, Places, called
+from replispec.explorer.places import Occasion, Placement, called
 from replispec.explorer.turns import Outcome, Turn
-from replispec.runtime.primitives.systems import Act, Assigns, Raises, Read, Sends
+from replispec.runtime.primitives.systems import Act, Assigns, Raises, Read, SendsFrame
 
 
-class Composed(Places):
+class Composed(Placement):
     """A system of which every turn can be asked for."""
 
     def read_by_delivery(self, place: int) -> list[int]:
@@ -76,5 +76,5 @@ def _reads_of(act: Act) -> Iterator[Read]:
             case Raises(_, _, fields, where):
                 yield from fields.values()
                 yield from () if where is None else (where,)
-            case Sends(_, _, body, where):
+            case SendsFrame(_, _, body, where):
                 yield from (each for each in (body, where) if each is not None)

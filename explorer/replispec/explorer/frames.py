@@ -9,10 +9,10 @@ from typing import Any
 from replispec.explorer.packets import Channel, Packet, PacketKind
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 from replispec.runtime.primitives.machines import Machine
-from replispec.runtime.primitives.systems import Connection, End
+from replispec.runtime.primitives.systems import Connection, ConnectionEnd
 
 
-def own_end(connection: Connection, channel: Channel, place: int) -> End:
+def own_end(connection: Connection, channel: Channel, place: int) -> ConnectionEnd:
     """The end of a connection at a place, which is one of both."""
     return connection.dials if place == channel.dialler else connection.accepts
 
@@ -33,7 +33,7 @@ def ending(channel: Channel, sender: int) -> Packet:
     return Packet(PacketKind.END, channel.other(sender), sender, 0, "", waited=False, channel=channel)
 
 
-def message_of(connection: Connection, end: End, data: bytes) -> tuple[str, Any]:
+def message_of(connection: Connection, end: ConnectionEnd, data: bytes) -> tuple[str, Any]:
     """What one frame says, with the name of its message. Raises RemoteProtocolError."""
     form, size = end.says.form_and_size(data, 0, len(data))
     if form is None or size != len(data):

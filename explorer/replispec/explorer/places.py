@@ -44,7 +44,7 @@ class Numbered:
     number: int
 
 
-class Places:
+class Placement:
     """A system with its rules, its places in order, and every occasion for an act."""
 
     def __init__(self, system: System) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from replispec.explorer.frames import ending, event_of, frame, message_of, own_end
 from replispec.explorer.packets import Channel, Packet, PacketKind
-from replispec.explorer.places import Numbered, Occasion, Places, called, ended, initial
+from replispec.explorer.places import Numbered, Occasion, Placement, called, ended, initial
 from replispec.runtime.primitives.bindings import Answer, Call, Refused
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 from replispec.runtime.primitives.machines import Configuration, Edge, step
@@ -25,7 +25,7 @@ from replispec.runtime.primitives.systems import (
     Raises,
     Read,
     Restarts,
-    Sends,
+    SendsFrame,
 )
 
 EVENTS_MAX: Final = 100
@@ -89,7 +89,9 @@ class Turn:
     Of a machine that is one for each peer, the one whose turn it is belongs to `peer`, a number.
     """
 
-    def __init__(self, composed: Places, values: Mapping[int, Any], me: int, packet: Packet | None) -> None:
+    def __init__(
+        self, composed: Placement, values: Mapping[int, Any], me: int, packet: Packet | None
+    ) -> None:
         self._composed = composed
         self._values = dict(values)
         self._me = me
@@ -364,7 +366,7 @@ class Turn:
                 self._raises(means, part, given)
             case Assigns():
                 self._assign(means, given, instances)
-            case Sends():
+            case SendsFrame():
                 self._send(means, part, given)
             case Closes(connection):
                 self._close(connection, part)
@@ -394,7 +396,7 @@ class Turn:
             place = instances[instance] if instance in instances else self._composed.places_of(instance)[0]
             self._values[place] = replace(self._values[place], **{name: value})
 
-    def _send(self, means: Sends, part: Part | None, given: Mapping[str, Any]) -> None:
+    def _send(self, means: SendsFrame, part: Part | None, given: Mapping[str, Any]) -> None:
         """Send a frame, and have the machine's event that it was sent, as often as is said."""
         connection = self._composed.connections[means.connection]
         saying = next(

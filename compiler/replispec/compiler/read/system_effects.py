@@ -44,6 +44,19 @@ _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
 """What an effect may mean, with what may be said beside."""
 
 
+def check_told_apart(parts: Mapping[str, PartSpec]) -> None:
+    """Refuse a party with two machines that hear, and are heard, by the same messages."""
+    seen: dict[str, str] = {}
+    for name, part in parts.items():
+        other = seen.setdefault(part.machine.name, name)
+        if other != name and part.machine.bindings:
+            raise SpecificationError(
+                part.place,
+                f"{other} and {name} are one machine, and no message says which of them it is for",
+                "make it a party of its own, or leave it out",
+            )
+
+
 def check_effects(party: PartySpec, place: Place) -> None:
     """Refuse a party of which an effect has no meaning. Raises SpecificationError."""
     for part in party.parts.values():

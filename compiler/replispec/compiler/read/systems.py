@@ -30,6 +30,7 @@ from replispec.compiler.read.system_effects import (
     MeaningReader,
     check_done_by_act,
     check_effects,
+    check_told_apart,
     needed_local,
     peer_of,
 )
@@ -105,19 +106,6 @@ def _instance_type(party: PartySpec, connections: Mapping[str, ConnectionSpec]) 
         {name: frozenset(part.machine.states) for name, part in party.parts.items()},
         {name: part.peers for name, part in party.parts.items() if part.peers},
     )
-
-
-def _check_told_apart(parts: Mapping[str, PartSpec]) -> None:
-    """Refuse a party with two machines that hear, and are heard, by the same messages."""
-    seen: dict[str, str] = {}
-    for name, part in parts.items():
-        other = seen.setdefault(part.machine.name, name)
-        if other != name and part.machine.bindings:
-            raise SpecificationError(
-                part.place,
-                f"{other} and {name} are one machine, and no message says which of them it is for",
-                "make it a party of its own, or leave it out",
-            )
 
 
 class _Reader:
@@ -216,7 +204,7 @@ class _Reader:
             raise SpecificationError(tree.place_of("count"), "a party of nobody", "leave it out")
         machines = tree.tree("machines")
         parts = {each: self._part(each, machines) for each in machines.items}
-        _check_told_apart(parts)
+        check_told_apart(parts)
         keeps = {each: self._keep(each, tree.tree("keeps")) for each in tree.tree("keeps").items}
         for each in keeps:
             if each in parts or each in ("number", ARMED):

@@ -152,8 +152,13 @@ def _header_tables(title: str, messages: Sequence[Message]) -> Iterator[Constant
 
 
 def _senders_table(messages: Sequence[Message]) -> Constant:
-    requests = [each for each in messages if each.kind != "RESPONSE"]
-    rows = " ".join(f'{code}: "{each.sender}",' for each in requests for code in each.codes)
+    codes: dict[str, list[int]] = {}
+    for each in messages:
+        if each.kind != "RESPONSE":
+            codes.setdefault(each.sender, []).extend(each.codes)
+    rows = " ".join(
+        f"**dict.fromkeys(({', '.join(map(str, sorted(of)))},), {name!r})," for name, of in codes.items()
+    )
     return Constant("REQUEST_SENDERS", f"{{{rows}}}", "dict[int, str]")
 
 

@@ -45,7 +45,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class ConnectionEnd:
     """One end of a connection: the party and its machine, the event that the other end is gone, the stream of
     what this end says."""
 
@@ -65,8 +65,8 @@ class Connection:
 
     name: str
     about: str
-    dials: End
-    accepts: End
+    dials: ConnectionEnd
+    accepts: ConnectionEnd
     opened: type[Any]
     messages: Mapping[str, type[Any]]
 
@@ -108,7 +108,7 @@ class Assigns:
 
 
 @dataclass(frozen=True, slots=True)
-class Sends:
+class SendsFrame:
     """An effect sends on a connection what `says` makes, with the bytes of `body` after it, if `where` holds;
     `repeated`: as long as it does. `once`: nothing is sent while the same is on its way."""
 
@@ -134,7 +134,7 @@ class Restarts:
     part: str
 
 
-Meaning = Asks | Raises | Assigns | Sends | Closes | Restarts
+Meaning = Asks | Raises | Assigns | SendsFrame | Closes | Restarts
 
 
 @dataclass(frozen=True, slots=True)
