@@ -252,7 +252,7 @@ class _Emitter:
             "None" if each is None else self._read(each, instances) for each in (means.body, means.where)
         )
         given = f"{means.connection!r}, {says}, {body}, {where}, {means.repeated}, {means.once}"
-        return f"{_SYSTEMS.Sends}({given})"
+        return f"{_SYSTEMS.SendsFrame}({given})"
 
     def _event_class(self, machine: MachineSpec, event: str) -> str:
         """What makes the event of its fields; of a message, it is made of the message."""
@@ -275,7 +275,7 @@ class _Emitter:
     def _end(self, end: EndSpec, connection: ConnectionSpec) -> str:
         stream = f"{Ref(f'replispec.wire.{self._model.family}', 'streams')}.{end.stream}"
         closed = self._event_of(end, connection.closed)
-        return f"{_SYSTEMS.End}({end.party!r}, {end.part!r}, {closed}, {stream})"
+        return f"{_SYSTEMS.ConnectionEnd}({end.party!r}, {end.part!r}, {closed}, {stream})"
 
     def _event_of(self, end: EndSpec, event: str) -> str:
         machine = self._system.parties[end.party].parts[end.part].machine

@@ -19,14 +19,14 @@ from replispec.runtime.primitives.systems import (
     Assigns,
     Closes,
     Connection,
-    End,
+    ConnectionEnd,
     Part,
     PartyKind,
     Property,
     Raises,
     Read,
     Restarts,
-    Sends,
+    SendsFrame,
     System,
 )
 from replispec.wire.rocketmq import streams
@@ -207,9 +207,9 @@ _MASTER: Final[PartyKind] = PartyKind(
         "ask_who_is_master": (),
         "count_again": (),
         "ask_alteration": (),
-        "send_answer": (Sends("replication", ha_master_wire.answer_sent, None, None, False, False),),
+        "send_answer": (SendsFrame("replication", ha_master_wire.answer_sent, None, None, False, False),),
         "send_batches": (
-            Sends(
+            SendsFrame(
                 "replication",
                 ha_master_wire.batch_sent,
                 Read(
@@ -231,7 +231,9 @@ _MASTER: Final[PartyKind] = PartyKind(
                 False,
             ),
         ),
-        "send_heartbeat": (Sends("replication", ha_master_wire.heartbeat_sent, None, None, False, True),),
+        "send_heartbeat": (
+            SendsFrame("replication", ha_master_wire.heartbeat_sent, None, None, False, True),
+        ),
         "close_connection": (Closes("replication"),),
         "position_at_first_file": (),
         "position_at_report": (),
@@ -328,7 +330,9 @@ _REPLICA: Final[PartyKind] = PartyKind(
             ),
         ),
         "dial": (Assigns({("self", "dials"): Read(lambda: True, (), (), "true")}),),
-        "send_handshake": (Sends("replication", ha_replica_wire.handshake_sent, None, None, False, False),),
+        "send_handshake": (
+            SendsFrame("replication", ha_replica_wire.handshake_sent, None, None, False, False),
+        ),
         "truncate_log": (
             Assigns(
                 {
@@ -362,7 +366,7 @@ _REPLICA: Final[PartyKind] = PartyKind(
                 }
             ),
         ),
-        "send_report": (Sends("replication", ha_replica_wire.report_sent, None, None, False, False),),
+        "send_report": (SendsFrame("replication", ha_replica_wire.report_sent, None, None, False, False),),
         "append": (
             Assigns(
                 {
@@ -407,8 +411,8 @@ _REPLICA: Final[PartyKind] = PartyKind(
 _REPLICATION: Final[Connection] = Connection(
     "replication",
     "What a replica copies over.",
-    End("replica", "copy", ha_replica.Closed, streams.HA_REPLICA),
-    End("master", "feed", ha_master.Closed, streams.HA_MASTER),
+    ConnectionEnd("replica", "copy", ha_replica.Closed, streams.HA_REPLICA),
+    ConnectionEnd("master", "feed", ha_master.Closed, streams.HA_MASTER),
     ha_replica.Connected,
     {
         "HaHandshakeAddress": HaHandshakeAddress,
