@@ -39,6 +39,8 @@ RANGES: Ranges = {
     ("OffsetMessageIdV6", "store_ip"): st.binary(min_size=16, max_size=16),
     ("SyncStateSet", "addresses"): st.none(),  # one key with broker_ids
     ("EpochFile", "crc"): st.none(),
+    ("FlushedRuns", "crc"): st.none(),
+    **{("FlushedRun", each): st.integers(0, (1 << 63) - 1) for each in ("start", "end", "crc")},
     ("EpochFileEntry", "epoch"): st.integers(0, (1 << 31) - 1),  # the separator is the minus sign
 }
 

@@ -8,7 +8,8 @@ from replispec.runtime.rocketmq.log.flushed_file import read_mark
 from replispec.runtime.sim import Crashed, Disk
 from replispec.runtime.storage import StorageFailed
 from replispec.wire.rocketmq.constants import FLUSHED_FILE
-from tests.runtime.log.sample_logs import WrittenStore, disk, log_bytes, message, store_on
+from replispec.wire.rocketmq.ha import HaEpochEntry
+from tests.runtime.log.sample_logs import FILE_BYTES, WrittenStore, disk, log_bytes, message, store_on
 
 FIRST_FILE, SECOND_FILE = "commitlog/00000000000000000000", "commitlog/00000000000000004096"
 MESSAGES = 40
@@ -175,6 +176,9 @@ def test_a_crash_inside_any_write_of_a_cut_and_of_what_follows_is_no_damage() ->
         for seed in (1, 2, 3):
             one = disk(seed * 1000 + number)
             store = filled(one)
+            # A log has an epoch before anybody is told of its bytes.
+            store.epochs.keep([HaEpochEntry(epoch=1, start_offset=0)])
+            store.flush()
             before, cut = log_bytes(store), store.log.end // 3
             cut = next(each.offset for each in store.log.records(0, store.log.end) if each.offset >= cut)
             one.crash_at(number)
@@ -194,6 +198,24 @@ def test_a_crash_inside_any_write_of_a_cut_and_of_what_follows_is_no_damage() ->
                 assert crashes > 60
                 return
     pytest.fail("the cut never came to its end")
+
+
+def test_bytes_that_came_before_their_epoch_was_noted_are_cut_and_said() -> None:
+    one = disk()
+    data = log_bytes(filled(disk()))
+    replica = store_on(one)
+    replica.note()
+    replica.append_bytes(0, data[: FILE_BYTES // 2])
+    assert left(one).get(FLUSHED_FILE) is not None
+    again = store_on(one)
+    assert (again.log.end, again.log.first) == (0, 0)
+    assert "bytes of no epoch were cut" in [each.what for each in again.take_said()]
+    known = disk()
+    replica = store_on(known)
+    replica.epochs.keep([HaEpochEntry(epoch=1, start_offset=0)])
+    replica.append_bytes(0, data[: FILE_BYTES // 2])
+    replica.flush()
+    assert store_on(known).log.end > 0
 
 
 def test_a_half_copied_record_that_is_on_the_disk_is_no_damage() -> None:

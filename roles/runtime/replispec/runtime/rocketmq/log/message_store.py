@@ -49,6 +49,16 @@ class MessageStore:
         self._cuts = 1
         self._cuts_claimed = self._cuts_on_disk = 0
         self.epochs.keep(tuple(rules.epochs_before(self.epochs.entries, self.log.end)))
+        if self._is_of_no_epoch():
+            self._said.append(Saying(Level.INFO, "bytes of no epoch were cut", {"cut": self.log.end}))
+            self.truncate(self.log.first)
+
+    def _is_of_no_epoch(self) -> bool:
+        """Whether the process ended before the epoch of its first bytes was on the disk: nobody was told of
+        them, and no master can say whether they are its own. A log without a mark is another's."""
+        mark = self._flushed.mark
+        is_told = bool(self.epochs.entries) or mark is None or mark.offset > 0 or self.log.first > 0
+        return self.log.end > 0 and not is_told
 
     # Bringing it to the disk
 
