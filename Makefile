@@ -63,7 +63,7 @@ smoke: $(READY) ## a minute that proves a checkout: quick tests, fresh code, one
 	@$(BIN)/python -m lab.smoke
 
 .PHONY: test
-test: jdk lint types spec-check check ## everything that must pass: lint, types, tests (about 15 minutes)
+test: jdk lint types spec-check check ## everything that must pass: lint, types, tests (20 to 30 minutes on two cores)
 
 .PHONY: lint
 lint: $(READY) ## ruff: rules and format
