@@ -117,7 +117,7 @@ def test_a_replica_copies_what_continues_its_log() -> None:
     before = ha_replica.Variables(log_end=100, epochs=(HaEpochEntry(1, 0),))
     taken = replica(ha_replica.State.TRANSFER, before, ha_replica.BatchReceived(header))
     assert taken.state is ha_replica.State.TRANSFER
-    assert taken.effects == ("append", "note_epoch", "advance_confirm_offset", "send_report")
+    assert taken.effects == ("note_epoch", "append", "advance_confirm_offset", "send_report")
     assert (taken.variables.log_end, taken.variables.confirm_offset) == (150, 140)
 
 
