@@ -84,14 +84,8 @@ SEEDED: tuple[Fault, ...] = (
     _fault(SET, more.header_without_bytes_moves_a_start, rule.BATCH_IN_EPOCH),
     _fault(SET, more.stale_epoch_is_obeyed, rule.BROKER_SET, doubts=rule.ONLY_MASTER),
     _fault(SET, more.stale_set_epoch_is_obeyed, rule.BROKER_SET),
-    # Whether the set had been emptied is not known, and with it not who may lead.
     _fault(
-        SET,
-        more.stranger_is_elected,
-        rule.ONE_MASTER,
-        rule.EPOCHS_GROW,
-        rule.ONLY_MASTER,
-        doubts=rule.BROKER_SET,
+        SET, more.stranger_is_elected, rule.ONE_MASTER, rule.EPOCHS_GROW, rule.BROKER_SET, rule.ONLY_MASTER
     ),
     _fault(LEARNER, more.notified_of_another_master, rule.ONE_MASTER, rule.BROKER_SET),
     _fault(SET, more.registered_under_another_master, rule.ONE_MASTER, rule.EPOCHS_GROW, rule.BROKER_SET),

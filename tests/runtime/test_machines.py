@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import fields
+from dataclasses import fields, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,6 +18,7 @@ from replispec.runtime.primitives.machines import (
     Edge,
     Machine,
     Origin,
+    distinct,
     everywhere,
     step,
     step_all,
@@ -87,6 +88,26 @@ def test_whoever_knows_everything_ends_where_the_machine_does(machine: Machine[A
         assert any(holds(each, now) for each in possible)
         assert any(holds(each, now) for each in blind)
         assert len(possible) <= CONFIGURATIONS_MAX
+
+
+def test_where_too_much_is_possible_the_least_is_forgotten() -> None:
+    """Addresses of no further use take all room; that each master has its epoch stays known."""
+    first = start(MACHINES["broker_set"])
+    many = [
+        replace(
+            first,
+            variables=replace(
+                first.variables, master=of, master_epoch=10 + of, cluster_name=str(at), next_broker_id=at % 40
+            ),
+        )
+        for of in (1, 2)
+        for at in range(CONFIGURATIONS_MAX)
+    ]
+    kept = distinct(many)
+    assert len(kept) <= CONFIGURATIONS_MAX
+    assert {(each.variables.master, each.variables.master_epoch) for each in kept} == {(1, 11), (2, 12)}
+    assert all(each.variables.cluster_name is UNKNOWN for each in kept)
+    assert all(any(holds(each, one) for each in kept) for one in many)
 
 
 def holds(wide: Configuration[Any, Any], now: Configuration[Any, Any]) -> bool:

@@ -29,7 +29,7 @@ Guard = Callable[[Any, Any, Any], bool]
 Assign = Callable[[Any, Any, Any], Any]
 
 CONFIGURATIONS_MAX: Final = 64
-"""Possible configurations that `step_all` keeps apart; beyond, those of one state are merged."""
+"""Possible configurations that are kept apart; beyond, variables are forgotten until no more are left."""
 
 
 class MachineState(enum.Enum):
@@ -431,7 +431,18 @@ def _names(variables: Any) -> Iterable[str]:
 def distinct(
     configurations: Iterable[Configuration[StateT, VariablesT]],
 ) -> tuple[Configuration[StateT, VariablesT], ...]:
-    """Each possibility once; those of one state merged when there are too many to keep apart."""
+    """Each possibility once. Where there are too many to keep apart, one variable after the other is forgotten
+    in all of them, each time the one that costs least, so that the others stay known together."""
+    found = _each_once(configurations)
+    while len(found) > CONFIGURATIONS_MAX and (names := _that_differ(found)):
+        found = _with_less(found, names)
+    return found
+
+
+def _each_once(
+    configurations: Iterable[Configuration[StateT, VariablesT]],
+) -> tuple[Configuration[StateT, VariablesT], ...]:
+    """Without those that another one stands for too."""
     found: list[Configuration[StateT, VariablesT]] = []
     known: dict[StateT, list[tuple[Any, ...]]] = {}
     for one in configurations:
@@ -440,12 +451,23 @@ def distinct(
         if not any(_cover(others, values) for others in of_state):
             of_state.append(values)
             found.append(one)
-    if len(found) <= CONFIGURATIONS_MAX:
-        return tuple(found)
-    merged: dict[StateT, Configuration[StateT, VariablesT]] = {}
-    for one in found:
-        other = merged.get(one.state, one)
-        merged[one.state] = replace(
-            one, variables=forgotten(one.variables, _differing(one.variables, other.variables))
-        )
-    return tuple(merged.values())
+    return tuple(found)
+
+
+def _that_differ(found: tuple[Configuration[StateT, VariablesT], ...]) -> tuple[str, ...]:
+    """The variables that do not have one value throughout."""
+    first = found[0].variables
+    return tuple(dict.fromkeys(name for one in found for name in _differing(first, one.variables)))
+
+
+def _with_less(
+    found: tuple[Configuration[StateT, VariablesT], ...], names: tuple[str, ...]
+) -> tuple[Configuration[StateT, VariablesT], ...]:
+    """The possibilities with one of these variables unknown: the one that leaves most of those that may be
+    kept apart, or, if none is enough, the fewest."""
+    less = [
+        _each_once(replace(one, variables=forgotten(one.variables, (name,))) for one in found)
+        for name in names
+    ]
+    enough = [each for each in less if len(each) <= CONFIGURATIONS_MAX]
+    return max(enough, key=len) if enough else min(less, key=len)
