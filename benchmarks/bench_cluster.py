@@ -25,10 +25,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.bench_replay import MEGABYTE, OUT, WRONG_SHOWN, Figures, Replayer
-from benchmarks.family import MeasuredFamily, measured_family
+from benchmarks.family import MeasuredFamily, capture_options
 from benchmarks.measured import peaks
 from benchmarks.truth import Document, disagreements
-from lab import families
 from lab.processes import cpu_seconds
 from replispec.replay.engines.results import REPORT_NAME, SUMMARY_NAME
 from tests.replay.spark_cluster import spark_cluster
@@ -178,11 +177,7 @@ def main() -> None:
 
 
 def _options() -> tuple[MeasuredFamily, argparse.Namespace]:
-    first = argparse.ArgumentParser(add_help=False)
-    families.add_choice(first, "benchmarks")
-    family = measured_family(first.parse_known_args()[0].family)
-    parser = argparse.ArgumentParser(description=__doc__, parents=[first])
-    family.capture_options(parser)
+    family, parser = capture_options(__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--shapes", nargs="+", choices=[*family.shapes], default=[*family.shapes])
     parser.add_argument("--subjects", nargs="+", help="only those whose names contain one of these")

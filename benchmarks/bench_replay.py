@@ -26,9 +26,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from benchmarks.family import Dissected, MeasuredFamily, measured_family
+from benchmarks.family import Dissected, MeasuredFamily, capture_options
 from benchmarks.truth import Document, disagreements
-from lab import families
 from replispec.cli.engines import AUTO, LOCAL, SPARK, choose
 from replispec.replay.capture.files import open_capture
 
@@ -300,11 +299,7 @@ def main() -> None:
 
 def _options() -> tuple[MeasuredFamily, argparse.Namespace]:
     """The family, and what was asked for."""
-    first = argparse.ArgumentParser(add_help=False)
-    families.add_choice(first, "benchmarks")
-    family = measured_family(first.parse_known_args()[0].family)
-    parser = argparse.ArgumentParser(description=__doc__, parents=[first])
-    family.capture_options(parser)
+    family, parser = capture_options(__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--prefix-packets", type=int, default=20_000, help="what tshark reads")
     parser.add_argument("--split-bytes", type=int, default=32 << 20)

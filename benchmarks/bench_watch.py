@@ -21,8 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.family import MeasuredFamily, measured_family
-from lab import families
+from benchmarks.family import MeasuredFamily, capture_options
 from replispec.replay.capture.files import open_capture
 
 OUT = Path("out/bench-watch")
@@ -161,11 +160,7 @@ def main() -> None:
 
 
 def _options() -> tuple[MeasuredFamily, argparse.Namespace]:
-    first = argparse.ArgumentParser(add_help=False)
-    families.add_choice(first, "benchmarks")
-    family = measured_family(first.parse_known_args()[0].family)
-    parser = argparse.ArgumentParser(description=__doc__, parents=[first])
-    family.capture_options(parser)
+    family, parser = capture_options(__doc__)
     parser.set_defaults(megabytes=60, lost=20)
     parser.add_argument("--seconds", type=float, default=600.0, help="how long the folder is fed")
     parser.add_argument("--files", type=int, default=60)

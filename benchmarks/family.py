@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+from lab import families
 from lab.cluster import Cluster
 from lab.subjects.subject import Subject
 
@@ -88,3 +89,13 @@ def measured_family(family: str) -> MeasuredFamily:
     """What the benchmarks are told of a family."""
     found: MeasuredFamily = import_module(f"benchmarks.{family}.family").FAMILY
     return found
+
+
+def capture_options(about: str | None) -> tuple[MeasuredFamily, ArgumentParser]:
+    """The family that the command line names, and a parser with the options of its generated capture."""
+    first = ArgumentParser(add_help=False)
+    families.add_choice(first, "benchmarks")
+    family = measured_family(first.parse_known_args()[0].family)
+    parser = ArgumentParser(description=about, parents=[first])
+    family.capture_options(parser)
+    return family, parser

@@ -431,8 +431,11 @@ def _names(variables: Any) -> Iterable[str]:
 def distinct(
     configurations: Iterable[Configuration[StateT, VariablesT]],
 ) -> tuple[Configuration[StateT, VariablesT], ...]:
-    """Each possibility once. Where there are too many to keep apart, one variable after the other is forgotten
-    in all of them, each time the one that costs least, so that the others stay known together."""
+    """Each possibility once.
+
+    Where there are too many to keep apart, one variable after the other is forgotten in all of them,
+    each time the one that costs least, so that the others stay known together.
+    """
     found = _each_once(configurations)
     while len(found) > CONFIGURATIONS_MAX and (names := _that_differ(found)):
         found = _with_less(found, names)
