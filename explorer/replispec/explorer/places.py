@@ -80,18 +80,25 @@ class Placement:
         """The instances as they begin."""
         return list(self._beginnings)
 
-    def begun_again(self, place: int, before: Any) -> Any:
-        """An instance after a crash: as it began, but for what is durable."""
-        party, begun = self.places[place].party, self._beginnings[place]
+    def after_a_crash(self, place: int, before: Any) -> Any:
+        """An instance that ended: it has what is durable, and its machines are to begin."""
+        party = self.places[place].party
         kept = {name: getattr(before, name) for name in party.durable}
+        logged = {part.name: getattr(before, part.name) for part in party.parts if part.machine.is_logged}
+        return replace(self._beginnings[place], **kept, **logged)
+
+    def begun_again(self, place: int, now: Any, before: Any, value: Callable[[Read], Any]) -> Any:
+        """An instance whose machines begin from what it has `now`, and from what is durable of theirs."""
+        party = self.places[place].party
+        begun: dict[str, Any] = {}
         for part in party.parts:
-            if part.machine.is_logged:
-                kept[part.name] = getattr(before, part.name)
-            elif part.machine.durable and not part.peers:
-                start, held = getattr(begun, part.name), getattr(before, part.name).variables
+            if not (part.peers or part.machine.is_logged):
+                read = party.begins.get(part.name)
+                start = initial(part) if read is None else value(read)
+                held = getattr(before, part.name).variables
                 durable = {name: getattr(held, name) for name in part.machine.durable}
-                kept[part.name] = replace(start, variables=replace(start.variables, **durable))
-        return _with_armed(replace(begun, **kept), party)
+                begun[part.name] = replace(start, variables=replace(start.variables, **durable))
+        return _with_armed(replace(now, **begun), party)
 
     def _started(self) -> list[Any]:
         shells = [self._shell(place) for place in self.places]

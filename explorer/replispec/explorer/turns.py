@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final
@@ -24,7 +24,6 @@ from replispec.runtime.primitives.systems import (
     Part,
     Raises,
     Read,
-    Restarts,
     SendsFrame,
 )
 
@@ -208,14 +207,19 @@ class Turn:
         act = occasion.act
         me = self._values[self._me]
         if act.crash:
-            self._values[self._me] = self._composed.begun_again(self._me, me)
+            for connection in self._composed.connections:
+                self._close(connection, None)
+            self._values[self._me] = self._composed.after_a_crash(self._me, me)
         if act.timer:
             part, _, name = act.timer.partition(".")
             if not self._part(part).machine.timers[name].periodic:
                 self._values[self._me] = replace(me, armed=me.armed - {act.timer})
-        for means in act.means:
-            given = {name: self._values[place] for name, place in occasion.instances.items()}
-            self._mean(means, None, given, occasion.instances)
+        self._do(occasion, [each for each in act.means if isinstance(each, Assigns)])
+        if act.crash:
+            now = self._values[self._me]
+            begun = self._composed.begun_again(self._me, now, me, lambda read: self.read(read, {}))
+            self._values[self._me] = begun
+        self._do(occasion, [each for each in act.means if not isinstance(each, Assigns)])
         self._run()
         for effect in act.does:
             self._effect(effect, None, None)
@@ -227,6 +231,11 @@ class Turn:
             assert channel is not None, "only a connection that was dialled breaks"
             for sender in (channel.dialler, channel.acceptor):
                 self._sent.append(Outgoing(ending(channel, sender), purges=True))
+
+    def _do(self, occasion: Occasion, every: Iterable[Meaning]) -> None:
+        for means in every:
+            given = {name: self._values[place] for name, place in occasion.instances.items()}
+            self._mean(means, None, given, occasion.instances)
 
     # Connections
 
@@ -370,10 +379,6 @@ class Turn:
                 self._send(means, part, given)
             case Closes(connection):
                 self._close(connection, part)
-            case Restarts(name):
-                read = self._party.begins.get(name)
-                begun = initial(self._part(name)) if read is None else self.read(read, {})
-                self._configure(self._part(name), begun, 0)
 
     def _raises(self, means: Raises, doing: Part | None, given: Mapping[str, Any]) -> None:
         """Raise an event of one machine; where there is one for each connected peer, of every one, but

@@ -111,14 +111,7 @@ class ClosesSpec:
     connection: str
 
 
-@dataclass(frozen=True, slots=True)
-class RestartsSpec:
-    """An effect, or an act, lets a machine of the same party begin anew."""
-
-    part: str
-
-
-MeaningSpec = AsksSpec | RaisesSpec | AssignsSpec | SendsSpec | ClosesSpec | RestartsSpec
+MeaningSpec = AsksSpec | RaisesSpec | AssignsSpec | SendsSpec | ClosesSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ from replispec.compiler.model.system import (
     PartSpec,
     PartySpec,
     RaisesSpec,
-    RestartsSpec,
     SendsSpec,
 )
 from replispec.compiler.model.value_types import BOOL, Type
@@ -38,7 +37,6 @@ _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "assign": (),
     "sends": ("over", "body", "where", "while", "once"),
     "closes": (),
-    "restarts": (),
     "nothing": (),
 }
 """What an effect may mean, with what may be said beside."""
@@ -158,8 +156,6 @@ class MeaningReader:
         if "assign" in tree.items:
             single = {name: name for name, each in self._parties.items() if each.count == 1}
             yield self._assigns(tree.tree("assign"), {**single, **names}, self._scope)
-        if "restarts" in tree.items:
-            yield self._restarts(tree)
         if "raises" in tree.items:
             yield self._raises(tree, self._scope)
 
@@ -199,8 +195,6 @@ class MeaningReader:
                 yield self._sends(tree, scope)
             case "closes":
                 yield ClosesSpec(self._connection(tree, "closes"))
-            case "restarts":
-                yield self._restarts(tree)
             case _:
                 self.reasons[effect] = tree.text("nothing")
 
@@ -301,15 +295,6 @@ class MeaningReader:
                 tree.place_of(key), f"{self._party.name} is no end of {name!r}", ", ".join(own)
             )
         return name
-
-    def _restarts(self, tree: Tree) -> RestartsSpec:
-        part = tree.text("restarts")
-        known = [name for name, each in self._party.parts.items() if not each.peers]
-        if part not in known:
-            raise SpecificationError(
-                tree.place_of("restarts"), f"{part!r} does not begin anew", ", ".join(known)
-            )
-        return RestartsSpec(part)
 
     def _field(self, event: Event, name: str, tree: Tree, scope: Scope) -> ex.Expression:
         place = tree.place_of(name)

@@ -76,7 +76,6 @@ _ACT_KEYS: Final = (
     "with",
     "where",
     "assign",
-    "restarts",
     "budget",
     *_OF_CONNECTIONS,
     *_FLAGS,

@@ -20,7 +20,6 @@ from replispec.compiler.model.system import (
     PartySpec,
     PropertySpec,
     RaisesSpec,
-    RestartsSpec,
     SendsSpec,
     SystemSpec,
 )
@@ -160,8 +159,6 @@ def _meaning(means: MeaningSpec) -> str:
             return _sends(means)
         case ClosesSpec(connection):
             return f"closes `{connection}`"
-        case RestartsSpec(part):
-            return f"lets `{part}` begin anew"
 
 
 def _sends(means: SendsSpec) -> str:

@@ -41,7 +41,6 @@ from replispec.compiler.model.system import (
     PartySpec,
     PropertySpec,
     RaisesSpec,
-    RestartsSpec,
     SendsSpec,
     SystemSpec,
 )
@@ -243,8 +242,6 @@ class _Emitter:
                 return self._sends(means, instances)
             case ClosesSpec(connection):
                 return f"{_SYSTEMS.Closes}({connection!r})"
-            case RestartsSpec(part):
-                return f"{_SYSTEMS.Restarts}({part!r})"
 
     def _sends(self, means: SendsSpec, instances: Instances) -> str:
         says = f"{Ref(self._package, f'{means.machine}_wire')}.{means.says}"

@@ -127,14 +127,7 @@ class Closes:
     connection: str
 
 
-@dataclass(frozen=True, slots=True)
-class Restarts:
-    """An effect, or a step, lets a machine of the party begin anew."""
-
-    part: str
-
-
-Meaning = Asks | Raises | Assigns | SendsFrame | Closes | Restarts
+Meaning = Asks | Raises | Assigns | SendsFrame | Closes
 
 
 @dataclass(frozen=True, slots=True)
