@@ -2,14 +2,17 @@
 
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from replispec.cli.main import command_line
+from replispec.replay.capture.arrays import save
 from tests.cli.command import CAPTURES, command, replispec
 from tests.house.tree import ROOT
 
@@ -132,6 +135,25 @@ def test_a_disk_that_takes_no_more_is_one_line(words: tuple[str | Path, ...]) ->
         done = subprocess.run(command(*words), stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr == "replispec: what was to be written does not fit: No space left on device\n"
+
+
+def test_a_capture_that_is_made_shorter_while_it_is_read_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "cut.pcap"
+    path.write_bytes(bytes(1 << 20))
+    reader = (
+        "import mmap, sys; from replispec.cli.cut_captures import name_cut_captures; name_cut_captures()\n"
+        "with open(sys.argv[1], 'r+b') as file: data = mmap.mmap(file.fileno(), 0); file.truncate(24)\n"
+        "data[1 << 19]"
+    )
+    done = subprocess.run([sys.executable, "-c", reader, path], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("replispec: a capture became shorter while it was read")
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no device that is always full")
+def test_numbers_that_do_not_fit_say_so() -> None:
+    with pytest.raises(OSError, match="No space left"):
+        save(np.arange(100_000), FULL)
 
 
 def test_a_command_without_standard_output_does_its_work_without_a_word() -> None:

@@ -46,7 +46,7 @@ def test_a_loss_is_a_sentence_on_standard_output_and_a_line_of_json_and_the_exit
     assert "going on after 1 files and 1 alerts" in again.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_a_watch_with_its_verdict(tmp_path: Path, number: signal.Signals) -> None:
     folder = fed(tmp_path, LOST)
     options = ("--out", tmp_path / "out", "--every", "0.05")
@@ -59,6 +59,35 @@ def test_a_signal_ends_a_watch_with_its_verdict(tmp_path: Path, number: signal.S
         rest = process.stdout.read()
     assert process.returncode == 1
     assert "2 acknowledged messages" in rest
+
+
+def test_a_watch_goes_on_when_nobody_hears_its_words_any_more(tmp_path: Path) -> None:
+    """The reader of standard error is gone before the first word."""
+    folder = fed(tmp_path, LOST)
+    reading, writing = os.pipe()
+    os.close(reading)
+    words = command("watch", folder, "--out", tmp_path / "out", "--until-quiet", "0", "--every", "0.05")
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=writing, check=False)
+    os.close(writing)
+    assert done.returncode == 1
+    assert done.stdout.startswith(b"ALERT ")
+    assert (tmp_path / "out/summary.json").exists()
+
+
+def test_a_new_watch_tells_nothing_twice_in_the_file_of_an_older_one(tmp_path: Path) -> None:
+    folder = fed(tmp_path, LOST)
+    options = ("--out", tmp_path / "out", "--until-quiet", "0", "--every", "0.05", "-q")
+    replispec("watch", folder, *options)
+    shutil.rmtree(tmp_path / "out/checkpoint")
+    assert "ALERT" in replispec("watch", folder, *options).stdout
+    assert len((tmp_path / "out/alerts.jsonl").read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize("option", ["--every", "--until-quiet"])
+def test_what_is_no_number_is_refused_in_one_line(tmp_path: Path, option: str) -> None:
+    done = replispec("watch", fed(tmp_path), "--out", tmp_path / "out", option, "nan")
+    assert done.returncode == 2
+    assert f"'{option}': 'nan' is no number" in done.stderr
 
 
 def test_a_watch_that_was_killed_goes_on_and_tells_nothing_twice(tmp_path: Path) -> None:

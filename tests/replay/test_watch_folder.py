@@ -137,6 +137,24 @@ def test_a_file_that_vanishes_before_it_is_read_is_named(
     assert summary.captures[0].files == (first.name,)
 
 
+def test_a_file_that_goes_before_its_turn_is_named_with_what_is_known_of_it(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits behind a file of which a look cannot read all, and is moved away when it has grown."""
+    monkeypatch.setattr(folder, "PEEK_BYTES", 200)
+    watched.bounds = replace(SMALL, look=500)
+    feed(watched, "a.pcap", pcap(talk(0, 60)))
+    later = pcap(talk(10))
+    waiting = feed(watched, "b.pcap", later[:300])
+    watched.step()
+    with waiting.open("ab") as file:
+        file.write(later[300:])
+    waiting.rename(watched.root / "moved.pcap")
+    assert said(watched) == ["b.pcap: vanished before its turn; what may have followed byte 200 is not read"]
+    (unread,) = watched.end().captures[0].unread
+    assert unread.startswith("b.pcap: vanished before its turn")
+
+
 def test_a_ring_may_remove_what_is_behind_and_what_it_removes_at_the_front_is_named(watched: Watched) -> None:
     sources = [
         feed(watched, name, pcap(talk(at, client=at + 1))) for name, at in (("a.pcap", 0), ("b.pcap", 5))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from replispec.cli.finite import Finite
 from replispec.cli.progress import counting
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def _choice(command: Callable[..., int]) -> Callable[..., int]:
         click.option("--add-cases", "added", type=FOLDER, help="Cases beside the shipped ones."),
         click.option(
             "--patience",
-            type=click.FloatRange(0.05, 20),
+            type=Finite(0.05, 20),
             default=1.0,
             show_default=True,
             help="Times every wait.",

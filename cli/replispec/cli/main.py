@@ -13,10 +13,11 @@ import click
 from replispec.cli.capture import capture
 from replispec.cli.check_store import check_store
 from replispec.cli.conformance import conformance
+from replispec.cli.cut_captures import name_cut_captures
 from replispec.cli.decode import decode
 from replispec.cli.explain import explain
 from replispec.cli.failures import EXIT_UNUSABLE, describe
-from replispec.cli.output import ReaderGone, drop_output, supply_outputs
+from replispec.cli.output import ReaderGone, drop_output, hear_no_complaints, supply_outputs
 from replispec.cli.pack import pack
 from replispec.cli.redact import redact
 from replispec.cli.replay import replay
@@ -92,6 +93,8 @@ def main() -> NoReturn:
     A reader that closes the pipe (`replispec decode ... | head`) ends the command without a word.
     """
     supply_outputs()
+    hear_no_complaints()
+    name_cut_captures()
     try:
         code = command_line(standalone_mode=False)
     except ReaderGone:

@@ -1,10 +1,15 @@
-"""Standard output whose reader may go away."""
+"""Standard output and standard error whose reader may go away."""
 
+import errno
+import io
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+# A pipe that nobody reads, and a terminal that is not there any more.
+_GONE = frozenset((errno.EPIPE, errno.EIO))
 
 
 class ReaderGone(Exception):
@@ -20,7 +25,9 @@ def standard_output() -> Iterator[BinaryIO]:
     try:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
-    except BrokenPipeError:
+    except OSError as error:
+        if error.errno not in _GONE:
+            raise
         drop_output()
         raise ReaderGone from None
 
@@ -35,3 +42,37 @@ def supply_outputs() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+
+
+class _Unheard(io.RawIOBase):
+    """Standard error: what cannot be written is left out, as nobody is there to be told."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def writable(self) -> bool:
+        """See io.RawIOBase."""
+        return True
+
+    def fileno(self) -> int:
+        """See io.RawIOBase."""
+        return self._number
+
+    def isatty(self) -> bool:
+        """See io.RawIOBase."""
+        return os.isatty(self._number)
+
+    def write(self, content: Any) -> int:
+        """Write it, or drop it; how many bytes it was."""
+        view = memoryview(content)
+        try:
+            return os.write(self._number, view)
+        except OSError:
+            return view.nbytes
+
+
+def hear_no_complaints() -> None:
+    """Let words on standard error fail without a word: they change nothing of what a command does."""
+    before = sys.stderr
+    raw = io.BufferedWriter(_Unheard(before.fileno()))
+    sys.stderr = io.TextIOWrapper(raw, before.encoding, "backslashreplace", line_buffering=True)

@@ -15,6 +15,7 @@ import orjson
 
 from replispec.cli import capture_options, engines
 from replispec.cli.failures import EXIT_UNUSABLE, describe
+from replispec.cli.finite import Finite
 from replispec.cli.listening import Listening, listening
 from replispec.cli.output import ReaderGone, standard_output
 from replispec.cli.overwriting import overwritten
@@ -80,7 +81,7 @@ LINE_CHARACTERS_MAXIMUM = 500
     "--every",
     "interval_s",
     metavar="SECONDS",
-    type=click.FloatRange(0.05, SECONDS_MAXIMUM),
+    type=Finite(0.05, SECONDS_MAXIMUM),
     default=1.0,
     show_default=True,
     help="How long to wait before looking again.",
@@ -89,7 +90,7 @@ LINE_CHARACTERS_MAXIMUM = 500
     "--until-quiet",
     "quiet_s",
     metavar="SECONDS",
-    type=click.FloatRange(0.0, SECONDS_MAXIMUM),
+    type=Finite(0.0, SECONDS_MAXIMUM),
     help="End when nothing new was written for so long; without it Ctrl-C or SIGTERM ends a watch.",
 )
 @click.option(
@@ -134,8 +135,8 @@ def watch(
     New files are read as they come and grow (dumpcap -b, tcpdump -G), each to its last whole record. A lost
     message or a broken rule is an alert within seconds, on standard output and in alerts.jsonl, and told
     once, however often the watch is killed and started again: it goes on from its checkpoint. When it ends
-    (Ctrl-C, SIGTERM, --until-quiet) it writes what `replispec replay --rotated` writes of the same files,
-    and exits as that does.
+    (Ctrl-C, SIGTERM, a closed terminal, --until-quiet) it writes what `replispec replay --rotated` writes of
+    the same files, and exits as that does.
 
     Files are copied before they are read, so that a ring may overwrite them. One that vanished unread, was
     replaced, overlaps another one, or came too late is named, and the exit code is 2. Until the end
@@ -167,10 +168,11 @@ def watch(
     pace = _Pace(chosen, interval_s, quiet_s)
     with _plain_failures(), watching(folder or kept / RING_NAME, out, kept, options, bounds) as watcher:
         with ExitStack() as stack:
+            # Whoever ends the watch ends what it has started, from the first moment on.
+            pace.stop = stack.enter_context(_stopped())
             if interface is not None:
                 pace.ring = stack.enter_context(listening(interface, kept / RING_NAME, ha_ports))
             told.begins(interface or str(folder), watcher)
-            pace.stop = stack.enter_context(_stopped())
             _watched(watcher, kept, out, options, pace, told)
         return _ended(watcher, out, pace, told)
 
@@ -302,7 +304,10 @@ class _Told:
 
 @contextmanager
 def _stopped() -> Iterator[Event]:
-    """An event that Ctrl-C and SIGTERM set; a second Ctrl-C ends at once."""
+    """An event that Ctrl-C, SIGTERM and a closed terminal set; a second Ctrl-C ends at once.
+
+    Where a closed terminal is ignored (nohup), it stays so.
+    """
     stop = Event()
 
     def ask(number: int, _frame: object) -> None:
@@ -310,7 +315,10 @@ def _stopped() -> Iterator[Event]:
             raise KeyboardInterrupt
         stop.set()
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    heard = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        heard.append(signal.SIGHUP)
+    before = {number: signal.signal(number, ask) for number in heard}
     try:
         yield stop
     finally:

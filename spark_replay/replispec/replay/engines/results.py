@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from replispec.replay.capture.records import ALL_TIME, CaptureError, Window
 from replispec.replay.engines.cluster import Cluster
@@ -86,6 +87,9 @@ class CaptureResult:
                 getattr(self, each.name).extend(getattr(other, each.name))
 
 
+NO_ROOM: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
+"""What a disk says that takes no more; a write that is refused does not name its file."""
+TMPDIR_NAMES: Final = "TMPDIR says where"
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how much is done (parts of captures, or stages) and of how much."""
 
@@ -102,6 +106,9 @@ def unusable(source: Source, fault: Exception) -> CaptureResult:
     if isinstance(fault, OSError) and fault.strerror:
         file = Path(fault.filename).name if fault.filename is not None else name
         reason = fault.strerror if file == name else f"{file}: {fault.strerror}"
+        if fault.errno in NO_ROOM and fault.filename is None:
+            # Reading needs no room: it is what was made of the capture that did not fit.
+            reason = f"what is kept of it for a while does not fit ({TMPDIR_NAMES}): {fault.strerror}"
     return CaptureResult(CaptureRow(name, error=reason, files=files))
 
 

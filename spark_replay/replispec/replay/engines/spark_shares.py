@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
+from replispec.replay.capture.arrays import save
 from replispec.replay.capture.records import Integers
 from replispec.replay.engines.spark_frames import unfinished_file
 from replispec.replay.engines.spark_parts import (
@@ -130,8 +131,7 @@ def _lay(folders: Folders, rows: Iterator[Passed]) -> None:
     for side, numbers in zip(SIDES, dealt(laid.shares), strict=True):
         path = _places(folders, slot, side)
         unfinished = unfinished_file(path)
-        with unfinished.open("wb") as file:
-            np.save(file, numbers.astype(np.int32))
+        save(numbers.astype(np.int32), unfinished)
         unfinished.replace(path)
     keep(_told(folders, slot), laid.told)
 

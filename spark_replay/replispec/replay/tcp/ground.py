@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from replispec.replay.capture.arrays import save
 from replispec.replay.capture.records import CaptureBytes
 from replispec.replay.tcp.fragment_rows import Fragments, join_fragments
 from replispec.replay.tcp.fragments import packets_of_fragments
@@ -104,8 +105,7 @@ def wire(ground: Ground, parts: Iterable[Remarks]) -> Wire:
 def keep_packets(packets: Packets, path: Path) -> None:
     """Write the columns of some packets, without what is about all of them."""
     columns = np.array([column.view(np.int64) for column in packets.columns()]).reshape(len(COLUMNS), -1)
-    with path.open("wb") as file:
-        np.save(file, columns)
+    save(columns, path)
 
 
 def kept_packets(path: Path) -> Packets:

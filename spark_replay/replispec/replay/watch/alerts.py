@@ -57,12 +57,13 @@ class Alerts:
         self._told: dict[str, str] = {}
         self._ids: set[str] = set()
         self._back: set[str] = set()
+        self._listed = {str(row.get("id")) for row in _rows(shown)}
         self._lines = _rows(journal)
         if any(row.get("digest") != _digest(row) for row in self._lines):
             raise damaged(journal)
         for row in self._lines:
             self._note(row)
-        self._show()
+            self._append_shown(row["line"])
 
     def __len__(self) -> int:
         return len(self._lines)
@@ -129,7 +130,7 @@ class Alerts:
         _append(self._journal, row)
         self._lines.append(row)
         self._note(row)
-        _append(self._shown, alert.line)
+        self._append_shown(alert.line)
 
     def _note(self, row: dict[str, Any]) -> None:
         """Know what was told; what was taken back is told again when it is found again."""
@@ -140,12 +141,11 @@ class Alerts:
             self._back.add(line["of"])
             self._told = {key: told for key, told in self._told.items() if told != line["of"]}
 
-    def _show(self) -> None:
-        """Add what the journal has and the lines that are shown have not."""
-        shown = {row.get("id") for row in _rows(self._shown)}
-        for row in self._lines:
-            if row["line"]["id"] not in shown:
-                _append(self._shown, row["line"])
+    def _append_shown(self, line: dict[str, Any]) -> None:
+        """Show an alert, unless a watch with another checkpoint has shown it there before."""
+        if line["id"] not in self._listed:
+            _append(self._shown, line)
+            self._listed.add(line["id"])
 
 
 def _loss_alert(loss: LossRow, sends: list[LostSend], keys: tuple[str, ...], before: int) -> Alert:

@@ -224,6 +224,9 @@ class FolderReader:
         file.gone = True
         if file.standing is Standing.WAITING and file.first_ns is None:
             self._note(file, "vanished before it was read")
+        elif file.standing is Standing.WAITING:
+            # Its first bytes are kept; the look that would have read the rest had not come to it.
+            self._note(file, f"vanished before its turn; what may have followed byte {file.kept} is not read")
         elif file is self._ledger.last:
             self._note(
                 file,
