@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ from replispec.replay.events.capture_events import CaptureEvents, Columns
 from replispec.replay.events.event_tables import INT64_MAX, Coded
 from replispec.replay.events.observation import Acknowledged, Batch, Observation, ObservationKind, Place
 from replispec.replay.events.rocketmq.sends import body_crc
-from replispec.replay.events.rocketmq.stored import Ends, cuts_of, ends_of, least_of, stored
+from replispec.replay.events.rocketmq.stored import Ends, Epoch, cuts_of, ends_of, least_of, stored
 from replispec.replay.events.tables import to_tables
 from replispec.replay.frames.digests import digest
 from replispec.replay.frames.rocketmq.log_records import records_in
@@ -145,16 +145,25 @@ def columns(kind: ObservationKind, rows: Sequence[Observation], **told: Any) -> 
     return found
 
 
-def compared(*rows: Observation, ends: Ends | None = None, epoch: int | None = 1) -> list[SimpleNamespace]:
+def compared(
+    *rows: Observation, ends: Ends | None = None, epoch: int | None = 1, resumed: Collection[Epoch] = ()
+) -> list[SimpleNamespace]:
     runs = columns(ObservationKind.BATCH, [each for each in rows if isinstance(each, Batch)], group="g")
     messages = [each for each in rows if isinstance(each, Acknowledged)]
     sends = columns(ObservationKind.ACKNOWLEDGED, messages, group="g", epoch=epoch)
-    table = stored(runs, sends, ends or {})
+    table = stored(runs, sends, ends or {}, resumed)
     return [table.event(row) for row in range(len(table))]
 
 
 def verdicts(found: Sequence[SimpleNamespace]) -> list[bool | None]:
     return [None if each.crc is UNKNOWN else each.crc == each.sent_crc for each in found]
+
+
+def test_where_a_master_began_again_its_epochs_messages_say_so() -> None:
+    message = (100, b"sent")
+    for resumed, expected in ((("g", 1), True), (("g", 2), False), (("other", 1), False)):
+        (found,) = compared(sent(1, 100, b"sent"), run(2, message), resumed=[resumed])
+        assert found.begun_again is expected
 
 
 def test_every_connection_is_compared_with_what_was_sent() -> None:

@@ -76,7 +76,12 @@ def test_who_wrote_on_behind_the_next_epochs_start_may_have_answered_in_either_o
 
 def test_where_answers_were_not_seen_a_broker_may_have_written_on() -> None:
     assert acknowledging(500, 2_500, torn=[ONE]).epoch_of(acknowledged(2_500)) is UNKNOWN
-    assert acknowledging(500, 2_500, torn=[OTHER]).epoch_of(acknowledged(2_500)) == 3
+    assert acknowledging(500, 2_000, 2_500, torn=[OTHER]).epoch_of(acknowledged(2_500)) == 3
+
+
+def test_who_is_acknowledged_nothing_where_its_later_office_starts_may_have_stored_more_before() -> None:
+    """What lies before the first message was acknowledged to nobody, in whichever office it was."""
+    assert acknowledging(500, 2_100, 2_500).epoch_of(acknowledged(2_500)) is UNKNOWN
 
 
 def test_where_both_later_epochs_start_at_one_place_either_office_may_have_begun_there() -> None:

@@ -151,7 +151,8 @@ def test_a_file_that_goes_before_its_turn_is_named_with_what_is_known_of_it(
         file.write(later[300:])
     waiting.rename(watched.root / "moved.pcap")
     assert said(watched) == ["b.pcap: vanished before its turn; what may have followed byte 200 is not read"]
-    assert watched.end().captures[0].unread[0].startswith("b.pcap: vanished before its turn")
+    unread = watched.end().captures[0].unread
+    assert any(line.startswith("b.pcap: vanished before its turn") for line in unread)
 
 
 def test_a_ring_may_remove_what_is_behind_and_what_it_removes_at_the_front_is_named(watched: Watched) -> None:

@@ -233,7 +233,8 @@ class Cleaned(Told):
 class Fact(Told):
     """What a controller said about a broker set; `code` is that of the request.
 
-    `body_epoch` is the syncStateSetEpoch in a body whose header has one too.
+    `body_epoch` is the syncStateSetEpoch in a body whose header has one too; `requester`: the broker that
+    registered.
     """
 
     kind = ObservationKind.FACT
@@ -248,6 +249,7 @@ class Fact(Told):
     sync_state_set_epoch: int | None = None
     body_epoch: int | None = None
     members: Sequence[str] | None = None
+    requester: str | None = None
     designated: bool | None = None
 
 

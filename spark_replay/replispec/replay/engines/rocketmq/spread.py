@@ -415,7 +415,7 @@ def _meet(known: Known, brought: Sequence[_Brought]) -> PartFindings:
     else:
         sends = from_short([each.messages for each in brought if each.messages is not None])
         due = least_of([known.given.due, *(each.cuts for each in brought)])
-        found = [ranges(frames), stored(frames, sends, due)]
+        found = [ranges(frames), stored(frames, sends, due, known.given.history.resumed)]
     return add_up(streams.of(table) for table in found if len(table))
 
 

@@ -13,6 +13,8 @@ from replispec.replay.events.observation import Observation, ObservationKind
 
 # Epochs of one connection that are remembered: no handshake answer tells more.
 EPOCHS_MAX = 1_000
+# Histories that end with one epoch and differ, which are told apart.
+HISTORIES_MAX = 64
 # Frames that must agree where one of them alone would move the border of an epoch.
 WITNESSES_MIN = 2
 _HEADERS = (ObservationKind.BATCH, ObservationKind.HEARTBEAT)
@@ -79,6 +81,8 @@ class Witnesses:
         self._told: dict[int, Counter[int]] = defaultdict(Counter)
         self._listed: dict[int, set[int]] = defaultdict(set)
         self._histories: dict[int, int] = {}
+        self._lists: dict[int, set[frozenset[int]]] = defaultdict(set)
+        self._resumed: dict[int, set[str]] = defaultdict(set)
 
     def hear(self, row: Observation) -> None:
         """Take a row of the group that tells starts; others tell none."""
@@ -89,14 +93,47 @@ class Witnesses:
             if row.epochs:
                 first, last = row.epochs[0]["epoch"], row.epochs[-1]["epoch"]
                 self._histories[last] = min(first, self._histories.get(last, first))
+                if len(self._lists[last]) < HISTORIES_MAX:
+                    self._lists[last].add(frozenset(entry["epoch"] for entry in row.epochs))
         elif row.kind in _HEADERS and knows_epoch(row):
             assert row.epoch is not None
             assert row.epoch_start_offset is not None
             self._told[row.epoch][row.epoch_start_offset] += 1
 
+    def registered(self, row: Observation) -> bool:
+        """Take the answer to a registration; whether it tells the broker that it is the master: then that has
+        started again within its epoch."""
+        if row.master_epoch is None or row.requester != row.master:
+            return False
+        self._resumed[row.master_epoch].add(row.connection)
+        return True
+
     def epochs(self) -> Collection[int]:
         """All epochs that somebody told."""
         return frozenset(self._told)
+
+    def moved(self) -> Mapping[int, int]:
+        """Epochs whose master started again so often that none of the starts that were told need be the
+        first one, each with the least: it is the latest place where the epoch may start.
+
+        A master that starts again tells its epoch from the end of its log on, and bytes of it that lie before
+        are called by the epoch before.
+        """
+        return {
+            epoch: min(told)
+            for epoch, told in self._told.items()
+            if len(told) <= len(self._resumed.get(epoch, ()))
+        }
+
+    def left_out(self, named: Collection[int]) -> Collection[int]:
+        """The epochs that had a master, and of which the history of some later log has nothing."""
+        found = set()
+        for last, histories in self._lists.items():
+            for epoch in named:
+                between = [each for each in histories if min(each) < epoch < last]
+                if between and not any(epoch in each for each in between):
+                    found.add(epoch)
+        return found
 
     def believed(self, named: Collection[int]) -> Mapping[int, int]:
         """The start of each epoch; of several the smallest: a master that starts again tells a later one.
@@ -104,10 +141,13 @@ class Witnesses:
         Where starts of an epoch differ, one frame alone is not believed, and a header alone never about an
         epoch that no controller knows (`named`): a damaged or false one moves no border. But a history that
         one answer alone tells takes belief from the larger starts: it may be the one before the master began
-        again.
+        again. Of `moved` epochs no start is believed.
         """
         starts: dict[int, int] = {}
+        moved = self.moved()
         for epoch, told in self._told.items():
+            if epoch in moved:
+                continue
             if len(told) == 1 and (epoch in named or epoch in self._listed):
                 starts[epoch] = next(iter(told))
             sure = [start for start, count in told.items() if count >= WITNESSES_MIN]
@@ -121,7 +161,7 @@ class Witnesses:
         Every epoch up to the latest one had a master, as controllers count by one. What the history of a log
         with the latest epoch leaves out wrote nothing that is in that log. `named`: epochs that had a master.
         """
-        known = self.believed(named)
+        known, moved = self.believed(named), self.moved()
         every = sorted({*known, *named}, reverse=True)
         if not every:
             return -1
@@ -130,7 +170,7 @@ class Witnesses:
         for epoch in every:
             if epoch < expected and (first is None or expected < first):
                 return expected
-            if epoch not in known and (first is None or epoch < first):
+            if epoch not in known and (first is None or epoch < first or epoch in moved):
                 return epoch
             expected = epoch - 1
         return -1

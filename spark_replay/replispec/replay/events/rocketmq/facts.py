@@ -146,6 +146,7 @@ def _registered(command: Command) -> Fact:
         master_address=header.master_address,
         master_epoch=header.master_epoch,
         sync_state_set_epoch=header.sync_state_set_epoch,
+        requester=_identity(request.broker_id, request.broker_address, named_by),
     )
     return _body_set(command, fact)
 

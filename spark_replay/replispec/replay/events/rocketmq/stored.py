@@ -9,7 +9,7 @@ again.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -24,6 +24,8 @@ STORED: Final = "stored"
 _SEEN, _UNSEEN = 0, 2
 Starts = Mapping[str, Mapping[int, int]]
 Ends = Mapping[tuple[Any, Any], int]
+Epoch = tuple[str, int]
+"""A group, and one of its masterEpochs."""
 
 
 class _Found(NamedTuple):
@@ -36,12 +38,14 @@ class _Found(NamedTuple):
     absent: Numbers
 
 
-def stored(frames: Columns, sends: Columns, ends: Ends) -> EventTable:
+def stored(frames: Columns, sends: Columns, ends: Ends, resumed: Collection[Epoch]) -> EventTable:
     """The events of the stream `bodies`. `frames` are those of replication, `sends` acknowledged messages,
-    both with their groups; `ends`: from where on nothing is compared."""
+    both with their groups; `ends`: from where on nothing is compared; `resumed`: epochs of groups in which
+    the master started again."""
     runs = frames.take(np.flatnonzero(frames.are(ObservationKind.BATCH)))
     found = _joined([*_found(runs, sends, ends)])
     known = {name: runs.coded(name).take(found.runs) for name in ("group", "epoch", "connection")}
+    known["begun_again"] = _in_any(known["group"], known["epoch"], resumed)
     known["other"] = sends.coded("connection").take(found.messages)
     numbers = {
         "offset": sends.numbers("offset").take(found.messages),
@@ -50,6 +54,16 @@ def stored(frames: Columns, sends: Columns, ends: Ends) -> EventTable:
     }
     names = Coded(np.zeros(len(found.runs), np.int64), [STORED])
     return EventTable("bodies", names, known, numbers, found.runs, runs.row)
+
+
+def _in_any(group: Coded, epoch: Coded, wanted: Collection[Epoch]) -> Coded:
+    """Whether each event is of one of these epochs of groups."""
+    found = np.zeros(len(group.codes), np.int64)
+    for name, number in wanted:
+        if name in group.values and number in epoch.values:
+            is_group = group.codes == group.values.index(name)
+            found |= is_group & (epoch.codes == epoch.values.index(number))
+    return Coded(found, [False, True])
 
 
 def _joined(parts: list[_Found]) -> _Found:

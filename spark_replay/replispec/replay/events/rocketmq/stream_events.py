@@ -60,6 +60,7 @@ from replispec.replay.events.rocketmq.told_falls import ToldFalls
 from replispec.replay.events.rocketmq.wholeness import Met, controllers_were_seen, host_of
 from replispec.replay.events.tables import Events
 from replispec.runtime.primitives.unknown import UNKNOWN
+from replispec.wire.rocketmq.codes import RequestCode
 
 _HEADERS = (ObservationKind.REPORT, ObservationKind.BATCH, ObservationKind.HEARTBEAT)
 _ABOUT_NO_GROUP = (
@@ -90,14 +91,23 @@ class StreamEvent:
 class History:
     """What a capture tells of each group: who was master of which epoch, and where epochs start.
 
-    `unseen`: the latest epoch of which nothing tells that, -1 when there is none.
+    `latest`: the latest place where an epoch may start of which nothing tells it for sure; `unseen`: the
+    latest such epoch, -1 when there is none; `left_out`: epochs of which a later log has nothing; `resumed`:
+    epochs of groups in which the master started again.
     """
 
     tenures: dict[str, dict[int, Tenure]] = field(default_factory=lambda: defaultdict(dict))
     starts: dict[str, dict[int, int]] = field(default_factory=lambda: defaultdict(dict))
+    latest: dict[str, Mapping[int, int]] = field(default_factory=dict)
     unseen: dict[str, int] = field(default_factory=dict)
+    left_out: dict[str, Collection[int]] = field(default_factory=dict)
+    resumed: set[tuple[str, int]] = field(default_factory=set)
     learners: dict[str, Learners] = field(default_factory=lambda: defaultdict(Learners))
     offices: dict[str, Offices] = field(default_factory=dict)
+
+    def is_compared(self, group: str, epoch: int) -> bool:
+        """Whether the histories of all later logs tell what became of messages of this epoch."""
+        return self.unseen.get(group, -1) <= epoch and epoch not in self.left_out.get(group, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,8 +228,8 @@ class Given:
     def sends(self, sends: Columns) -> EventTable:
         """The acknowledged messages of any connections, with groups and epochs."""
         short = below(sends, self.begun)
-        unseen = self.history.unseen
-        return sends_table(sends, self.falls, self.again, self.starts, unseen, short, self.behind)
+        compared = self.history.is_compared
+        return sends_table(sends, self.falls, self.again, self.starts, compared, short, self.behind)
 
 
 def join(observed: Events, learners: Collection[str] = (), *, all_ack: bool = False) -> Judged:
@@ -237,7 +247,7 @@ def join(observed: Events, learners: Collection[str] = (), *, all_ack: bool = Fa
     joined = judged_of(events, named, frames, sends, history, measured, all_ack=all_ack)
     messages = joined.given.sends(sends)
     due = least_of([joined.given.due, cuts_of(sends, messages.known["cut_to"])])
-    tables = [joined.replication, messages, ranges(frames), stored(frames, sends, due)]
+    tables = [joined.replication, messages, ranges(frames), stored(frames, sends, due, history.resumed)]
     if all_ack:
         # Without the setting the rule says nothing, and there is an event for every frame.
         tables.append(confirms_table(named.rows, frames))
@@ -267,7 +277,7 @@ def judged_of(
     """Everything but what is asked of each frequent event. `frames` and `sends` may be those alone that tell
     as much as all (telling.py); messages have their epochs."""
     rows, groups = named.rows, named.groups
-    starts = _epoch_starts(history.starts, written(sends))
+    starts = _epoch_starts(history, written(sends))
     logs, again = telling_of_logs(sends, frames)
     every = in_capture_order([*rows, *logs])
     falls = ToldFalls(every, groups, history.tenures, history.starts, history.unseen, measured.records)
@@ -336,6 +346,10 @@ def history_of(named: Named, frames: Columns, learners: Collection[str]) -> Hist
             if (row.group, row.master_epoch) not in taken_back:
                 tenure = Tenure(row.master, row.master_address, row.order, row.time_ns, row.named_by)
                 history.tenures[row.group].setdefault(row.master_epoch, tenure)
+                # Before releases that give ids the first registration made somebody master.
+                is_registration = (row.code, row.named_by) == (RequestCode.CONTROLLER_REGISTER_BROKER, BY_ID)
+                if is_registration and witnesses[row.group].registered(row):
+                    history.resumed.add((row.group, row.master_epoch))
         else:
             witnesses[row.group].hear(row)
     for row in witnesses_of(frames):
@@ -351,7 +365,9 @@ def history_of(named: Named, frames: Columns, learners: Collection[str]) -> Hist
         each = witnesses[group]
         known = history.tenures[group].keys()
         history.starts[group].update(each.believed(known))
+        history.latest[group] = each.moved()
         history.unseen[group] = each.unseen(known)
+        history.left_out[group] = each.left_out(known)
         history.offices[group] = Offices(
             history.tenures[group],
             {epoch: address for epoch, (address, _) in claims.get(group, {}).items()},
@@ -472,6 +488,9 @@ def _epochs(starts: Mapping[str, Mapping[int, int]], history: History) -> Iterat
     for name, epoch in sorted(history.unseen.items()):
         if epoch >= 0:
             yield StreamEvent("sends", "epoch_unseen", SimpleNamespace(row=None, group=name, epoch=epoch))
+    for name, epochs in sorted(history.left_out.items()):
+        for epoch in sorted(epochs):
+            yield StreamEvent("sends", "epoch_left_out", SimpleNamespace(row=None, group=name, epoch=epoch))
 
 
 def _unseen(rows: Iterable[Observation], groups: BrokerGroups) -> Iterator[SimpleNamespace]:
@@ -491,8 +510,21 @@ def _addresses(history: History) -> dict[str, dict[int, str | None]]:
     }
 
 
-def _epoch_starts(
-    told: Mapping[str, Mapping[int, int]], stored: Mapping[str, Mapping[int, int]]
-) -> dict[str, dict[int, int]]:
-    """Known starts, and for epochs without one the first accepted write as the latest possible start."""
-    return {name: {**stored.get(name, {}), **told.get(name, {})} for name in stored.keys() | told.keys()}
+def _epoch_starts(history: History, stored: Mapping[str, Mapping[int, int]]) -> dict[str, dict[int, int]]:
+    """Known starts, and for epochs without one the latest possible start: its first accepted write, or what a
+    master told that had started again.
+
+    Where an epoch has accepted writes before the start that was told, its master had started again too, and
+    the history learns that nothing tells the first start.
+    """
+    found: dict[str, dict[int, int]] = {}
+    for name in stored.keys() | history.starts.keys():
+        own, told = stored.get(name, {}), history.starts.get(name, {})
+        latest = history.latest.get(name, {})
+        found[name] = {
+            epoch: min(each[epoch] for each in (own, told, latest) if epoch in each)
+            for epoch in {*own, *told, *latest}
+        }
+        early = [epoch for epoch in own.keys() & told.keys() if own[epoch] < told[epoch]]
+        history.unseen[name] = max([history.unseen.get(name, -1), *early])
+    return found

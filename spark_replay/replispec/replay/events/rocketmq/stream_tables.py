@@ -7,7 +7,7 @@ has not is None. `message`, `entries` and others are for machines, which walk th
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from types import SimpleNamespace
@@ -268,13 +268,13 @@ def sends_table(
     falls: ToldFalls,
     again: GivenAgain,
     starts: Starts,
-    unseen: Mapping[str, int],
+    compared: Callable[[str, int], bool],
     short: Flags,
     behind: Mapping[LogThere, Behind],
 ) -> EventTable:
-    """The events `acknowledged` of the stream `sends`; `unseen`: by group the latest epoch of which nothing
-    tells where it starts; `short`: messages that lie below where the log of a later master begins; `behind`:
-    what later messages got on connections that are here in part."""
+    """The events `acknowledged` of the stream `sends`; `compared`: whether messages of this group and epoch
+    are compared with all later logs; `short`: messages that lie below where the log of a later master begins;
+    `behind`: what later messages got on connections that are here in part."""
     offsets = sends.numbers("offset")
     owners = combined(sends.alike("group", "address", "epoch", "connection"))
     left = sends.told_alike(owners, falls.left_of)
@@ -288,9 +288,9 @@ def sends_table(
     least, second = least_places_behind(sends, behind)
     cut[least < offsets.numbers] = len(ends) - 1
     for code, each in enumerate(left.values):
-        for end, told in ((each.perhaps, len(ends) - 1), (each.surely, code)):
+        for end, code_of in ((each.perhaps, len(ends) - 1), (each.surely, code)):
             if end is not None:
-                cut[(left.codes == code) & (offsets.numbers >= end)] = told
+                cut[(left.codes == code) & (offsets.numbers >= end)] = code_of
     later = np.flatnonzero(second < offsets.numbers)
     places, which = np.unique(least[later], return_inverse=True)
     cut[later] = len(ends) + which
@@ -301,16 +301,16 @@ def sends_table(
 
     def followed(row: Observation) -> bool:
         group = str(row.group)
-        return row.epoch is not None and unseen.get(group, -1) <= row.epoch < max(starts[group])
+        return row.epoch is not None and row.epoch < max(starts[group]) and compared(group, row.epoch)
 
-    compared = sends.told_alike(sends.alike("group", "epoch"), followed)
+    told = sends.told_alike(sends.alike("group", "epoch"), followed)
     known = {
         "group": group,
         "epoch": Coded(epoch.codes, [UNKNOWN if value is None else value for value in epoch.values]),
         "cut_to": Coded(cut, ends),
         "given_again": Coded(given, [False, True]),
         "is_message": Coded(np.zeros(len(sends), np.int64), [True]),
-        "followed": Coded(np.where(short, len(compared.values), compared.codes), [*compared.values, False]),
+        "followed": Coded(np.where(short, len(told.values), told.codes), [*told.values, False]),
     }
     return EventTable("sends", sends.kinds, known, {"offset": offsets}, np.arange(len(sends)), sends.row)
 

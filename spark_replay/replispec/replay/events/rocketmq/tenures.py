@@ -174,8 +174,9 @@ class Offices:
         """Of several offices of a broker the last one, and those before it in which it may have gone on
         writing behind the start of the next epoch.
 
-        Who did so has acknowledged messages from that start on: a log is acknowledged without gaps. None of
-        them may be of a later office where that starts behind them.
+        Who did so has acknowledged messages from that start on, or stored some that nobody was acknowledged.
+        Only where the later office is acknowledged without a gap from its very start on, and nothing lies
+        between the two starts, the earlier one is taken to have ended.
         """
         own = sorted(possible)
         for epoch, later in pairwise(own):
@@ -201,11 +202,12 @@ class Offices:
 
 
 def _may_have_written(places: Numbers | None, cut: int | None, again: int | None) -> bool:
-    """False when all acknowledged places are known, and none of them lies between these two."""
+    """False when all acknowledged places are known, none of them lies between these two, and the least behind
+    is where the later office starts."""
     if places is None or cut is None or again is None or cut >= again:
         return True
     first, behind = np.searchsorted(places, np.array([cut, again])).tolist()
-    return bool(first < behind)
+    return bool(first < behind or (behind < len(places) and places[behind] != again))
 
 
 def _may_be_of_another(said: _Said, order: int, place: int, epoch: int) -> bool:

@@ -25,7 +25,7 @@ from replispec.wire.rocketmq.machines import WATCHED
 
 SURVIVAL = "acknowledged-send-survives"
 # Events that only tell others what they mean: a group of which nothing else is known has no findings.
-_CONTEXT = ("epoch_started", "epoch_unseen")
+_CONTEXT = ("epoch_started", "epoch_unseen", "epoch_left_out")
 
 
 @dataclass(slots=True)

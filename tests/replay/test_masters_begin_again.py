@@ -1,0 +1,139 @@
+"""Masters that start again within their epoch, and logs with records that nobody was acknowledged."""
+
+from __future__ import annotations
+
+import pytest
+
+from replispec.wire.rocketmq import broker as to_broker
+from replispec.wire.rocketmq.codes import ResponseCode
+from tests.replay.expectations import BROKER_NAME
+from tests.replay.pcap_writer import in_time_order, pcap
+from tests.replay.scenarios import two_brokers
+from tests.replay.test_order import judged, lost, verdicts
+from tests.replay.world import CONTROLLER_GROUP, OTHER_CONTROLLER, World
+
+GROUP = f"{CONTROLLER_GROUP}/{BROKER_NAME}"
+SURVIVES = (GROUP, "acknowledged-send-survives")
+
+
+def begin_again(world: World, number: int) -> None:
+    """A master starts again with its whole log, and calls its epoch's start the end of that log."""
+    world.die(number)
+    world.come_back(number)
+    broker = world.brokers[number]
+    broker.epochs[-1] = (broker.epochs[-1][0], broker.end)
+    world.announce(number)
+
+
+def change_places(world: World, old: int, new: int) -> None:
+    """The master dies when the other one has everything, which takes over."""
+    world.come_back(new)
+    world.announce(new)
+    world.follow(new)
+    world.replicate(new)
+    world.alter((1, 2))
+    world.die(old)
+    world.take_over(new)
+    world.announce(new)
+
+
+def test_what_a_master_wrote_before_it_began_again_covers_what_the_one_before_had() -> None:
+    """Its epoch is told from the end of its log on, behind the place where five messages were lost."""
+    world = two_brokers()
+    world.send(5)
+    world.die(1)
+    world.take_over(2)
+    world.announce(2)
+    world.send(8)
+    begin_again(world, 2)
+    change_places(world, 2, 1)
+    world.query_epochs(1)
+    found = judged(pcap(world.traffic.packets()))
+    assert (lost(found), verdicts(found)[SURVIVES]) == (5, "violated")
+
+
+def test_what_a_master_had_acknowledged_before_it_began_again_is_not_of_its_older_office() -> None:
+    world = two_brokers()
+    world.die(1)
+    world.take_over(2)
+    world.announce(2)
+    world.send(2)
+    change_places(world, 2, 1)
+    world.send(8)
+    begin_again(world, 1)
+    world.come_back(2)
+    world.announce(2)
+    world.follow(2)
+    world.replicate(2)
+    world.send(3)
+    found = judged(pcap(world.traffic.packets()))
+    assert (lost(found), verdicts(found)[SURVIVES]) == (0, "unknown")
+
+
+def test_messages_behind_records_that_nobody_was_acknowledged_are_of_either_office() -> None:
+    """A deposed master stores eight messages in vain and then three that it acknowledges; all are cut."""
+    world = two_brokers()
+    world.take_over(2)
+    world.announce(2)
+    world.send(2)
+    deposed = world.brokers[1]
+    for _ in range(8):
+        offset, asked = deposed.store()
+        answer = to_broker.SendMessageResponse(deposed.message_id(offset), 0, 0)
+        code = ResponseCode.FLUSH_SLAVE_TIMEOUT
+        world._exchange(world._to(deposed), world._sent(), answer, asked=asked, code=code)
+    for _ in range(3):
+        world.send_to(1, epoch=1)
+    world.notify(1)
+    change_places(world, 2, 1)
+    world.query_epochs(1)
+    change_places(world, 1, 2)
+    world.query_epochs(2)
+    found = judged(pcap(world.traffic.packets()))
+    assert verdicts(found)[SURVIVES] == "unknown"
+
+
+def test_messages_of_an_epoch_that_a_later_history_leaves_out_are_not_called_kept() -> None:
+    """Unclean election: a third broker has more of the first epoch, and never met the second master."""
+    world = two_brokers()
+    world.come_up(3)
+    world.announce(3)
+    world.follow(3)
+    world.replicate(3)
+    world.alter((1, 2, 3))
+    world.send(8)
+    world.replicate(3)
+    world.die(1)
+    world.take_over(2)
+    world.announce(2)
+    world.query_epochs(2)
+    world.send(5)
+    world.die(2)
+    world.take_over(3)
+    world.announce(3)
+    world.query_epochs(3)
+    found = judged(pcap(world.traffic.packets()))
+    counts = next(each.counts for each in found.findings if (each.group, each.invariant) == SURVIVES)
+    assert (lost(found), counts["unknown"]) == (8, 5)
+
+
+@pytest.mark.parametrize("without_first", [False, True])
+def test_what_a_later_epoch_covers_is_lost_whatever_became_of_the_log_before(*, without_first: bool) -> None:
+    """The master had started again with a shorter log, and one word alone says so."""
+    world = two_brokers(messages=5)
+    world.send(10)
+    world.heartbeat_controller(1)
+    kept = world.brokers[2].end
+    world.die(1)
+    world.brokers[1].cut(kept + 197 * 3)
+    world.come_back(1)
+    other = world.traffic.connect(world.brokers[1].host, OTHER_CONTROLLER)
+    world.ask_leader(other, broker=True)
+    for _ in range(2):
+        world.heartbeat_controller(1, other)
+    world.die(1)
+    world.take_over(2)
+    world.announce(2)
+    world.query_epochs(2)
+    talks = [link.talk for link in world.traffic.links[without_first:]]
+    assert lost(judged(pcap(in_time_order(talks)))) == 10
