@@ -6,11 +6,11 @@ import pytest
 
 from replispec.wire.rocketmq import broker as to_broker
 from replispec.wire.rocketmq.codes import ResponseCode
-from tests.replay.expectations import BROKER_NAME
+from tests.replay.expectations import BROKER_NAME, CONTROLLER_GROUP
 from tests.replay.pcap_writer import in_time_order, pcap
 from tests.replay.scenarios import two_brokers
 from tests.replay.test_order import judged, lost, verdicts
-from tests.replay.world import CONTROLLER_GROUP, OTHER_CONTROLLER, World
+from tests.replay.world import OTHER_CONTROLLER, World
 
 GROUP = f"{CONTROLLER_GROUP}/{BROKER_NAME}"
 SURVIVES = (GROUP, "acknowledged-send-survives")
