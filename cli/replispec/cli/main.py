@@ -4,6 +4,7 @@ Exit codes: 0 nothing violated or lost, 1 violated or lost (or a role that faile
 wrong command line.
 """
 
+import signal
 import sys
 from importlib.metadata import version
 from typing import NoReturn
@@ -25,6 +26,8 @@ from replispec.cli.roles import COMMANDS as ROLES
 from replispec.cli.spec import spec
 from replispec.cli.watch import watch
 
+# What a shell adds to the number of a signal that ended a command.
+SIGNALLED = 128
 EXAMPLES = """\b
 Examples:
   replispec decode trace.pcap                     every frame, one line each
@@ -87,6 +90,17 @@ for _role in ROLES:
     command_line.add_command(_role)
 
 
+def _clean_up_when_ended() -> None:
+    """Let SIGTERM and a closed terminal end a command as an error does: copies of captures are removed."""
+
+    def end(number: int, _frame: object) -> None:
+        sys.exit(SIGNALLED + number)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, end)
+
+
 def main() -> NoReturn:
     """Run the command line and leave the process with its exit code.
 
@@ -94,6 +108,7 @@ def main() -> NoReturn:
     """
     supply_outputs()
     hear_no_complaints()
+    _clean_up_when_ended()
     name_cut_captures()
     try:
         code = command_line(standalone_mode=False)

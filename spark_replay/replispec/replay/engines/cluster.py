@@ -11,11 +11,15 @@ from pathlib import Path
 _URL = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://")
 # The host of "spark://host:port".
 _HOST = re.compile(r"^\w+://\[?([^/,]*?)\]?(:\d+)?(/|,|$)")
+OTHER_WORKER = "a worker has another replispec than this one"
 # What Spark and Python say on a worker, and what that means for whoever started the replay; {0}, {1} are what
 # the pattern found. The first that fits is told.
 _MEANINGS = (
     (r"in worker has different version: (.+?) than that in driver: (.+?), PySpark",
      "a worker runs another Python than this one ({0}, {1}): set PYSPARK_PYTHON to one of the same version"),
+    (rf"({OTHER_WORKER} \([^)]*\))", "{0}: give --packed FILE (replispec pack)"),
+    (r"Answer from Java side is empty|Error while sending or receiving|Py4JNetworkError|Connection refused",
+     "Spark's Java process ended, as one that is out of memory is ended; spark.log in --out says more"),
     (r"No module named '?([\w.]+)",
      "a worker has no Python package {0}: give --packed FILE (replispec pack)"),
     (r'Cannot run program "([^"]+)"', "a worker cannot start {0}: set PYSPARK_PYTHON to a Python it has"),

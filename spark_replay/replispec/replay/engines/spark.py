@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 
+from replispec.replay.engines.cluster import ClusterError
 from replispec.replay.engines.local import hints, stream_figures
 from replispec.replay.engines.packing import check_packed, identity
 from replispec.replay.engines.results import (
@@ -30,7 +31,7 @@ from replispec.replay.engines.spark_shares import Folders
 from replispec.replay.engines.spark_workers import check_workers, plain_failures
 from replispec.replay.events.observe import REMOTING
 from replispec.replay.report.summary import CaptureRow
-from replispec.replay.tcp.rotation import Source, name_of, open_rotation
+from replispec.replay.tcp.rotation import Source, name_of, open_rotation, paths_of
 
 _STAGES = ("starting Spark", "decoding", "judging")
 
@@ -44,11 +45,24 @@ class SparkEngine:
         """One result per capture; frames and events are written as folders of Parquet files."""
         refused = {name_of(source): fault for source in captures if (fault := _refusal(source)) is not None}
         usable = [source for source in captures if name_of(source) not in refused]
-        with plain_failures():
-            found = _replayed(usable, out, options, progress)
+        before = _sizes(usable)
+        try:
+            with plain_failures():
+                found = _replayed(usable, out, options, progress)
+        except Exception as error:
+            # What a worker says of it depends on where it was.
+            if changed := [name for name, size in _sizes(usable).items() if size < before[name]]:
+                raise ClusterError(f"{changed[0]} was removed or cut while it was read") from error
+            raise
         for source in captures:
             fault = refused.get(name_of(source))
             yield found[name_of(source)] if fault is None else unusable(source, fault)
+
+
+def _sizes(sources: Iterable[Source]) -> dict[str, int]:
+    """How large each file is; -1 where it is not there."""
+    paths = (path for source in sources for path in paths_of(source))
+    return {path.name: path.stat().st_size if path.exists() else -1 for path in paths}
 
 
 def _refusal(source: Source) -> Exception | None:

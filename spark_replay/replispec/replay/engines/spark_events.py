@@ -45,6 +45,7 @@ from replispec.replay.engines.spark_shares import (
     of_slot,
     to_shares,
 )
+from replispec.replay.engines.spark_tasks import mapped
 from replispec.replay.events.capture_events import MANY
 from replispec.replay.events.observe import gathered, observe
 from replispec.replay.events.shares import NOWHERE
@@ -80,8 +81,8 @@ def observed(
     def look(batches: Batches) -> Batches:
         yield as_batch(list(_observed(folders, rows_in(batches))))
 
-    pieces = passed(spark, files).mapInArrow(cut, spark_schema(PASSED))
-    return pieces.repartitionById(max(1, parts.slots), "slot").mapInArrow(look, spark_schema(PASSED))
+    pieces = mapped(passed(spark, files), cut, spark_schema(PASSED))
+    return mapped(pieces.repartitionById(max(1, parts.slots), "slot"), look, spark_schema(PASSED))
 
 
 def _slots(table: pa.Table, parts: Parts) -> Integers:

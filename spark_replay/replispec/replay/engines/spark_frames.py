@@ -41,6 +41,7 @@ from replispec.replay.engines.by_splits import (
     turns_of_splits,
 )
 from replispec.replay.engines.decoding import remarked
+from replispec.replay.engines.spark_tasks import mapped
 from replispec.replay.engines.split import CHAINED_FRAMES, FlowPart, decode_split
 from replispec.replay.frames.hints import Hints
 from replispec.replay.frames.tables import FRAMES, HOLES, STREAMS
@@ -246,7 +247,7 @@ def _grounds(spark: SparkSession, job: _Job) -> dict[int, Ground]:
                 path.write_bytes(pickle.dumps(outlines(group(packets)), 5))
             yield _answer([(str(number), zlib.compress(pickle.dumps(survey(packets), 5), 1))])
 
-    answers = _numbers(spark, job, len(splits)).mapInArrow(look, schema=_schema(ANSWERS))
+    answers = mapped(_numbers(spark, job, len(splits)), look, _schema(ANSWERS))
     found: dict[int, Survey] = {}
     for row in answers.toArrow().to_pylist():
         found[int(row["table"])] = pickle.loads(zlib.decompress(row["payload"]))
@@ -287,8 +288,8 @@ def _stitched(spark: SparkSession, job: _Job) -> DataFrame:
         for bucket, parts in sorted(buckets.items()):
             yield _stitch(job, bucket, parts)
 
-    left = _numbers(spark, job, len(job.plan().splits)).mapInArrow(decode, schema=_schema(LEFT))
-    return left.repartition(job.buckets, "bucket").mapInArrow(stitch, schema=_schema(ANSWERS))
+    left = mapped(_numbers(spark, job, len(job.plan().splits)), decode, _schema(LEFT))
+    return mapped(left.repartition(job.buckets, "bucket"), stitch, _schema(ANSWERS))
 
 
 def _left(job: _Job, number: int) -> pa.RecordBatch:
@@ -363,7 +364,7 @@ def _placed(spark: SparkSession, job: _Job, tasks: int) -> DataFrame:
                 counts.append(("counts", _packed(_counted(table))))
         yield _answer(counts)
 
-    return _numbers(spark, job, tasks).mapInArrow(place, schema=_schema(ANSWERS))
+    return mapped(_numbers(spark, job, tasks), place, _schema(ANSWERS))
 
 
 def unfinished_file(path: Path) -> Path:

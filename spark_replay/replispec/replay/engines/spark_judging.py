@@ -37,6 +37,7 @@ from replispec.replay.engines.spark_parts import (
     unsqueezed,
 )
 from replispec.replay.engines.spark_shares import PARTS_NAME, Folders
+from replispec.replay.engines.spark_tasks import mapped
 from replispec.replay.events.observation import ObservationKind
 from replispec.replay.events.tables import joined_events, no_events
 
@@ -65,7 +66,7 @@ def judgements(
     def begin(batches: Batches) -> Batches:
         yield _as_results(list(_begun(folders, rows_in(batches))))
 
-    begun = rare.repartitionById(captures, "slot").mapInArrow(begin, spark_schema(RESULTS))
+    begun = mapped(rare.repartitionById(captures, "slot"), begin, spark_schema(RESULTS))
     found, going = _collected(begun)
     while going:
         number = min(going.values())
@@ -161,10 +162,10 @@ def _round(spark: SparkSession, folders: Folders, number: int, tasks: int, captu
     def conclude(batches: Batches) -> Batches:
         yield _as_results(list(_concluded(folders, number, rows_in(batches))))
 
-    rows = passed(spark, tasks).mapInArrow(ask, spark_schema(PASSED))
+    rows = mapped(passed(spark, tasks), ask, spark_schema(PASSED))
     if spread.rounds[number].meet is not None:
-        rows = rows.repartitionById(tasks, "slot").mapInArrow(meet, spark_schema(PASSED))
-    return rows.repartitionById(captures, "owner").mapInArrow(conclude, spark_schema(RESULTS))
+        rows = mapped(rows.repartitionById(tasks, "slot"), meet, spark_schema(PASSED))
+    return mapped(rows.repartitionById(captures, "owner"), conclude, spark_schema(RESULTS))
 
 
 def _asked(folders: Folders, number: int, at: int, tasks: int) -> Iterator[Passed]:

@@ -36,6 +36,7 @@ from replispec.replay.engines.spark_parts import (
     spark_schema,
     to_bytes,
 )
+from replispec.replay.engines.spark_tasks import mapped
 from replispec.replay.events.columns import Observed
 from replispec.replay.events.family import shared_observer
 from replispec.replay.events.shares import NOWHERE, SharedObserver, dealt
@@ -88,8 +89,8 @@ def lay_out(spark: SparkSession, folders: Folders, parts: Parts, files: int) -> 
         _lay(folders, rows_in(batches))
         yield as_batch([])
 
-    pieces = passed(spark, files).mapInArrow(take, spark_schema(PASSED))
-    pieces.repartitionById(count, "slot").mapInArrow(lay, spark_schema(PASSED)).toArrow()
+    pieces = mapped(passed(spark, files), take, spark_schema(PASSED))
+    mapped(pieces.repartitionById(count, "slot"), lay, spark_schema(PASSED)).toArrow()
 
 
 def _observer() -> SharedObserver:

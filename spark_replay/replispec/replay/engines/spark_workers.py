@@ -17,7 +17,7 @@ from typing import Any
 
 from pyspark import SparkContext, cloudpickle
 
-from replispec.replay.engines.cluster import ClusterError, meaning
+from replispec.replay.engines.cluster import OTHER_WORKER, ClusterError, meaning
 
 # A cluster that gives no task within this time will not give one soon.
 ANSWER_S_MAXIMUM = 120.0
@@ -44,10 +44,7 @@ def check_workers(context: SparkContext, identity: str, out: Path) -> None:
     with _seen_by_all(out) as marks:
         for has, missing in _answers(context, marks):
             if has != identity:
-                raise ClusterError(
-                    f"a worker has another replispec than this one ({has}, {identity}): "
-                    "give --packed FILE (replispec pack)"
-                )
+                raise ClusterError(f"{OTHER_WORKER} ({has}, {identity}): give --packed FILE (replispec pack)")
             if missing:
                 raise ClusterError(
                     f"a worker does not see {os.path.dirname(missing)}: captures, --out and TMPDIR "

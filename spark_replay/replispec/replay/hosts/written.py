@@ -10,6 +10,7 @@ import numpy as np
 
 from replispec.replay.capture.pcapng_writer import WrittenPacket, opening, packet_block
 from replispec.replay.capture.records import Integers
+from replispec.replay.capture.whole_files import whole_file
 from replispec.replay.hosts.copies import Story
 from replispec.replay.hosts.sightings import Seen, Sightings
 from replispec.replay.tcp.flows import Endpoint, FlowKey
@@ -62,7 +63,7 @@ def write_story(
     every = np.concatenate(rows)
     every = every[np.lexsort((every[:, 2], every[:, 1], every[:, 0]))]
     names = [(link, f"{seen[file].capture.whole.name} {interface}") for file, interface, link in numbers]
-    with path.open("wb") as out:
+    with whole_file(path) as out:
         out.write(opening(names))
         for time_ns, file, record in every.tolist():
             own = renamed[file].get(record)

@@ -12,6 +12,7 @@ import numpy as np
 from replispec.replay.capture.pcap_writer import write_pcap
 from replispec.replay.capture.pcapng_writer import WrittenPacket, opening, packet_block
 from replispec.replay.capture.records import CaptureBytes, CaptureError
+from replispec.replay.capture.whole_files import whole_file
 from replispec.replay.frames.framing import decode_connection
 from replispec.replay.frames.hints import Hints
 from replispec.replay.frames.prefaces import preface_size
@@ -75,7 +76,7 @@ def redact(source: Source, out: Path, key: bytes, hints: Hints | None = None) ->
         interfaces = int(where.packets.interface.max(initial=0)) + 1
         if interfaces > _INTERFACES_MAXIMUM:
             raise CaptureError(capture.name, 0, f"{interfaces} interfaces are too many")
-        with out.open("wb") as file:
+        with whole_file(out) as file:
             chosen = segments.of(data)
             if container == "pcap":
                 write_pcap((packet for _, packet in chosen), LINK_RAW, file)

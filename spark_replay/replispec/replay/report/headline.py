@@ -68,7 +68,9 @@ def _may_be_more(model: ReportModel) -> bool:
     files = {loss.file for loss in model.losses}
     if any(True for _ in _gaps(capture for capture in model.captures if capture.file in files)):
         return True
-    return any(finding.unknown for finding in model.findings if finding.invariant == model.survival)
+    asked = {model.survival, *model.of_logs}
+    groups = {loss.group for loss in model.losses}
+    return any(each.unknown for each in model.findings if each.invariant in asked and each.group in groups)
 
 
 def _lost_messages(losses: tuple[Loss, ...]) -> str:

@@ -62,7 +62,12 @@ class FolderReader:
         """Read what is new, about `budget` bytes of it at most; whether there was anything."""
         before, self._budget = self._ledger.cuts, budget
         said = len(self._ledger.notes)
-        present = self._known(self._present())
+        try:
+            present = self._known(self._present())
+        except OSError as error:
+            # It may be there again: what was read stays, and nothing of it is gone.
+            self._say_once(self._folder.name, f"the folder cannot be looked at: {error.strerror}")
+            return len(self._ledger.notes) != said
         for name in [name for name, file in self._ledger.files.items() if name not in present]:
             self._gone(self._ledger.files[name])
         for name, about in present.items():
@@ -135,7 +140,7 @@ class FolderReader:
         file = self._ledger.files.get(name)
         if file is None or (file.standing is Standing.WAITING and file.gone):
             if len(self._ledger.files) >= FILES_MAXIMUM:
-                self._full(name)
+                self._say_once(name, FULL)
                 return
             file = self._ledger.files[name] = WatchedFile(name, about.st_dev, about.st_ino)
             self.path(name).unlink(missing_ok=True)
@@ -152,10 +157,10 @@ class FolderReader:
         elif file.standing is Standing.WAITING:
             self._find_out(file)
 
-    def _full(self, name: str) -> None:
-        """Say once that no more files are read."""
-        if not any(note.reason == FULL for note in self._ledger.notes):
-            self._ledger.notes.append(CaptureWarning(name, 0, FULL, unread=True))
+    def _say_once(self, name: str, reason: str) -> None:
+        """Name what is not read, unless that was said."""
+        if not any(note.reason == reason for note in self._ledger.notes):
+            self._ledger.notes.append(CaptureWarning(name, 0, reason, unread=True))
 
     def _after(self, name: str) -> str:
         order = self._ledger.order
