@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -137,3 +138,18 @@ def test_a_name_that_is_no_utf_8_is_one_line_and_exit_code_2(tmp_path: Path) -> 
         assert "tr\\xff.pcap" in done.stderr
         assert "is not UTF-8" in done.stderr
         assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_what_was_copied_is_removed_when_a_replay_is_ended(tmp_path: Path, number: signal.Signals) -> None:
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    words = command("replay", "-", "--out", tmp_path / "out", "--engine", "local")
+    with subprocess.Popen(words, stdin=subprocess.PIPE, env={**os.environ, "TMPDIR": str(kept)}) as process:
+        assert process.stdin is not None
+        while not any(kept.iterdir()):
+            process.stdin.write(CLEAN.read_bytes())
+            process.stdin.flush()
+        process.send_signal(number)
+        assert process.wait() == 128 + number
+    assert list(kept.iterdir()) == []

@@ -12,6 +12,7 @@ import pytest
 
 from replispec.replay.capture.files import map_split, open_capture, walk
 from replispec.replay.capture.records import CaptureError
+from replispec.replay.capture.whole_files import whole_file
 from replispec.replay.tcp.checksums import HEADER_RIGHT, HEADER_WRONG
 from replispec.replay.tcp.packets import Packets, read_packets
 from replispec.replay.tcp.remarks import OTHERS, TCP, UNOPENED, Remarks
@@ -212,3 +213,20 @@ def test_sections_of_either_byte_order_follow_each_other(tmp_path: Path) -> None
     packets, warnings, data = read(tmp_path, pcapng(source) + pcapng(source, byte_order=">", link_type=101))
     assert not warnings
     assert payloads(packets, data) == [packet.payload for packet in source] * 2
+
+
+def _half_written(path: Path) -> None:
+    with whole_file(path) as file:
+        file.write(b"half")
+        raise OSError("no room")
+
+
+def test_a_file_that_could_not_be_written_wholly_leaves_the_older_one(tmp_path: Path) -> None:
+    path = tmp_path / "kept.pcap"
+    path.write_bytes(b"older")
+    with pytest.raises(OSError, match="no room"):
+        _half_written(path)
+    assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("kept.pcap", b"older")]
+    with whole_file(path) as file:
+        file.write(b"newer")
+    assert path.read_bytes() == b"newer"

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from replispec.replay.engines.results import Options
+from replispec.replay.engines.run import EngineName, replay
 from replispec.wire.rocketmq import broker as to_broker
 from replispec.wire.rocketmq.codes import ResponseCode
 from tests.replay.expectations import BROKER_NAME, CONTROLLER_GROUP
 from tests.replay.pcap_writer import in_time_order, pcap
 from tests.replay.scenarios import two_brokers
+from tests.replay.test_all_clear import headline_of
 from tests.replay.test_order import judged, lost, verdicts
 from tests.replay.world import OTHER_CONTROLLER, World
 
@@ -23,6 +28,14 @@ def begin_again(world: World, number: int) -> None:
     broker = world.brokers[number]
     broker.epochs[-1] = (broker.epochs[-1][0], broker.end)
     world.announce(number)
+
+
+def replay_of(world: World, folder: Path) -> str:
+    """The headline."""
+    folder.mkdir()
+    path = folder / "made.pcap"
+    path.write_bytes(pcap(world.traffic.packets()))
+    return headline_of(replay([path], folder / "out", EngineName.LOCAL, Options())).text
 
 
 def change_places(world: World, old: int, new: int) -> None:
@@ -137,3 +150,21 @@ def test_what_a_later_epoch_covers_is_lost_whatever_became_of_the_log_before(*, 
     world.query_epochs(2)
     talks = [link.talk for link in world.traffic.links[without_first:]]
     assert lost(judged(pcap(in_time_order(talks)))) == 10
+
+
+def test_where_the_log_that_lost_messages_is_in_doubt_beside_it_more_may_be_lost(tmp_path: Path) -> None:
+    """One word alone tells that the log of the later master fell."""
+    world = two_brokers(messages=5)
+    world.send(2)
+    world.die(1)
+    world.take_over(2)
+    world.announce(2)
+    world.query_epochs(2)
+    world.send(7)
+    for number in (2, 2):
+        world.heartbeat_controller(number)
+    told = replay_of(world, tmp_path / "before")
+    assert told.startswith("2 acknowledged messages")
+    world.brokers[2].cut(world.brokers[2].end - 197 * 7)
+    world.heartbeat_controller(2)
+    assert replay_of(world, tmp_path / "after").startswith("At least 2 acknowledged messages")

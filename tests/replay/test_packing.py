@@ -6,12 +6,16 @@ import os
 import subprocess
 import tarfile
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
-from replispec.replay.engines import packing
+from replispec.replay.engines import packing, spark
 from replispec.replay.engines.cluster import Cluster, ClusterError, meaning
 from replispec.replay.engines.packing import MANIFEST, check_packed, identity, pack
+from replispec.replay.engines.results import Options
+from replispec.replay.engines.spark_tasks import must_be
+from tests.house.tree import ROOT
 from tests.replay.spark_cluster import BARE_PYTHON
 
 JUDGES = "from replispec.replay.engines import by_splits, family; family.judged_families(); print('imported')"
@@ -90,3 +94,33 @@ def test_another_python_is_told_before_what_it_lacks() -> None:
         "set PYSPARK_PYTHON to one of the same version"
     )
     assert meaning("something else") is None
+
+
+def test_a_worker_that_has_another_replispec_does_nothing_and_says_so() -> None:
+    must_be(identity())
+    with pytest.raises(RuntimeError) as raised:
+        must_be("linux-other")
+    said = meaning(f"An exception was thrown from the Python worker:\nRuntimeError: {raised.value}\n")
+    assert said is not None
+    assert said.startswith("a worker has another replispec than this one (")
+    assert said.endswith("linux-other): give --packed FILE (replispec pack)")
+
+
+def test_a_java_process_that_ended_is_one_line() -> None:
+    for said in ("Answer from Java side is empty", "[Errno 111] Connection refused"):
+        assert (meaning(said) or "").startswith("Spark's Java process ended")
+
+
+def test_a_capture_that_goes_away_while_spark_reads_it_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "gone.pcap"
+    path.write_bytes((ROOT / "spark_replay/captures/m_mtu1500.pcap").read_bytes())
+
+    def read(*_: object) -> NoReturn:
+        path.unlink()
+        raise RuntimeError("a worker did not find it")
+
+    monkeypatch.setattr(spark, "_replayed", read)
+    with pytest.raises(ClusterError, match=r"gone\.pcap was removed or cut while it was read"):
+        list(spark.SparkEngine().results([path], tmp_path, Options(), lambda *_: None))

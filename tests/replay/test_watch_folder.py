@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import os
 import random
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import orjson
 import pytest
@@ -338,3 +340,21 @@ def test_what_a_power_cut_left_behind_a_copy_is_copied_again(watched: Watched) -
     path.write_bytes(data)
     watched.end()
     watched.assert_replayed([path])
+
+
+def test_a_folder_that_cannot_be_looked_at_for_a_while_ends_no_watch_and_removes_nothing(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = feed(watched, "a.pcap", pcap(talk(0)))
+    watched.look()
+
+    def refused(_: Path) -> NoReturn:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", refused)
+        assert said(watched) == ["folder: the folder cannot be looked at: Permission denied"]
+    with path.open("ab") as file:
+        file.write(pcap(talk(10, client=40_001))[24:])
+    assert said(watched) == []
+    assert watched.end().captures[0].frames_remoting == 40
