@@ -40,7 +40,7 @@ ERRORS = {
     "what an older notification says ends a doubt": Error(
         "statemachines/rocketmq/broker_role",
         "outlasted and event.is_answer and",
-        "doubtful and",
+        "(outlasted or doubtful) and",
         "sync_state_set",
         (),
         "counts_with_the_set",
