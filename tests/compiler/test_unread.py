@@ -35,16 +35,15 @@ def test_a_variable_that_nobody_else_reads_is_refused(tmp_path: Path, assigned: 
         compiled(tmp_path, (READ, UNREAD), (ASSIGNED, assigned))
 
 
+NOTED_ONCE = """\
+{from: IDLE, event: note, if: last == none, to: IDLE, assign: {last: event.text}}
+  - {from: IDLE, event: note, else: true, to: IDLE}"""
 NOTED = "{from: IDLE, event: note, to: IDLE, assign: {last: event.text}}"
 READERS: dict[str, tuple[tuple[str, str], ...]] = {
     "a named guard": (),
     "an edge's condition": (
         (READ, UNREAD),
-        (
-            NOTED,
-            "{from: IDLE, event: note, if: last == none, to: IDLE, assign: {last: event.text}}\n"
-            "  - {from: IDLE, event: note, else: true, to: IDLE}",
-        ),
+        (NOTED, NOTED_ONCE),
     ),
     "another variable": (
         (READ, UNREAD),
