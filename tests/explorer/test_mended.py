@@ -73,6 +73,15 @@ ERRORS = {
         "counts_with_the_set",
         18,
     ),
+    "a pause that is left of an earlier proposal asks twice for the next": Error(
+        "statemachines/rocketmq/broker_role",
+        "do: [ask_alteration, cancel doubt, cancel again]",
+        "do: [ask_alteration, cancel doubt]",
+        "sync_state_set",
+        ("--set", "lags=1"),
+        "counts_with_the_set",
+        20,
+    ),
     "nobody asks for a master where an administrator removed it": Error(
         "statemachines/rocketmq/broker_role",
         "event.master == none and event.master_epoch >= master_epoch",
