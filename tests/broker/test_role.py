@@ -9,6 +9,9 @@ import pytest
 from replispec.broker.rocketmq.core.role import Role
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.membership import Controllers
+from replispec.runtime.sim import Disk, Rng, SimulatedStorage
+from replispec.runtime.storage import StorageFailed
+from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import AlterSyncStateSetRequest, SyncStateSet
 from replispec.wire.rocketmq.machines.broker_role import ReplicaInfoReceived
@@ -51,13 +54,16 @@ class Deciding:
 class Broker:
     """Notes what follows from the role."""
 
-    def __init__(self) -> None:
+    def __init__(self, disk: Disk | None = None) -> None:
         self.received: list[str] = []
         self.controller = Deciding()
-        self.playbook = Playbook({CONTROLLER: self.controller})
+        self.disk = disk or Disk(Rng(1))
+        files = SimulatedStorage(self.disk).files("store")
+        self.playbook = Playbook({CONTROLLER: self.controller}, files=files)
         controllers = Controllers(self.playbook.calls, [CONTROLLER])
         controllers.leader = CONTROLLER
-        self.role = Role(self.playbook.outbox, controllers, OPTIONS, self)
+        playbook = self.playbook
+        self.role = Role(playbook.outbox, playbook.writes, controllers, files, OPTIONS, self)
 
     def become_master(self, epoch: int, _now_ms: int, *, resumed: bool) -> None:
         self.received.append(f"master of {epoch}" + (" again" if resumed else ""))
@@ -109,8 +115,8 @@ class Broker:
         return self.received[before:]
 
 
-def fresh(last_epoch: int = 0) -> Broker:
-    broker = Broker()
+def fresh(last_epoch: int = 0, disk: Disk | None = None) -> Broker:
+    broker = Broker(disk)
     broker.role.identified(US, last_epoch, broker.playbook.now_ms)
     return broker
 
@@ -367,3 +373,74 @@ def test_an_outcome_that_is_no_longer_awaited_is_no_reason_to_ask_again() -> Non
     assert stands(broker) == "MASTER 5: [1, 2] of 9"
     assert broker.wait(2_000) == []
     assert len(broker.controller.asked) == 1
+
+
+ASKED_SET = f"store/{constants.ASKED_SET_FILE}"
+
+
+def began_again(asked: Broker, set_epoch: int = 7, members: frozenset[int] = frozenset({1})) -> Broker:
+    """The next process on the disk of a master, and what it is told first."""
+    asked.disk.crash()
+    broker = fresh(5, asked.disk)
+    assert broker.replica_info_received(US, 5, members, set_epoch) == ["master of 5 again"]
+    return broker
+
+
+def asking() -> Broker:
+    """A master that asked to expand its set and heard nothing."""
+    broker = fresh()
+    broker.replica_info_received(US, 5, frozenset({1}), 7)
+    broker.controller.code = None
+    broker.caught_up(2)
+    return broker
+
+
+def test_whom_it_asked_in_counts_after_it_began_again_until_another_set_or_the_end_of_the_doubt() -> None:
+    broker = began_again(asking())
+    assert stands(broker) == "MASTER 5: [1] of 7 or [1, 2] in doubt"
+    assert broker.replica_info_received(US, 5, US_TWO, 8) == ["counts [1, 2]"]
+    assert stands(broker) == "MASTER 5: [1, 2] of 8"
+    broker = began_again(broker)
+    assert broker.wait(DOUBT_MS - 1) == []
+    assert broker.wait(1) == ["asks who is master"]
+    assert broker.replica_info_received(US, 5, frozenset({1}), 7, is_answer=True) == ["counts [1]"]
+    assert broker.controller.asked == [], "what was refused cleanly before is not asked again"
+
+
+def test_what_was_asked_for_a_set_or_an_epoch_before_counts_no_more() -> None:
+    assert stands(began_again(asking(), 8)) == "MASTER 5: [1] of 8"
+    asked = asking()
+    asked.disk.crash()
+    broker = fresh(6, asked.disk)
+    assert broker.replica_info_received(US, 6, frozenset({1}), 7) == ["master of 6 again"]
+    assert stands(broker) == "MASTER 6: [1] of 7"
+
+
+def test_an_older_set_that_is_told_late_counts_with_what_was_asked_for_later() -> None:
+    assert stands(began_again(asking(), 6, frozenset({1, 3}))) == "MASTER 5: [1, 3] of 6 or [1, 2] in doubt"
+
+
+def test_nobody_is_asked_in_before_it_is_on_the_disk() -> None:
+    broker = fresh()
+    broker.replica_info_received(US, 5, frozenset({1}), 7)
+    broker.disk.plan = lambda change: "no room" if ASKED_SET in change else None
+    assert broker.caught_up(2) == ["counts [1, 2]"]
+    assert broker.controller.asked == []
+    assert [note.what for note in broker.playbook.notes][-1] == "the set to be asked for cannot be kept"
+    broker.disk.plan = None
+    assert broker.wait(OPTIONS.controller_retry_interval_ms) == ["counts [1, 2]", "counts [1, 2]"]
+    assert broker.controller.asked == [(US_TWO, 5, 7)]
+    written = len(broker.disk.changes)
+    broker.lagging(2)
+    assert len(broker.disk.changes) == written, "who leaves makes the set smaller: that may be forgotten"
+
+
+@pytest.mark.parametrize("damage", [b"", b"1\n5\n5:7:1\n", b"0\n0\n", b"\xff\n"])
+def test_a_file_of_the_asked_set_that_cannot_be_read_is_refused_with_what_to_do(damage: bytes) -> None:
+    broker = asking()
+    broker.disk.crash()
+    broker.disk.contents[ASKED_SET].data[:] = damage
+    with pytest.raises(StorageFailed, match=f"{constants.ASKED_SET_FILE}: .*; move it aside when"):
+        Broker(broker.disk)
+    del broker.disk.contents[ASKED_SET]
+    assert stands(fresh(5, broker.disk)) == "UNDECIDED 5: [] of 0"

@@ -11,7 +11,8 @@ from click.testing import CliRunner, Result
 from replispec.cli.main import command_line
 from replispec.runtime.storage import StorageFailed
 from replispec.runtime.storage.disk_shell import DiskFiles
-from replispec.wire.rocketmq.constants import CHECKPOINT_FILE, EPOCH_FILE, FLUSHED_FILE
+from replispec.wire.rocketmq.constants import ASKED_SET_FILE, CHECKPOINT_FILE, EPOCH_FILE, FLUSHED_FILE
+from replispec.wire.rocketmq.store import AskedMember, AskedSyncStateSet
 from tests.runtime.log.sample_logs import WrittenStore, with_epochs
 
 FIRST, SECOND = "commitlog/00000000000000000000", "commitlog/00000000000000004096"
@@ -123,6 +124,19 @@ def test_a_short_or_missing_file_and_broken_epochs_are_damage(tmp_path: Path) ->
         assert (harm, checked(folder).return_value) == (harm, 1)
         with pytest.raises(StorageFailed):
             opened(folder)
+
+
+def test_the_file_of_an_asked_set_is_told_and_a_broken_one_has_a_way_out(tmp_path: Path) -> None:
+    store_in(tmp_path)
+    members = [AskedMember(5, 7, 1), AskedMember(5, 7, 2)]
+    (tmp_path / ASKED_SET_FILE).write_bytes(AskedSyncStateSet(members=members).encode())
+    result = checked(tmp_path)
+    assert result.return_value == 0
+    assert "asked for the set 1 2 in epoch 5, in place of set epoch 7" in result.stdout
+    turn(tmp_path / ASKED_SET_FILE, 3)
+    result = checked(tmp_path)
+    assert result.return_value == 1
+    assert f"move {ASKED_SET_FILE} aside" in result.stdout
 
 
 def test_a_store_of_java_is_told_by_what_follows_its_end(tmp_path: Path) -> None:

@@ -81,6 +81,8 @@ events:
   untold:  {message: NameRequest, fields: {}}
   busy:    {answer_to: CountRequest, codes: Told.BUSY, unanswered: true}
   refused: {answer_to: CountRequest, otherwise: true}
+guards:
+  more: {event: counted, if: event.total > total, about: There are more than before.}
 transitions:
   - {from: IDLE, event: counted, to: IDLE, assign: {total: event.total}}
   - {from: IDLE, event: [asked, named, told, untold, busy, refused], to: IDLE}
@@ -125,6 +127,8 @@ answers:
 notices:
   tell: {message: NameRequest, header: {name: instance}}
 notes: {record_count: counted}
+guards:
+  again: {event: counted, if: event.least == last, about: It is as before.}
 transitions:
   - {from: EMPTY, event: counted, if: event.by == 0, to: EMPTY, do: [answer_full]}
   - from: EMPTY

@@ -63,6 +63,7 @@ events:
 answers: {deliver: SmallState.DONE}
 guards:
   fits: {event: answer, if: event.number == count, about: It is the awaited answer., clause: SMALL-CALL-1}
+  again: {event: note, if: last == event.text, about: It was noted before.}
 transitions:
   - {from: IDLE, event: call, if: count < limit, to: BUSY, do: [start_timer], assign: {count: count + 1}}
   - {from: IDLE, event: call, else: true, to: DONE}

@@ -52,7 +52,8 @@ class _Side:
 
 @dataclass
 class Gate:
-    """Listens where brokers think that their controller is, which is at `controller`."""
+    """Listens where brokers think that their controller is, which is at `controller`. With `outlives` the
+    controller hears of no end of a broker's connections, so that what is held may pass after it."""
 
     listens: str
     controller: str
@@ -60,6 +61,7 @@ class Gate:
     held: list[Held] = field(default_factory=list)
     passed: list[Held] = field(default_factory=list)
     is_wide_open: bool = False
+    outlives: bool = False
     _released: deque[Held] = field(default_factory=deque)
     _sides: dict[int, _Side] = field(default_factory=dict)
     _asked: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -122,7 +124,9 @@ class Gate:
 
     def _closed(self, connection: int) -> None:
         side = self._sides.pop(connection, None)
-        if side is not None and self._sides.pop(side.peer, None) is not None:
+        if side is None or (self.outlives and connection > 0):
+            return
+        if self._sides.pop(side.peer, None) is not None:
             self._outbox.close(side.peer)
 
     def _take(self, connection: int, frame: bytes) -> None:

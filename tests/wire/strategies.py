@@ -40,6 +40,7 @@ RANGES: Ranges = {
     ("SyncStateSet", "addresses"): st.none(),  # one key with broker_ids
     ("EpochFile", "crc"): st.none(),
     ("FlushedRuns", "crc"): st.none(),
+    ("AskedSyncStateSet", "crc"): st.none(),
     **{("FlushedRun", each): st.integers(0, (1 << 63) - 1) for each in ("start", "end", "crc")},
     ("EpochFileEntry", "epoch"): st.integers(0, (1 << 31) - 1),  # the separator is the minus sign
 }

@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from replispec.compiler.check.citations import check_citations
 from replispec.compiler.check.python_names import check_module
+from replispec.compiler.check.unread import check_read
 from replispec.compiler.emit.data.golden import clauses_json, vectors_json
 from replispec.compiler.emit.docs.clauses import clauses_document
 from replispec.compiler.emit.docs.compliance import Compliance, check_reasons, compliance_document
@@ -88,6 +89,10 @@ def compile_family(model: Model, spec_dir: Path) -> dict[str, bytes]:
     covering = {name: written.pop(name) for name in tuple(written) if name.endswith("/coverage.yaml")}
     clauses = read_clauses(written)
     family = _read(model, trees, sources)
+    with attempt():
+        # What was refused may be what reads a variable.
+        whole_since(0)
+        check_read(family.machines.values(), family.systems.values())
     uses = check_citations(
         clauses,
         family.model,

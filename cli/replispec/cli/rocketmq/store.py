@@ -8,6 +8,7 @@ from replispec.cli.stores import DAMAGED, TORN, WHOLE, StoredFile, StoreReport
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.log.checking import CheckedLog, check_log
 from replispec.runtime.rocketmq.log.flushed_file import read_mark
+from replispec.runtime.rocketmq.membership.asked_set import decode_asked_set
 from replispec.runtime.storage import FilesReader
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import TopicConfigTable
@@ -28,16 +29,27 @@ def _offsets(data: bytes) -> str:
     return f"{len(ConsumerOffsetTable.decode(data).offset_table or {})} groups with topics"
 
 
+def _asked(data: bytes) -> str:
+    asked = decode_asked_set(data)
+    members = " ".join(map(str, sorted(asked.members)))
+    return f"asked for the set {members} in epoch {asked.epoch}, in place of set epoch {asked.set_epoch}"
+
+
 READERS: dict[str, Callable[[bytes], str]] = {
     constants.FLUSHED_FILE: lambda data: f"the log was on the disk up to {read_mark(data).offset}",
     constants.EPOCH_FILE: _epochs,
     constants.EPOCH_COPY_FILE: _epochs,
+    constants.ASKED_SET_FILE: _asked,
     constants.IDENTITY_FILE: lambda data: f"id {BrokerIdentity.decode(data).broker_id}",
     constants.TOPICS_FILE: _topics,
     constants.CONSUMER_OFFSETS_FILE: _offsets,
 }
 ELSEWHERE = "is another broker of the set master: move the folder aside and start: a copy comes back"
 ALONE = "is this the only copy: keep one of the folder, then `replispec check-store FOLDER --accept-loss`"
+ASKED = (
+    f"move {constants.ASKED_SET_FILE} aside once this broker has been down for longer than"
+    " alterationDoubtPeriod, and start"
+)
 OPTIONAL = (constants.FLUSHED_FILE, constants.EPOCH_COPY_FILE)
 """What a start does without."""
 
@@ -89,6 +101,8 @@ def _log_files(log: CheckedLog) -> list[StoredFile]:
 def _advice(log: CheckedLog, others: list[StoredFile]) -> list[str]:
     if log.damage:
         return [ELSEWHERE, ALONE]
+    if [each.name for each in others] == [constants.ASKED_SET_FILE]:
+        return [ASKED]
     if others:
         names = ", ".join(each.name for each in others)
         return [ELSEWHERE, f"or put {names} back from a copy; the log itself is whole"]

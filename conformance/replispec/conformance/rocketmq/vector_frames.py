@@ -48,6 +48,7 @@ _FIXED: Mapping[str, Mapping[str, Any]] = {
     "OffsetMessageIdV6": {"store_ip": bytes(15) + b"\x01"},
     "EpochFile": {"crc": None},
     "FlushedRuns": {"crc": None},
+    "AskedSyncStateSet": {"crc": None},
     "SyncStateSet": {"addresses": None},  # one key holds either; the newer releases write ids
 }
 SAMPLER = Sampler(_FIXED)

@@ -60,12 +60,7 @@ class BrokerNode:
             self._outbox, self._requests.take, limits=options.limits, version=BROKER_RELEASE
         )
         controllers = Controllers(self._calls, options.controller_addr)
-        self._role = Role(
-            self._outbox,
-            controllers,
-            options,
-            self,
-        )
+        self._role = Role(self._outbox, self._writes, controllers, files, options, self)
         self._manager = ReplicasManager(self._outbox, self._writes, controllers, files, options, self)
         self._name_servers = NameServers(
             self._outbox,

@@ -8,15 +8,21 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from replispec.runtime.primitives.bindings import Call
+from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq.membership import (
+    AskedSet,
     Controllers,
     MachineRunner,
     Nothing,
+    asked_set_file,
     note_failure,
     read_answer,
+    read_asked_set,
 )
 from replispec.runtime.rocketmq.remoting.calls import Outcome
-from replispec.runtime.world import Level, Outbox
+from replispec.runtime.storage import FilesReader
+from replispec.runtime.world import Level, Outbox, Persisted, Writes, Written
 from replispec.wire.rocketmq.machines import broker_role as machine
 from replispec.wire.rocketmq.machines import broker_role_wire as wire
 from replispec.wire.rocketmq.options import BrokerOptions
@@ -51,20 +57,29 @@ class RoleOwner(Protocol):
 
 
 class Role:
-    """One broker's role; see the machine."""
+    """One broker's role; see the machine. What is durable of it is on the disk before a request leaves.
+    Raises StorageFailed when what is there cannot be used."""
 
     def __init__(
         self,
         outbox: Outbox,
+        writes: Writes,
         controllers: Controllers,
+        files: FilesReader,
         options: BrokerOptions,
         owner: RoleOwner,
     ) -> None:
         self._outbox = outbox
+        self._writes = writes
         self._controllers = controllers
         self.broker_name = options.broker_name
         self._owner = owner
         self._runner = MachineRunner(machine.MACHINE, self, options)
+        kept = read_asked_set(files)
+        self._runner.variables = machine.Variables(
+            asked=kept.members, asked_epoch=kept.epoch, asked_set_epoch=kept.set_epoch
+        )
+        self._on_disk: AskedSet | None = kept
         self._asked = 0
         self.master_address: str | None = None
 
@@ -192,8 +207,10 @@ class Role:
         return ()
 
     def _send_alteration(self) -> None:
+        """Send the request of the machine as it is now, once whom it asks in can not be forgotten."""
         known = self._runner.variables
         call = wire.ask_alteration(known, self)
+        kept = AskedSet(known.asked, known.asked_epoch, known.asked_set_epoch)
         self._outbox.note(
             Level.INFO,
             "asking for another SyncStateSet",
@@ -202,6 +219,24 @@ class Role:
         )
         self._asked += 1
         asked = self._asked
+        if kept == self._on_disk:
+            self._ask(call, asked, self.now_ms)
+            return
+
+        def written(result: Written) -> None:
+            self._on_disk = kept if isinstance(result, Persisted) else None
+            if asked != self._asked:
+                return
+            if isinstance(result, Persisted):
+                self._ask(call, asked, result.now_ms)
+            else:
+                self._outbox.note(Level.ERROR, "the set to be asked for cannot be kept", reason=result.reason)
+                self._take(machine.AlterationUnsent(), result.now_ms)
+
+        self._writes.persist(asked_set_file(kept), then=written)
+
+    def _ask(self, call: Call[Header], asked: int, now_ms: int) -> None:
+        """Ask the active controller; only the answer to the newest question counts."""
 
         def answered(outcome: Outcome, now_ms: int) -> None:
             if asked == self._asked:
@@ -214,8 +249,8 @@ class Role:
                     note_failure(self._outbox, outcome, Level.WARNING, what)
                 self._take(event, now_ms)
 
-        if not self._controllers.ask(call, answered, self.now_ms):
-            self._runner.take(machine.AlterationUnsent())
+        if not self._controllers.ask(call, answered, now_ms):
+            self._take(machine.AlterationUnsent(), now_ms)
 
     def _take(self, event: machine.Event, now_ms: int) -> None:
         self._runner.take(event, now_ms)

@@ -1,6 +1,7 @@
 """How a process becomes and stays a member of a broker set: its identity, controller and name servers."""
 
 from replispec.runtime.rocketmq.membership.answers import note_failure, read_answer
+from replispec.runtime.rocketmq.membership.asked_set import AskedSet, asked_set_file, read_asked_set
 from replispec.runtime.rocketmq.membership.controllers import Controllers
 from replispec.runtime.rocketmq.membership.epoch_cache import epoch_cache
 from replispec.runtime.rocketmq.membership.identity import Identity, IdentityFiles, IdentityRefused
@@ -12,6 +13,7 @@ from replispec.runtime.rocketmq.membership.statistics import runtime_info
 
 __all__ = [
     "Announcement",
+    "AskedSet",
     "Controllers",
     "Identity",
     "IdentityFiles",
@@ -21,8 +23,10 @@ __all__ = [
     "NameServers",
     "Nothing",
     "Registration",
+    "asked_set_file",
     "epoch_cache",
     "note_failure",
     "read_answer",
+    "read_asked_set",
     "runtime_info",
 ]

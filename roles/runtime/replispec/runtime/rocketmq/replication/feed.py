@@ -88,6 +88,7 @@ class Feed:
         self._now_ms = self._received_ms = self._wrote_ms = now_ms
         self._end_at_send, self._sent_ms = 0, now_ms
         self._is_sending = False
+        self._begins_at_last_file = False
         self._greets = False
         self._deletion_is_noted = False
 
@@ -110,7 +111,7 @@ class Feed:
         if cursor >= 0:
             return cursor
         log = self._store.log
-        return log.last_file if self._variables.sync_from_last_file else log.first
+        return log.last_file if self._begins_at_last_file else log.first
 
     @property
     def has_ended(self) -> bool:
@@ -259,7 +260,12 @@ class Feed:
         """Variables hold where sending starts."""
 
     def _do_position_at_first_file(self, _event: machine.ReportReceived) -> None:
-        """As with any other position; which file is first is known when the first batch goes out."""
+        """Which file that is, is known when the first batch goes out."""
+        self._begins_at_last_file = False
+
+    def _do_position_at_last_file(self, _event: machine.ReportReceived) -> None:
+        """Likewise."""
+        self._begins_at_last_file = True
 
     def _do_send_batches(self, _event: machine.LogGrew | machine.ReportReceived) -> None:
         self._send_batches()

@@ -10,8 +10,9 @@ from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.frames import FrameBuffer
 from replispec.runtime.primitives.machines import step
 from replispec.runtime.world import Accepted, Closed, Effect, Event, Outbox, Received, Ticked
-from replispec.wire.toy.lease import LeaseAsked, LeaseGranted, LeaseRefused
+from replispec.wire.toy.lease import LeaseAsked, LeaseRefused
 from replispec.wire.toy.machines import lease_keeper as machine
+from replispec.wire.toy.machines import lease_keeper_wire as wire
 from replispec.wire.toy.options import KeeperOptions
 from replispec.wire.toy.streams import ASKER
 
@@ -60,7 +61,7 @@ class KeeperNode:
         known = self._variables
         if effects == ("grant",):
             self._lapses_ms = event.now_ms + self._options.lease_time_ms
-            granted = LeaseGranted(asked.holder, known.epoch)
+            granted = wire.granted(known)
             self._outbox.send(event.connection, granted.encode())
             self._take(machine.Granted(granted))
             return
