@@ -19,6 +19,7 @@ from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import MessageStore, Queue
 from replispec.runtime.rocketmq.remoting.answering import Answering
 from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, Request
+from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.codes import Permission
 from replispec.wire.rocketmq.machines import broker_pulls as machine
 from replispec.wire.rocketmq.machines import broker_pulls_wire as wire
@@ -29,10 +30,6 @@ MESSAGES_MAX: Final = 1_024
 HELD_MAX: Final = 10_000
 """Requests that wait for a message; further ones are answered at once that there is none."""
 HELD_MS_MAX: Final = 60_000
-DOUBT_MS: Final = 3_000
-"""How long a pull from outside of its queue waits at least for the controller's word on who is master."""
-ASK_MS: Final = 100
-"""How often the controller is asked for it, at most."""
 
 
 @dataclass(slots=True)
@@ -90,7 +87,8 @@ class Pulls:
         if self._answer(request, pulled):
             return
         if self._is_outside(pulled):
-            wait_ms = max(wait_ms, DOUBT_MS)
+            # For the controller's word on who is master.
+            wait_ms = max(wait_ms, constants.ANSWER_TIMEOUT_MS)
         if wait_ms <= 0 or self._held_count >= HELD_MAX:
             self._none(request, pulled)
             return
@@ -185,7 +183,7 @@ class Pulls:
             return True
         self._doubts = True
         if request.now_ms >= self._ask_ms:
-            self._ask_ms = request.now_ms + ASK_MS
+            self._ask_ms = request.now_ms + constants.MASTER_ASK_MS
             self._log.ask_who_is_master(request.now_ms)
         return False
 
