@@ -72,6 +72,9 @@ class Managed:
         members = sorted(info.members)
         self.received.append(f"master {info.master} of {info.master_epoch}, {members} of {info.set_epoch}")
 
+    def master_told(self, info: ReplicaInfoReceived, _asked_ms: int) -> None:
+        self.received.append(f"asked: master {info.master}")
+
     def announce(self, _now_ms: int) -> None:
         self.received.append("announce")
 
@@ -224,7 +227,7 @@ def test_what_the_periodic_answer_says_is_passed_on() -> None:
     broker = Managed()
     broker.begin()
     broker.wait(5_000)
-    assert broker.received[-1] == "master 1 of 3, [1] of 4"
+    assert broker.received[-2:] == ["master 1 of 3, [1] of 4", "asked: master 1"]
 
 
 @pytest.mark.parametrize("code", [ResponseCode.CONTROLLER_BROKER_METADATA_NOT_EXIST], ids=str)

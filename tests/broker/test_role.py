@@ -83,6 +83,9 @@ class Broker:
     def ask_who_is_master(self, _now_ms: int) -> None:
         self.received.append("asks who is master")
 
+    def leave_office(self, _now_ms: int) -> None:
+        self.received.append("leaves office")
+
     def replica_info_received(
         self,
         master: int | None,
@@ -91,11 +94,12 @@ class Broker:
         set_epoch: int = 1,
         *,
         is_answer: bool = False,
+        is_elected: bool = False,
     ) -> list[str]:
         address = None if master is None else f"broker {master}"
         return self.does(
             lambda now_ms: self.role.replica_info_received(
-                ReplicaInfoReceived(master, address, epoch, members, set_epoch, is_answer), now_ms
+                ReplicaInfoReceived(master, address, epoch, members, set_epoch, is_answer, is_elected), now_ms
             )
         )
 
@@ -115,9 +119,9 @@ class Broker:
         return self.received[before:]
 
 
-def fresh(last_epoch: int = 0, disk: Disk | None = None) -> Broker:
+def fresh(last_epoch: int = 0, disk: Disk | None = None, *, is_sure: bool = True) -> Broker:
     broker = Broker(disk)
-    broker.role.identified(US, last_epoch, broker.playbook.now_ms)
+    broker.role.identified(US, last_epoch, broker.playbook.now_ms, is_sure=is_sure)
     return broker
 
 
@@ -146,6 +150,23 @@ def test_after_a_restart_the_epoch_of_the_log_goes_on_and_older_ones_do_not_coun
     assert fresh(5).replica_info_received(US, 4) == []
     assert fresh(5).replica_info_received(2, 4) == []
     assert fresh(5).replica_info_received(2, 5) == ["replica of broker 2"]
+
+
+def test_who_may_have_lost_what_it_acknowledged_is_master_in_no_epoch_of_before() -> None:
+    broker = fresh(last_epoch=3, is_sure=False)
+    assert broker.replica_info_received(US, 3) == ["leaves office"]
+    # The bytes of this epoch may be what was lost.
+    assert broker.replica_info_received(US, 4) == ["leaves office"]
+    assert broker.replica_info_received(US, 5, is_elected=True) == ["master of 5"]
+    assert fresh(last_epoch=3, is_sure=False).replica_info_received(2, 3) == ["replica of broker 2"]
+
+
+def test_who_was_told_of_no_master_is_whatever_it_is_told_after_that() -> None:
+    broker = fresh(last_epoch=3, is_sure=False)
+    assert broker.replica_info_received(None, 5) == ["asks for a master"]
+    # A notification that was late: by then there was no master any more.
+    assert broker.replica_info_received(US, 4) == []
+    assert broker.replica_info_received(US, 6) == ["master of 6"]
 
 
 def test_without_a_master_an_election_is_asked_for() -> None:
@@ -261,14 +282,14 @@ def test_every_step_of_a_life() -> None:
     note(broker.replica_info_received(None, 6))
     note(broker.replica_info_received(2, 4))
     note(broker.replica_info_received(US, 5, frozenset({1}), 7))
-    broker.role.identified(US, 9, broker.playbook.now_ms)
+    broker.role.identified(US, 9, broker.playbook.now_ms, is_sure=True)
     note(broker.caught_up(2))
     note(broker.replica_info_received(US, 5, frozenset({1}), 7))
     note(broker.replica_info_received(None, 6))
     note(broker.replica_info_received(US, 8, US_TWO, 9))
     note(broker.lagging(2))
     note(broker.replica_info_received(3, 9, frozenset({3}), 1))
-    broker.role.identified(US, 9, broker.playbook.now_ms)
+    broker.role.identified(US, 9, broker.playbook.now_ms, is_sure=True)
     note(broker.wait(3_000))
     note(broker.replica_info_received(None, 10))
     note(broker.replica_info_received(2, 10, frozenset({2}), 3))
@@ -356,7 +377,8 @@ def test_what_comes_after_the_role_was_lost_changes_nothing(code: int) -> None:
     broker = master_of_two()
     broker.controller.code = code
     broker.controller.before = lambda: broker.role.replica_info_received(
-        ReplicaInfoReceived(2, "broker 2", 6, US_TWO, 9, is_answer=False), broker.playbook.now_ms
+        ReplicaInfoReceived(2, "broker 2", 6, US_TWO, 9, is_answer=False, is_elected=False),
+        broker.playbook.now_ms,
     )
     broker.lagging(2)
     assert stands(broker) == "REPLICA 6: [1, 2] of 9"
@@ -367,7 +389,7 @@ def test_an_outcome_that_is_no_longer_awaited_is_no_reason_to_ask_again() -> Non
     broker = master_of_two()
     broker.controller.code = ResponseCode.SYSTEM_ERROR
     broker.controller.before = lambda: broker.role.replica_info_received(
-        ReplicaInfoReceived(US, "us", 5, US_TWO, 9, is_answer=False), broker.playbook.now_ms
+        ReplicaInfoReceived(US, "us", 5, US_TWO, 9, is_answer=False, is_elected=False), broker.playbook.now_ms
     )
     broker.lagging(2)
     assert stands(broker) == "MASTER 5: [1, 2] of 9"

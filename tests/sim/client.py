@@ -6,11 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.remoting import Calls, Outcome
 from replispec.runtime.rocketmq.remoting.calls import Failure
 from replispec.runtime.sim import Rng
 from replispec.runtime.world import Effect, Event, Outbox, Started
-from replispec.wire.rocketmq.broker import PullMessageRequest, SendMessageResponse, SendMessageV2Request
+from replispec.wire.rocketmq.broker import (
+    PullMessageRequest,
+    PullMessageResponse,
+    SendMessageResponse,
+    SendMessageV2Request,
+)
+from replispec.wire.rocketmq.client import GetMaxOffsetRequest, GetMaxOffsetResponse
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import BrokerNames, BrokerReplicasInfo, ReplicasInfo
 from replispec.wire.rocketmq.store import LogRecord
@@ -21,13 +28,27 @@ TOPIC: Final = "simulated"
 QUEUES: Final = 2
 TIMEOUT_MS: Final = 3_000
 UNANSWERED_MAX: Final = 4
+OFFSET_DIGITS: Final = 16
+"""The last digits of a message's id are its offset in the log."""
+NOTHING_HERE: Final = (
+    ResponseCode.PULL_NOT_FOUND,
+    ResponseCode.PULL_RETRY_IMMEDIATELY,
+    ResponseCode.PULL_OFFSET_MOVED,
+)
 
 
 class Client:
     """Sends one message after the other, a few at a time, to whom it takes for the master."""
 
     def __init__(
-        self, history: History, rng: Rng, *, controller: str, brokers: Sequence[str], broker_name: str
+        self,
+        history: History,
+        rng: Rng,
+        *,
+        controller: str,
+        brokers: Sequence[str],
+        broker_name: str,
+        obeys: bool = False,
     ) -> None:
         self.history = history
         self.is_sending = True
@@ -37,6 +58,8 @@ class Client:
         self._controller = controller
         self._brokers = brokers
         self._broker_name = broker_name
+        # A consumer that goes where brokers tell it, asks any of them, and asks where queues end.
+        self._obeys = obeys
         self._outbox = Outbox()
         self._calls = Calls(self._outbox)
         self._unanswered = 0
@@ -127,6 +150,8 @@ class Client:
             received = SendMessageResponse.from_ext_fields(outcome.header.ext_fields or {})
             assert received.queue_id is not None
             assert received.queue_offset is not None
+            assert received.msg_id is not None
+            self.history.logged[number] = int(received.msg_id[-OFFSET_DIGITS:], 16)
             self.history.acknowledge(number, (received.queue_id, received.queue_offset), broker)
         else:
             self.history.refused[number] = outcome.header.code
@@ -141,6 +166,9 @@ class Client:
         if self._reading[queue] or not self.is_reading:
             return
         self._reading[queue] = True
+        broker = self._any_broker() if self._obeys else self.master
+        if self._obeys and self._rng.happens(100):
+            self._ask_end(queue, broker, now_ms)
         header = PullMessageRequest(
             consumer_group="simulation",
             topic=TOPIC,
@@ -154,17 +182,45 @@ class Client:
             sub_version=0,
         )
         self._calls.ask(
-            self.master,
+            broker,
             RequestCode.PULL_MESSAGE,
-            lambda outcome, now_ms: self._got(queue, outcome, now_ms),
+            lambda outcome, now_ms: self._got(queue, broker, outcome, now_ms),
             now_ms=now_ms,
             timeout_ms=TIMEOUT_MS,
             ext_fields=header.to_ext_fields(),
         )
 
-    def _got(self, queue: int, outcome: Outcome, now_ms: int) -> None:
+    def _any_broker(self) -> str:
+        return self._rng.one_of(self._brokers) if self._rng.happens(200) else self.master
+
+    def _ask_end(self, queue: int, broker: str, now_ms: int) -> None:
+        """Ask where a queue ends, as a group does that begins at the end."""
+        position = self.positions[queue]
+
+        def told(outcome: Outcome, _now_ms: int) -> None:
+            if not isinstance(outcome, Failure) and outcome.header.code == ResponseCode.SUCCESS:
+                end = GetMaxOffsetResponse.from_ext_fields(outcome.header.ext_fields or {}).offset
+                if end == 0 < position:
+                    self.history.moved(f"{broker} says that queue {queue} ends at {end}, {position} was read")
+
+        fields = GetMaxOffsetRequest(topic=TOPIC, queue_id=queue).to_ext_fields()
+        code = RequestCode.GET_MAX_OFFSET
+        self._calls.ask(broker, code, told, now_ms=now_ms, timeout_ms=TIMEOUT_MS, ext_fields=fields)
+
+    def _go(self, queue: int, broker: str, outcome: Command) -> None:
+        """Read on where a broker says."""
+        told = PullMessageResponse.from_ext_fields(outcome.header.ext_fields or {}).next_begin_offset
+        if told is not None and told != self.positions[queue]:
+            position, self.positions[queue] = self.positions[queue], told
+            self.history.moved(f"{broker} moved a consumer of queue {queue} from {position} to {told}")
+
+    def _got(self, queue: int, broker: str, outcome: Outcome, now_ms: int) -> None:
         self._reading[queue] = False
-        if isinstance(outcome, Failure) or outcome.header.code != ResponseCode.SUCCESS:
+        if isinstance(outcome, Failure):
+            return
+        if outcome.header.code != ResponseCode.SUCCESS:
+            if self._obeys and outcome.header.code in NOTHING_HERE:
+                self._go(queue, broker, outcome)
             return
         for record in records(outcome.body):
             self.history.see((record.queue_id, record.queue_offset), number_of(record))

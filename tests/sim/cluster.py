@@ -22,9 +22,11 @@ from tests.sim.client import TOPIC, Client, number_of, records
 from tests.sim.cluster_kinds import some_conditions, some_pace
 from tests.sim.history import History, Place
 from tests.sim.nemesis import Nemesis
+from tests.sim.settings import PLAIN, Promise, Settings
 
 BROKER_NAME: Final = "simulated-set"
 BROKERS: Final = ("broker-1", "broker-2", "broker-3")
+MORE_BROKERS: Final = (*BROKERS, "broker-4", "broker-5")
 LEARNER: Final = "learner"
 CONTROLLER: Final = "controller"
 NAMESERVER: Final = "nameserver"
@@ -36,13 +38,17 @@ HOSTS: Final = {
     "broker-1": "127.0.0.11",
     "broker-2": "127.0.0.12",
     "broker-3": "127.0.0.13",
+    "broker-4": "127.0.0.14",
+    "broker-5": "127.0.0.15",
     LEARNER: "127.0.0.21",
     "client": "127.0.0.31",
 }
-PORTS: Final = {CONTROLLER: 9878, NAMESERVER: 9876, LEARNER: 10911, **dict.fromkeys(BROKERS, 10911)}
+PORTS: Final = {CONTROLLER: 9878, NAMESERVER: 9876, LEARNER: 10911, **dict.fromkeys(MORE_BROKERS, 10911)}
 EXPORT: Final = "export/messages.jsonl"
 LEARNING: Final[Mapping[str, object]] = {"asyncLearner": "true", "exportPath": EXPORT}
 LOG_FILE_BYTES: Final = 16_384
+RECORD_HEAD_BYTES: Final = 64
+"""Enough of a record to tell it from every other: size, checksum, place and times are in it."""
 Factory = Callable[[Any, Storage, int], Sequence[Member]]
 
 
@@ -53,10 +59,10 @@ def address(name: str) -> str:
 
 def broker_at(where: str) -> str:
     """The broker that listens at an address; the first when none does."""
-    return next((name for name in BROKERS if address(name) == where), BROKERS[0])
+    return next((name for name in MORE_BROKERS if address(name) == where), BROKERS[0])
 
 
-def properties(name: str) -> Mapping[str, object]:
+def properties(name: str, settings: Settings = PLAIN) -> Mapping[str, object]:
     """The configuration of a process, in RocketMQ's parameters; shorter times than the defaults."""
     common: dict[str, object] = {"bindAddress": HOSTS[name], "listenPort": PORTS[name]}
     match name:
@@ -72,10 +78,9 @@ def properties(name: str) -> Mapping[str, object]:
         case "nameserver":
             return common
         case _:
-            learning = LEARNING if name in LEARNERS else {}
             return {
                 **common,
-                **learning,
+                **(LEARNING if name in LEARNERS else {**settings.properties(), "officeSilencePeriod": 5_000}),
                 "brokerClusterName": "simulation",
                 "brokerName": BROKER_NAME,
                 "brokerIP1": HOSTS[name],
@@ -87,7 +92,6 @@ def properties(name: str) -> Mapping[str, object]:
                 "storePathRootDir": "store",
                 "storePathCommitLog": "store/commitlog",
                 "mappedFileSizeCommitLog": LOG_FILE_BYTES,
-                "allAckInSyncStateSet": "true",
                 "brokerHeartbeatInterval": 500,
                 "controllerHeartBeatTimeoutMills": 2_000,
                 "syncBrokerMetadataPeriod": 1_000,
@@ -114,7 +118,7 @@ def factory(name: str) -> Factory:
 
 def role(name: str) -> str:
     """The role under which a process is configured."""
-    return "broker" if name in BROKERS else name
+    return "broker" if name in MORE_BROKERS else name
 
 
 @dataclass
@@ -126,11 +130,22 @@ class Cluster:
     client: Client
     nemesis: Nemesis
     rng: Rng
+    settings: Settings = PLAIN
     ids: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def brokers(self) -> tuple[str, ...]:
+        """The brokers that it has."""
+        return MORE_BROKERS[: self.settings.brokers]
+
+    @property
+    def servers(self) -> tuple[str, ...]:
+        """All its processes but the client."""
+        return (CONTROLLER, NAMESERVER, *self.brokers, *LEARNERS)
 
     def start(self) -> None:
         """Start everything, in some order within a second."""
-        names = list(SERVERS)
+        names = list(self.servers)
         while names:
             name = self.rng.one_of(names)
             names.remove(name)
@@ -140,6 +155,23 @@ class Cluster:
     def members(self) -> tuple[int, ...]:
         """The SyncStateSet that the client heard of last."""
         return self.history.views[-1].members if self.history.views else ()
+
+    def is_calm(self) -> bool:
+        """Whether the set is whole, and every broker has every message that was acknowledged."""
+        if len(self.members()) < len(self.brokers):
+            return False
+        logs = [self.messages(name) for name in self.brokers]
+        return all(
+            self.world.processes[name].is_alive and not self.world.processes[name].is_paused
+            for name in self.servers
+        ) and all(
+            log.get(place) == number for log in logs for number, place in self.history.acknowledged.items()
+        )
+
+    def copies(self, place: int) -> int:
+        """How many brokers hold the record at an offset of the log that a sender was told of."""
+        heads = [self.log(name)[place : place + RECORD_HEAD_BYTES] for name in self.brokers]
+        return max(heads.count(head) if head.strip(b"\0") else 0 for head in heads)
 
     def log(self, name: str) -> bytes:
         """The commit log of a broker or learner, as its disk holds it."""
@@ -181,37 +213,47 @@ def build(
     keeps_lines: bool = False,
     conditions: NetworkConditions | None = None,
     pace: Pace | None = None,
+    settings: Settings = PLAIN,
 ) -> Cluster:
     """A cluster of which nothing runs yet."""
     rng = Rng(seed)
     world = World(rng.bits(), conditions=conditions or some_conditions(rng), pace=pace or some_pace(rng))
     world.keeps_lines = keeps_lines
-    for name in SERVERS:
-        text = "".join(f"{key}={value}\n" for key, value in properties(name).items())
-        world.add(name, HOSTS[name], maker(name, parse(text, ROLES[role(name)]).options, rng.fork()))
+    brokers = MORE_BROKERS[: settings.brokers]
+    for name in (CONTROLLER, NAMESERVER, *brokers, *LEARNERS):
+        text = "".join(f"{key}={value}\n" for key, value in properties(name, settings).items())
+        process = world.add(
+            name, HOSTS[name], maker(name, parse(text, ROLES[role(name)]).options, rng.fork())
+        )
+        process.loses_power = None if settings.loses_power else False
     history = History()
-    client = new_client(history, rng)
+    client = new_client(history, rng, settings)
     world.add("client", HOSTS["client"], lambda _: [Member("client", client)])
     nemesis = Nemesis(
         world,
         rng.fork(),
         controllers=[CONTROLLER],
-        brokers=BROKERS,
+        brokers=brokers,
         others=[NAMESERVER, *LEARNERS],
         master=lambda: broker_at(client.master),
+        settings=settings,
     )
     history.tell = nemesis.happened
-    return Cluster(world, history, client, nemesis, rng)
+    cluster = Cluster(world, history, client, nemesis, rng, settings)
+    if settings.promise is not Promise.WHATEVER_FAILS:
+        nemesis.is_calm = cluster.is_calm
+    return cluster
 
 
-def new_client(history: History, rng: Rng) -> Client:
+def new_client(history: History, rng: Rng, settings: Settings = PLAIN) -> Client:
     """A client that knows the controller and all brokers."""
     return Client(
         history,
         rng.fork(),
         controller=address(CONTROLLER),
-        brokers=[address(name) for name in BROKERS],
+        brokers=[address(name) for name in MORE_BROKERS[: settings.brokers]],
         broker_name=BROKER_NAME,
+        obeys=settings.obeys,
     )
 
 

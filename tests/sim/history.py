@@ -36,16 +36,24 @@ class History:
     sent: int = 0
     acknowledged: dict[int, Place] = field(default_factory=dict)
     acknowledged_by: dict[int, str] = field(default_factory=dict)
+    logged: dict[int, int] = field(default_factory=dict)
     refused: dict[int, int] = field(default_factory=dict)
     read: dict[Place, int] = field(default_factory=dict)
     views: list[View] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
+    moves: list[str] = field(default_factory=list)
+    """Where a consumer was told of less than it had read, or of something else, or was sent elsewhere:
+    nothing is ever deleted."""
+    copies_min: int = 0
+    count_copies: Callable[[int], int] = lambda _: 0
     tell: Callable[[Moment], None] = lambda _: None
 
     def acknowledge(self, number: int, place: Place, broker: str) -> None:
         """A broker said that it has a message for good."""
         self.acknowledged[number] = place
         self.acknowledged_by[number] = broker
+        if self.copies_min and (copies := self.count_copies(self.logged[number])) < self.copies_min:
+            self.faults.append(f"message {number} was acknowledged with {copies} copies of {self.copies_min}")
         self.tell(Moment.ACKNOWLEDGED)
 
     def see(self, place: Place, number: int) -> None:
@@ -54,7 +62,11 @@ class History:
             self.tell(Moment.READ)
         before = self.read.setdefault(place, number)
         if before != number:
-            self.faults.append(f"queue {place[0]} offset {place[1]} was message {before}, is {number}")
+            self.moves.append(f"queue {place[0]} offset {place[1]} was message {before}, is {number}")
+
+    def moved(self, what: str) -> None:
+        """A consumer was not left where it was."""
+        self.moves.append(what)
 
     def view(self, view: View) -> None:
         """A controller told of the set."""
@@ -73,6 +85,14 @@ class History:
 
     def judge(self, log: dict[Place, int]) -> list[str]:
         """The faults, given what the log of the last master holds: message by place."""
+        faults = self.judge_acknowledged(log) + self.moves
+        for place, number in sorted(self.read.items()):
+            if log.get(place) != number:
+                faults.append(f"message {number} was read at {place}, {log.get(place)} is there now")
+        return faults
+
+    def judge_acknowledged(self, log: dict[Place, int]) -> list[str]:
+        """The faults without those of what consumers were told."""
         faults = list(self.faults)
         places: dict[Place, int] = {}
         for number, place in sorted(self.acknowledged.items()):
@@ -81,7 +101,4 @@ class History:
             other = places.setdefault(place, number)
             if other != number:
                 faults.append(f"messages {other} and {number} were both acknowledged at {place}")
-        for place, number in sorted(self.read.items()):
-            if log.get(place) != number:
-                faults.append(f"message {number} was read at {place}, {log.get(place)} is there now")
         return faults

@@ -10,8 +10,12 @@ from typing import Final
 from replispec.runtime.sim import Rng, World
 from replispec.runtime.world import Note
 from tests.sim.history import Moment
+from tests.sim.settings import PLAIN, Promise, Settings
 
 RESTART_MS_MAX: Final = 1_500
+CALM_MS: Final = 200
+"""How often is looked whether the next fault of a careful nemesis may come."""
+Strikes = Sequence[tuple[int, Callable[[], None]]]
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,12 @@ class Nemesis:
         brokers: Sequence[str],
         others: Sequence[str],
         master: Callable[[], str],
+        settings: Settings = PLAIN,
     ) -> None:
+        # Unless None, a fault comes only when this is so, and is of one process alone.
+        self.is_calm: Callable[[], bool] | None = None
+        self._settings = settings
+        self._busy_until_us = 0
         self.faults: list[Fault] = []
         self._world = world
         self._rng = rng
@@ -106,7 +115,23 @@ class Nemesis:
     def _strike(self) -> None:
         if self._is_over:
             return
-        strikes = (
+        if self.is_calm is None:
+            self._draw(self._all_strikes())
+        elif self._world.now_us >= self._busy_until_us and self.is_calm():
+            self._draw(self._single_strikes())
+        else:
+            self._later(CALM_MS, self._strike)
+
+    def _draw(self, strikes: Strikes) -> None:
+        drawn = self._rng.below(sum(weight for weight, _ in strikes))
+        for weight, strike in strikes:
+            if drawn < weight:
+                strike()
+                return
+            drawn -= weight
+
+    def _all_strikes(self) -> Strikes:
+        return (
             (4, self._kill_master),
             (2, self._kill_controller),
             (2, self._kill_any),
@@ -120,21 +145,36 @@ class Nemesis:
             (2, self._reset),
             (2, self._fail_disk),
             (3, self._crash_in_a_write),
+            *(((4, self._forget),) if self._settings.forgets else ()),
         )
-        drawn = self._rng.below(sum(weight for weight, _ in strikes))
-        for weight, strike in strikes:
-            if drawn < weight:
-                strike()
-                return
-            drawn -= weight
+
+    def _single_strikes(self) -> Strikes:
+        """What one process alone suffers; where the promise is of a master that stays, another one."""
+        strikes: Strikes = (
+            (6, lambda: self._kill(self._one())),
+            (2, lambda: self._pause_one(self._one())),
+            (2, lambda: self._isolate_room([self._one()])),
+            (2, lambda: self._cut_off(self._one(), self._rng.one_of(self._servers))),
+            *(((4, self._forget),) if self._settings.forgets else ()),
+        )
+        if self._settings.promise is Promise.WHILE_THE_MASTER_STAYS:
+            return strikes[:3]
+        return (*strikes, (2, lambda: self._kill(self._rng.one_of(self._controllers))))
+
+    def _one(self) -> str:
+        master = self._master()
+        if self._settings.promise is Promise.WHILE_THE_MASTER_STAYS:
+            return self._rng.one_of([name for name in self._brokers if name != master])
+        return master if self._rng.happens(600) else self._rng.one_of(self._brokers)
 
     def _tell(self, what: str, lasts_ms: int = 0) -> None:
+        self._busy_until_us = max(self._busy_until_us, self._world.now_us + lasts_ms * 1_000)
         fault = Fault(self._world.now_us // 1_000, what, lasts_ms)
         self.faults.append(fault)
         self._world.trace("nemesis", f"{what} {lasts_ms}")
 
     def _kill(self, name: str) -> None:
-        power = self._rng.happens(400)
+        power = self._rng.happens(400) and self._settings.loses_power
         self._tell(f"{'power loss' if power else 'kill'} of {name}")
         self._world.kill(name, power=power)
 
@@ -185,7 +225,7 @@ class Nemesis:
         self._tell(f"power loss of {', '.join(names)}, which stay down", lasts_ms)
         for name in names:
             self._held_us[name] = self._world.now_us + lasts_ms * 1_000
-            self._world.kill(name, power=True)
+            self._world.kill(name, power=self._settings.loses_power)
 
     def _black_out(self) -> None:
         """All servers, or all brokers, lose their power at once."""
@@ -193,10 +233,12 @@ class Nemesis:
         self._hold_down(self._master())
         self._tell(f"power loss of {', '.join(names)}")
         for name in names:
-            self._world.kill(name, power=True)
+            self._world.kill(name, power=self._settings.loses_power)
 
     def _pause(self) -> None:
-        name = self._master() if self._rng.happens(500) else self._rng.one_of(self._servers)
+        self._pause_one(self._master() if self._rng.happens(500) else self._rng.one_of(self._servers))
+
+    def _pause_one(self, name: str) -> None:
         lasts_ms = self._rng.between(100, 6_000)
         self._tell(f"pause of {name}", lasts_ms)
         if self._world.processes[name].is_alive:
@@ -209,6 +251,9 @@ class Nemesis:
         room = [name]
         if self._rng.happens(300):
             room.append(self._rng.one_of([one for one in self._servers if one != name]))
+        self._isolate_room(room)
+
+    def _isolate_room(self, room: Sequence[str]) -> None:
         others = [one for one in self._servers if one not in room]
         lasts_ms = self._rng.between(200, 8_000)
         self._tell(f"{' and '.join(room)} alone", lasts_ms)
@@ -220,7 +265,9 @@ class Nemesis:
     def _cut(self) -> None:
         """From one process to another, in one direction or both."""
         one = self._rng.one_of(self._servers)
-        other = self._rng.one_of([name for name in self._servers if name != one])
+        self._cut_off(one, self._rng.one_of([name for name in self._servers if name != one]))
+
+    def _cut_off(self, one: str, other: str) -> None:
         lasts_ms = self._rng.between(200, 8_000)
         both = self._rng.happens(500)
         self._tell(f"nothing from {one} to {other}{' and back' if both else ''}", lasts_ms)
@@ -237,6 +284,16 @@ class Nemesis:
         other = self._rng.one_of([name for name in self._servers if name != one])
         self._tell(f"reset of all that {one} and {other} have open")
         self._world.network.reset(one, other)
+
+    def _forget(self) -> None:
+        """A machine between forgets the connections of two processes, or one direction of them."""
+        one = self._rng.one_of(self._servers)
+        other = self._rng.one_of([name for name in self._servers if name != one])
+        both = self._rng.happens(500)
+        self._tell(f"what {one} {'and' if both else 'sends'} {other} {'send' if both else 'gets'} vanishes")
+        self._world.network.forget(one, other)
+        if both:
+            self._world.network.forget(other, one)
 
     def _fail_disk(self) -> None:
         name = self._rng.one_of(self._servers)

@@ -1,8 +1,9 @@
 """One simulated run from one seed, and what must be true of it.
 
-    python -m tests.sim.run SEED [SEED ...] [--trace]
+    python -m tests.sim.run SEED [SEED ...] [--drawn] [--trace]
 
-prints the faults of each run, what was found, and the digest of its trace; `--trace` prints every event.
+prints the faults of each run, what was found, and the digest of its trace; `--drawn` takes the
+settings of the brokers from the seed too, `--trace` prints every event.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from replispec.runtime.sim import NetworkTap, Rng
 from replispec.runtime.world import Note
 from replispec.wire.rocketmq.constants import FLUSHED_FILE
 from tests.sim.client import TOPIC
-from tests.sim.cluster import BROKERS, LEARNERS, Cluster, broker_at, build
+from tests.sim.cluster import LEARNERS, Cluster, broker_at, build
 from tests.sim.history import Place
 from tests.sim.nemesis import Fault
+from tests.sim.settings import PLAIN, Promise, Settings, drawn
 
 FAULTS_FROM_MS: Final = 1_500
 FAULTS_UNTIL_MS: Final = 9_000
@@ -35,6 +37,7 @@ class Result:
     wrong: list[str]
     acknowledged: int
     masters: int
+    settings: Settings = PLAIN
     lines: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -42,15 +45,20 @@ class Result:
         head = (
             f"seed {self.seed}: {len(self.wrong)} wrong, {self.acknowledged} messages acknowledged, "
             f"{self.masters} epochs, digest {self.digest[:16]}; python -m tests.sim.run {self.seed}"
+            f"{'' if self.settings == PLAIN else ' --drawn'}\n  {self.settings}"
         )
         faults = [f"  {each.at_ms:>6} ms: {each.what} ({each.lasts_ms} ms)" for each in self.faults]
         return "\n".join([head, *faults, *(f"  WRONG: {each}" for each in self.wrong)])
 
 
-def run(seed: int, *, keeps_lines: bool = False, tap: NetworkTap | None = None) -> Result:
+def run(
+    seed: int, settings: Settings = PLAIN, *, keeps_lines: bool = False, tap: NetworkTap | None = None
+) -> Result:
     """Let a cluster live through its faults, heal it, and judge it. `tap` sees its traffic."""
-    cluster = build(seed, keeps_lines=keeps_lines)
+    cluster = build(seed, keeps_lines=keeps_lines, settings=settings)
     cluster.world.network.tap = tap
+    if settings.obeys and settings.is_durable:
+        cluster.history.copies_min, cluster.history.count_copies = settings.copies_min, cluster.copies
     operator = Operator(cluster)
 
     def hear(name: str, note: Note) -> None:
@@ -75,10 +83,9 @@ def run(seed: int, *, keeps_lines: bool = False, tap: NetworkTap | None = None) 
     wrong += keep_ids(cluster)
     if not wrong or not wrong[-1].startswith("not whole"):
         # A learner hears of what is confirmed a little after it has the bytes.
-        cluster.world.run_until(lambda: not differing(cluster) and not misled(cluster), at_most_ms=SETTLE_MS)
+        cluster.world.run_until(lambda: not differing(cluster) and not judged(cluster), at_most_ms=SETTLE_MS)
         wrong += differing(cluster)
-    wrong += cluster.history.judge(cluster.messages(broker_at(cluster.client.master)))
-    wrong += outsiders(cluster) + operator.wrong + misled(cluster)
+    wrong += judged(cluster) + outsiders(cluster) + operator.wrong
     return Result(
         seed,
         cluster.world.digest(),
@@ -86,8 +93,22 @@ def run(seed: int, *, keeps_lines: bool = False, tap: NetworkTap | None = None) 
         wrong,
         len(cluster.history.acknowledged),
         len({view.epoch for view in cluster.history.views}),
+        settings,
         cluster.world.lines,
     )
+
+
+def judged(cluster: Cluster) -> list[str]:
+    """What is wrong with what clients were told, as far as the settings promise it. Consumers are shown what
+    not all members have where sends do not wait for all: then what was read may be lost."""
+    history, settings = cluster.history, cluster.settings
+    has_stayed = len({view.master for view in history.views if view.master}) == 1
+    if settings.promise is Promise.WHILE_THE_MASTER_STAYS and not has_stayed:
+        return []
+    log = cluster.messages(broker_at(cluster.client.master))
+    if not settings.all_ack and not has_stayed:
+        return history.judge_acknowledged(log)
+    return history.judge(log) + misled(cluster)
 
 
 class Operator:
@@ -128,7 +149,7 @@ def is_whole(cluster: Cluster, acknowledged: int) -> bool:
     return (
         view is not None
         and view.master != 0
-        and len(view.members) == len(BROKERS)
+        and len(view.members) == len(cluster.brokers)
         and len(cluster.history.acknowledged) > acknowledged + 5
     )
 
@@ -136,7 +157,7 @@ def is_whole(cluster: Cluster, acknowledged: int) -> bool:
 def keep_ids(cluster: Cluster) -> list[str]:
     """What is wrong with the identities that the brokers' disks hold now."""
     wrong = []
-    for name in BROKERS:
+    for name in cluster.brokers:
         identity = cluster.identity(name)
         if identity is not None and cluster.ids.setdefault(name, identity) != identity:
             wrong.append(f"{name} was {cluster.ids[name]!r} and is {identity!r}")
@@ -151,7 +172,7 @@ def differing(cluster: Cluster) -> list[str]:
     log = cluster.log(master).rstrip(b"\0")
     return [
         f"the log of {name} is not that of {master}"
-        for name in (*BROKERS, *LEARNERS)
+        for name in (*cluster.brokers, *LEARNERS)
         if cluster.log(name).rstrip(b"\0") != log
     ]
 
@@ -179,7 +200,7 @@ def misled(cluster: Cluster) -> list[str]:
 
 def outsiders(cluster: Cluster) -> list[str]:
     """Sets and masters that are not brokers: a learner is neither."""
-    ids = [cluster.broker_id(name) for name in BROKERS]
+    ids = [cluster.broker_id(name) for name in cluster.brokers]
     named = {*(member for view in cluster.history.views for member in (*view.members, view.master))} - {0}
     return [
         f"{each} was in a SyncStateSet or master, the brokers are {ids}" for each in sorted(named - set(ids))
@@ -191,7 +212,8 @@ def main() -> None:
     numbers = [int(argument) for argument in sys.argv[1:] if not argument.startswith("--")]
     failed = False
     for seed in numbers:
-        result = run(seed, keeps_lines="--trace" in sys.argv)
+        settings = drawn(seed) if "--drawn" in sys.argv else PLAIN
+        result = run(seed, settings, keeps_lines="--trace" in sys.argv)
         sys.stdout.writelines(result.lines)
         sys.stdout.write(f"{result}\n")
         failed = failed or bool(result.wrong)

@@ -267,3 +267,26 @@ def test_the_same_seed_gives_the_same_trace_and_another_one_another() -> None:
         return world.digest()
 
     assert digest(5) == digest(5) != digest(6)
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_what_is_sent_on_a_forgotten_connection_vanishes_and_nobody_is_told(both: bool) -> None:
+    world = World(1)
+
+    def answers(event: Event) -> Sequence[Effect]:
+        return [Send(1, b"back")] if isinstance(event, Ticked) else ()
+
+    server = Toy(answers, {"main": SERVER})
+    client = Toy(lambda event: [Send(-1, b"there")] if isinstance(event, Ticked) else sends()(event))
+    put(world, "server", "127.0.0.2", server)
+    put(world, "client", "127.0.0.1", client)
+    for toy in (server, client):
+        toy.deadlines_ms = [toy.received[0].now_ms + 5_000]
+    world.run_for(1_000)
+    world.network.forget("client", "server")
+    if both:
+        world.network.forget("server", "client")
+    world.run_for(60_000)
+    assert said(server) == b""
+    assert said(client) == (b"" if both else b"back")
+    assert "Closed" not in client.kinds() + server.kinds()

@@ -242,3 +242,28 @@ def test_every_request_has_exactly_one_outcome(steps: list[tuple[str, int]]) -> 
     caller.wait(10_000)
     assert caller.told == Counter(range(1, asked + 1))
     assert caller.calls.deadline_ms() is None
+
+
+def test_a_connection_on_which_nothing_answers_is_left_and_another_is_dialled() -> None:
+    caller = Caller()
+    caller.ask("lost")
+    caller.connect()
+    caller.wait(10)
+    caller.ask("lost too")
+    caller.wait(3_000)
+    assert isinstance(caller.outcomes["lost"], Failure)
+    assert [effect for effect in caller.effects if isinstance(effect, Close)] == [Close(-1)]
+    caller.ask("again")
+    assert [effect.connection for effect in caller.effects if isinstance(effect, Dial)] == [-1, -2]
+
+
+def test_a_connection_on_which_something_answers_stays() -> None:
+    caller = Caller()
+    caller.ask("slow")
+    caller.connect()
+    caller.wait(10)
+    caller.ask("quick")
+    caller.hear(_answer(caller.sent()[-1].header.opaque))
+    caller.wait(3_000)
+    assert isinstance(caller.outcomes["slow"], Failure)
+    assert not [effect for effect in caller.effects if isinstance(effect, Close)]

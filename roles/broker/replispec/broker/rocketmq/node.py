@@ -86,7 +86,7 @@ class BrokerNode:
             self._outbox, self._writes, files, options.flush_consumer_offset_interval_ms
         )
         self._sends = Sends(self._outbox, store, self._topics, options, self)
-        self._pulls = Pulls(store, self._topics, self._offsets)
+        self._pulls = Pulls(store, self._topics, self._offsets, self)
         self._groups = Groups(self._server, self._offsets, self._pulls, BROKER_RELEASE)
         self._admin = Admin(store, self._topics, self._offsets, options, self)
         self._slave = SlaveSync(self._outbox, self._calls, self._topics, self._offsets)
@@ -211,7 +211,8 @@ class BrokerNode:
     def identified(self, broker_id: int, now_ms: int) -> None:
         """The broker has its id."""
         last = self._log.store.epochs.last
-        self._role.identified(broker_id, last.epoch if last is not None else 0, now_ms)
+        epoch = last.epoch if last is not None else 0
+        self._role.identified(broker_id, epoch, now_ms, is_sure=self._log.is_sure)
 
     def replica_info_received(self, info: broker_role.ReplicaInfoReceived, now_ms: int) -> None:
         """A controller said who is master and who is in the set."""
@@ -220,6 +221,7 @@ class BrokerNode:
     def become_master(self, epoch: int, now_ms: int, *, resumed: bool) -> None:
         """Serve as master as soon as the epoch is on the disk."""
         self._outbox.note(Level.INFO, "master now", epoch=epoch, resumed=resumed)
+        self._manager.settle_office(now_ms)
         self._slave.stop()
         self._log.serve_as_master(epoch, now_ms, resumed=resumed)
 
@@ -232,6 +234,7 @@ class BrokerNode:
     def become_replica(self, address: str, now_ms: int) -> None:
         """Copy from the master at this address."""
         self._outbox.note(Level.INFO, "replica now", master=address, epoch=self._role.master_epoch)
+        self._manager.settle_office(now_ms)
         self._sends.refuse_all(stops=False)
         self._log.copy_as_replica(now_ms)
         self._slave.follow(address, now_ms)
@@ -249,7 +252,18 @@ class BrokerNode:
 
     def ask_election(self, now_ms: int) -> None:
         """There is no master."""
+        self._manager.settle_office(now_ms)
         self._manager.ask_for_master(now_ms)
+
+    def leave_office(self, now_ms: int) -> None:
+        """Keep silent until the controller has looked for another master."""
+        self._manager.leave_office(now_ms)
+
+    def master_told(self, info: broker_role.ReplicaInfoReceived, asked_ms: int) -> None:
+        """A controller that was asked then said who is master."""
+        role = self._role
+        if role.is_master and (info.master, info.master_epoch) == (role.broker_id, role.master_epoch):
+            self._pulls.is_master_since(asked_ms)
 
     def ask_who_is_master(self, now_ms: int) -> None:
         """The controller knows."""
@@ -286,6 +300,11 @@ class BrokerNode:
     def serves(self) -> bool:
         """Whether this broker takes messages."""
         return self._role.is_master and self._log.serves
+
+    @property
+    def knows_confirmed(self) -> bool:
+        """Whether this is a master that knows what is confirmed of its log."""
+        return self._log.knows_confirmed
 
     def wait_for_room(self, then: RoomListener) -> None:
         """Have a file made for messages that wait for it."""

@@ -1,7 +1,8 @@
 """A simulated network: connections that are slow, cut, stalled or half-open, at random and by plan.
 
 Bytes of one direction of one connection arrive in order and whole; everything else may happen. Between
-two processes a direction can be blocked: what is under way then waits, as TCP repeats it until it arrives.
+two processes a direction can be blocked: what is under way then waits, as TCP repeats it until it arrives. Or
+it is forgotten: then what is sent on connections that are open never arrives.
 """
 
 from __future__ import annotations
@@ -135,6 +136,7 @@ class SimulatedEnd:
     is_watched: bool = False
     is_slow: bool = False
     is_held: bool = False
+    vanishes: bool = False
 
 
 class Network:
@@ -165,6 +167,13 @@ class Network:
         """What waits goes on, and what comes after."""
         if self._blocked.pop((source, target), False):
             self._go_on()
+
+    def forget(self, source: str, target: str) -> None:
+        """Connections that are open between two processes become half-open: what `source` sends on them
+        vanishes for good, what it answers to bytes included, and neither side is told."""
+        for end in self._ends.values():
+            if end.peer is not None and (end.host.process, end.peer.host.process) == (source, target):
+                end.vanishes = True
 
     def heal(self) -> None:
         """Unblock everything."""
@@ -335,6 +344,9 @@ class Network:
         peer = end.peer
         if peer is None or not end.moving:
             return
+        if end.vanishes:
+            end.moving.clear()
+            return
         if self.blocks(end.host.process, peer.host.process):
             end.is_stalled = True
             return
@@ -380,7 +392,10 @@ class Network:
             del end.arrived[:count]
             if not peer.closing:
                 peer.host.tell(lambda now_ms: Received(peer.number, data, now_ms))
-            if self.blocks(peer.host.process, end.host.process):
+            if peer.vanishes:
+                # Nothing says that they were taken: they stay in the sender's kernel.
+                pass
+            elif self.blocks(peer.host.process, end.host.process):
                 end.owed_bytes += count
             else:
                 self._free(end, count)
@@ -397,7 +412,8 @@ class Network:
     def _reset_peer(self, end: SimulatedEnd) -> None:
         """A reset is on its way to the other side."""
         peer = end.peer
-        if peer is not None and peer.is_open and not self.blocks(end.host.process, peer.host.process):
+        blocked = end.vanishes or peer is None or self.blocks(end.host.process, peer.host.process)
+        if peer is not None and peer.is_open and not blocked:
             if self.tap is not None:
                 self.tap.ended(end.address, peer.address, self._clock.now_us, is_reset=True)
             self._clock.after(self._latency(), partial(self._lost, peer, RESET))

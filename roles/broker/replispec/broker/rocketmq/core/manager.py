@@ -68,6 +68,10 @@ class ManagerOwner(Protocol):
         """A controller said who is master and who is in the set."""
         ...
 
+    def master_told(self, info: broker_role.ReplicaInfoReceived, asked_ms: int) -> None:
+        """A controller that was asked then, or later, named this master."""
+        ...
+
     def announce(self, now_ms: int, /) -> None:
         """The name servers may know this broker."""
         ...
@@ -144,6 +148,17 @@ class ReplicasManager:
         """Ask for master and set now."""
         self._runner.now_ms = now_ms
         self._ask_who_is_master()
+
+    def leave_office(self, now_ms: int) -> None:
+        """The broker cannot be the master that it is recorded as: keep silent."""
+        if not self._runner.variables.silent:
+            what = "the log may lack what was acknowledged: waiting until another master is looked for"
+            self._outbox.note(Level.WARNING, what)
+        self._take(machine.OfficeLeft(), now_ms)
+
+    def settle_office(self, now_ms: int) -> None:
+        """Another masterEpoch began, or there is no master: be heard again."""
+        self._take(machine.OfficeSettled(), now_ms)
 
     def stop(self, now_ms: int) -> None:
         """The broker stops."""
@@ -258,14 +273,16 @@ class ReplicasManager:
         def answered(outcome: Outcome, at_ms: int) -> None:
             if not isinstance(outcome, Failure) and not self._has_stopped:
                 self.registration.answered(call.code, outcome, at_ms)
-            self._answered(call.code, outcome, at_ms)
+            info = self._answered(call.code, outcome, at_ms)
+            if info is not None and info.is_answer:
+                self._owner.master_told(info, now_ms)
 
         return self._controllers.ask(call, answered, now_ms)
 
-    def _answered(self, asked: int, outcome: Outcome, now_ms: int) -> None:
+    def _answered(self, asked: int, outcome: Outcome, now_ms: int) -> broker_role.ReplicaInfoReceived | None:
         """Take an answer: to this machine it says how the start goes on, to the role who is master."""
         if self._has_stopped:
-            return
+            return None
         event, role = read_answer(
             self._outbox,
             outcome,
@@ -278,6 +295,7 @@ class ReplicasManager:
         if isinstance(event, machine.RequestFailed):
             note_failure(self._outbox, outcome, Level.INFO, _FAILED.get(asked, "a controller refused"))
         self._take_both(event, role, now_ms)
+        return role if isinstance(role, broker_role.ReplicaInfoReceived) else None
 
     def _take_both(self, event: machine.Event, role: broker_role.Event | None, now_ms: int) -> None:
         if isinstance(role, broker_role.ReplicaInfoReceived):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.topics import Topics
@@ -19,6 +19,7 @@ from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import MessageStore, Queue
 from replispec.runtime.rocketmq.remoting.answering import Answering
 from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, Request
+from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.codes import Permission
 from replispec.wire.rocketmq.machines import broker_pulls as machine
 from replispec.wire.rocketmq.machines import broker_pulls_wire as wire
@@ -38,16 +39,36 @@ class _Held:
     until_ms: int
 
 
+class ConfirmedLog(Protocol):
+    """What is asked of the broker before a position is called wrong."""
+
+    @property
+    def knows_confirmed(self) -> bool:
+        """Whether this is a master that knows what is confirmed of what it has stored."""
+        ...
+
+    def ask_who_is_master(self, now_ms: int) -> None:
+        """Ask the controller: this broker may be master no more. `is_master_since` hears of it."""
+        ...
+
+
 class Pulls:
     """Answers pulls. Nothing that is not in the store's index is ever shown. It is what only this broker
     knows; see `local` of the machine."""
 
-    def __init__(self, store: MessageStore, topics: Topics, offsets: ConsumerOffsets) -> None:
+    def __init__(
+        self, store: MessageStore, topics: Topics, offsets: ConsumerOffsets, log: ConfirmedLog
+    ) -> None:
         self._store = store
+        self._log = log
         self._topics = topics
         self._offsets = offsets
         self._held: dict[tuple[str, int], list[_Held]] = {}
         self._held_count = 0
+        # As of which time the controller says that this broker is master.
+        self._is_master_ms = -1
+        self._ask_ms = 0
+        self._doubts = False
         self.given_count = 0
         self._answering = Answering(
             wire.bound(self, rules),
@@ -65,6 +86,9 @@ class Pulls:
         wait_ms = min(pulled.wait_ms, HELD_MS_MAX)
         if self._answer(request, pulled):
             return
+        if self._is_outside(pulled):
+            # For the controller's word on who is master.
+            wait_ms = max(wait_ms, constants.ANSWER_TIMEOUT_MS)
         if wait_ms <= 0 or self._held_count >= HELD_MAX:
             self._none(request, pulled)
             return
@@ -78,6 +102,15 @@ class Pulls:
             queue = self._store.index.queues.get(key)
             if queue is not None and any(one.pulled.position < queue.next for one in waiting):
                 self._keep(key, [one for one in waiting if not self._answer(one.request, one.pulled)])
+
+    def is_master_since(self, asked_ms: int) -> None:
+        """A controller that was asked then, or later, named this broker: tell those who wait outside."""
+        self._is_master_ms = asked_ms
+        if self._doubts:
+            self._doubts = False
+            for key, waiting in tuple(self._held.items()):
+                if any(self._is_outside(one.pulled) for one in waiting):
+                    self._keep(key, [one for one in waiting if not self._answer(one.request, one.pulled)])
 
     def closed(self, connection: int) -> None:
         """A connection is gone; no pull waits on it any more."""
@@ -113,6 +146,11 @@ class Pulls:
         config = self._topics.get(topic)
         return 0 if config is None else config.read_queue_nums or 0
 
+    @property
+    def knows(self) -> bool:
+        """Whether this is a master that knows what is confirmed."""
+        return self._log.knows_confirmed
+
     def oldest(self, topic: str, queue_id: int, /) -> int:
         """The position of the oldest message of a queue."""
         return self._bounds(topic, queue_id)[0]
@@ -132,17 +170,38 @@ class Pulls:
         queue = self._store.index.queues.get((topic, queue_id))
         return (0, 0) if queue is None else (queue.first, queue.next)
 
+    def _is_outside(self, pulled: machine.Pulled) -> bool:
+        """Whether a consumer has to be sent elsewhere if this broker is master."""
+        queue = self._store.index.queues.get((pulled.topic, pulled.queue_id))
+        first, stored = (0, 0) if queue is None else (queue.first, queue.end)
+        return rules.moves_consumer(pulled.position, first, stored, is_known=self.knows)
+
+    def _may_move(self, request: Request) -> bool:
+        """Whether the controller was asked since, and says that this broker is master: one that was cut off
+        has less than its successor. Asks, if not."""
+        if self._is_master_ms >= request.now_ms:
+            return True
+        self._doubts = True
+        if request.now_ms >= self._ask_ms:
+            self._ask_ms = request.now_ms + constants.MASTER_ASK_MS
+            self._log.ask_who_is_master(request.now_ms)
+        return False
+
     def _answer(self, request: Request, pulled: machine.Pulled) -> bool:
-        """Answer unless there is nothing yet at the position asked for."""
+        """Answer unless nothing is shown at the position asked for, yet or here."""
+        queue = self._store.index.queues.get((pulled.topic, pulled.queue_id))
         first, end = self._bounds(pulled.topic, pulled.queue_id)
         position = pulled.position
-        if position == end:
+        if self._is_outside(pulled):
+            if self._may_move(request):
+                self._take(request, machine.Moved(first if position < first else end, first, end))
+                return True
             return False
-        if not first <= position < end:
-            self._take(request, machine.Moved(first if position < first else end, first, end))
-            return True
-        queue = self._store.index.queues[pulled.topic, pulled.queue_id]
+        if queue is None or not first <= position < end:
+            return False
         count, records = self._records(queue, pulled)
+        if not count and not self.knows:
+            return False
         if not count:
             self._take(request, machine.Moved(first, first, end))
             return True

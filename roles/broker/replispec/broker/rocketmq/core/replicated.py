@@ -67,6 +67,8 @@ class Replicated:
         self._master: HaMaster | None = None
         self._replica: HaReplica | None = None
         self._confirmed = 0
+        # Whether this master has heard since it began from all whose word makes the confirm offset.
+        self._knows = False
         self._flush_ms: int | None = None
         self._grown = False
         self._indexing = False
@@ -79,13 +81,24 @@ class Replicated:
         self._commit.request()
 
     @property
+    def is_sure(self) -> bool:
+        """Whether the log has all that this broker acknowledged before its process began."""
+        return is_durable(self._options.replication) and self.store.log.opened_whole
+
+    @property
     def serves(self) -> bool:
         """Whether this broker is master and everything is on the disk that makes it one."""
         return self._master is not None and not self._is_becoming
 
+    @property
+    def knows_confirmed(self) -> bool:
+        """Whether this is a master that knows what is confirmed of its log."""
+        return self._knows and self.serves
+
     def serve_as_master(self, epoch: int, now_ms: int, *, resumed: bool) -> None:
         """Feed replicas as soon as log and epoch are on the disk. Raises StorageFailed."""
         self._now_ms = now_ms
+        self._knows = False
         if self._replica is not None:
             self._replica.stop(now_ms)
             self._replica = None
@@ -191,7 +204,8 @@ class Replicated:
             all_acknowledge=self._options.all_ack_in_sync_state_set,
             in_sync_replicas=self._options.in_sync_replicas,
         )
-        self._owner.safe(safe, self.store.log.flushed)
+        is_large_enough = rules.may_store(self._role.members_at_least, self._options.min_in_sync_replicas)
+        self._owner.safe(safe if is_large_enough else 0, self.store.log.flushed)
         confirmed = rules.confirm_offset(
             end,
             acknowledged,
@@ -199,6 +213,8 @@ class Replicated:
             all_acknowledge=self._options.all_ack_in_sync_state_set,
             previous=self._confirmed,
         )
+        has_all = len(acknowledged) == len(others) or not self._options.all_ack_in_sync_state_set
+        self._knows = self._knows or has_all
         if confirmed > self._confirmed:
             self._confirmed = confirmed
             self._index()

@@ -55,6 +55,10 @@ class RoleOwner(Protocol):
         """Ask the controller for master and set."""
         ...
 
+    def leave_office(self, now_ms: int) -> None:
+        """Have the controller look for another master."""
+        ...
+
 
 class Role:
     """One broker's role; see the machine. What is durable of it is on the disk before a request leaves.
@@ -114,6 +118,12 @@ class Role:
         return self._runner.variables.members | self._runner.variables.proposed
 
     @property
+    def members_at_least(self) -> int:
+        """How many members the set has, as far as this master knows: fewer, if one that was asked for is."""
+        known = self._runner.variables
+        return min(len(known.members), len(known.proposed) or len(known.members))
+
+    @property
     def now_ms(self) -> int:
         """The time of what happened last; see `local` of the machine."""
         return self._runner.now_ms
@@ -128,9 +138,10 @@ class Role:
         """The variables of the machine."""
         return self._runner.variables
 
-    def identified(self, broker_id: int, last_epoch: int, now_ms: int) -> None:
-        """The broker has its id; `last_epoch` is the newest of its log."""
-        self._take(machine.Identified(broker_id, last_epoch), now_ms)
+    def identified(self, broker_id: int, last_epoch: int, now_ms: int, *, is_sure: bool) -> None:
+        """The broker has its id; `last_epoch` is the newest of its log, which has all that was acknowledged
+        before, if it `is_sure`."""
+        self._take(machine.Identified(broker_id, last_epoch, is_sure=is_sure), now_ms)
 
     def replica_info_received(self, info: machine.ReplicaInfoReceived, now_ms: int) -> None:
         """Take the master and the SyncStateSet from an answer or a notification of a controller."""
@@ -183,6 +194,11 @@ class Role:
     def ask_election(self, _event: machine.ReplicaInfoReceived) -> Nothing:
         """There is no master."""
         self._owner.ask_election(self.now_ms)
+        return ()
+
+    def leave_office(self, _event: machine.ReplicaInfoReceived) -> Nothing:
+        """It may have lost what it acknowledged in this epoch."""
+        self._owner.leave_office(self.now_ms)
         return ()
 
     def ask_who_is_master(self, _event: object) -> Nothing:

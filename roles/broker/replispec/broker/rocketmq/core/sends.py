@@ -99,7 +99,11 @@ class Sends:
         self._now_ms = 0
         # What waits for the log's next file, in the order in which it came.
         self._held: deque[Request] = deque()
-        self.sync_members_min: Final = options.min_in_sync_replicas
+        self.sync_members_min: Final = rules.members_wanted(
+            options.min_in_sync_replicas,
+            options.in_sync_replicas,
+            all_acknowledge=options.all_ack_in_sync_state_set,
+        )
         self.body_bytes_max: Final = options.max_message_size
         self._answering = Answering(
             wire.bound(self, rules),

@@ -97,6 +97,8 @@ class CommitLog:
         self.odd_end = 0
         self._sums = LogSums(file_bytes, 0, self.view)
         self.said: list[Saying] = []
+        # Whether it is known how far it once was on the disk, and nothing was cut.
+        self.opened_whole = True
         self._flushed_run = self._claimed_run = self._recover(mark, visit)
         self.flushed = self._claimed = self._first
 
@@ -383,6 +385,7 @@ class CommitLog:
         self._remove_after(found.end)
         self._zero(found.end, self._start_of(found.end) + self.file_bytes)
         self._dirty.update(range(self._first, found.end, self.file_bytes))
+        self.opened_whole = torn_end <= found.end and (found.mark is not None or not found.end)
         self.said += sayings(found, torn_end, [self._name(start) for start in short])
         return found.run
 

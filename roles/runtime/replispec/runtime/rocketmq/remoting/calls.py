@@ -38,13 +38,15 @@ Then = Callable[[Outcome, int], None]
 
 @dataclass(slots=True)
 class _Waiting:
+    asked_ms: int
     deadline_ms: int
     then: Then
 
 
 @dataclass(slots=True)
 class _Channel:
-    """The connection to one address; requests wait in `unsent`, by their opaque, until it is open."""
+    """The connection to one address; requests wait in `unsent`, by their opaque, until it is open. Something
+    was heard of it last at `heard_ms`."""
 
     address: str
     connection: int
@@ -52,6 +54,7 @@ class _Channel:
     buffer: FrameBuffer = field(default_factory=lambda: FrameBuffer(REMOTING))
     unsent: dict[int, bytes] = field(default_factory=dict)
     waiting: dict[int, _Waiting] = field(default_factory=dict)
+    heard_ms: int = -1
     is_lost: bool = False
 
 
@@ -121,7 +124,7 @@ class Calls:
             self._failed.append((then, Failure(f"{len(channel.waiting)} requests wait for {address}", False)))
             return
         opaque = self._next_opaque()
-        channel.waiting[opaque] = _Waiting(now_ms + timeout_ms, then)
+        channel.waiting[opaque] = _Waiting(now_ms, now_ms + timeout_ms, then)
         self._waiting += 1
         self._set_alarm(now_ms + timeout_ms, channel, opaque)
         self._transmit(channel, code, RemotingFlag.REQUEST, opaque, ext_fields, body)
@@ -158,6 +161,7 @@ class Calls:
         if channel is None:
             return
         channel.is_open = True
+        channel.heard_ms = event.now_ms
         if channel.unsent:
             self._outbox.send(channel.connection, b"".join(channel.unsent.values()))
             channel.unsent.clear()
@@ -167,6 +171,7 @@ class Calls:
         channel = self._by_connection.get(event.connection)
         if channel is None:
             return
+        channel.heard_ms = event.now_ms
         try:
             commands = [decode_command(frame) for frame in channel.buffer.receive(event.data)]
         except RemoteProtocolError as error:
@@ -218,7 +223,12 @@ class Calls:
         one = channel.waiting.pop(alarm.opaque)
         self._waiting -= 1
         sent = channel.unsent.pop(alarm.opaque, None) is None
-        self._failed.append((one.then, Failure(f"no answer from {channel.address} in time", sent)))
+        reason = f"no answer from {channel.address} in time"
+        self._failed.append((one.then, Failure(reason, sent)))
+        if sent and channel.heard_ms < one.asked_ms:
+            # Nothing at all came since: the peer may not know this connection any more, and never say so.
+            self._lose(channel, reason)
+            self._outbox.close(channel.connection)
 
     def _set_alarm(self, at_ms: int, channel: _Channel, opaque: int | None) -> None:
         if len(self._alarms) > _STALE_MIN + 2 * (self._waiting + len(self._by_connection)):

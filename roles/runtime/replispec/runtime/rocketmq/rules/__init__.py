@@ -36,6 +36,8 @@ from replispec.runtime.rocketmq.rules.sync_state_set import (
     confirm_offset,
     may_join,
     may_store,
+    members_wanted,
+    moves_consumer,
     must_leave,
 )
 from replispec.runtime.rocketmq.rules.texts import excerpt, has_bit, properties_in
@@ -60,9 +62,11 @@ __all__ = [
     "lists_ids",
     "may_join",
     "may_store",
+    "members_wanted",
     "message_broker",
     "message_id",
     "message_offset",
+    "moves_consumer",
     "must_leave",
     "next_start",
     "peer",

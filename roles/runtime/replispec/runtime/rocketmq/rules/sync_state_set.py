@@ -42,8 +42,24 @@ def acknowledged_offset(
 
 
 def may_store(members: int, min_in_sync_replicas: int) -> bool:
-    """True when a SyncStateSet of so many members, the master included, is large enough to take a send."""
+    """True when a SyncStateSet of so many members, the master included, is large enough to take a send, and
+    to answer it as stored."""
     return members >= min_in_sync_replicas
+
+
+def members_wanted(min_in_sync_replicas: int, in_sync_replicas: int, *, all_acknowledge: bool) -> int:
+    """How many members a SyncStateSet must have for a send to be answered as stored, ever: more than it waits
+    for never come."""
+    return min_in_sync_replicas if all_acknowledge else max(min_in_sync_replicas, in_sync_replicas)
+
+
+def moves_consumer(position: int, oldest: int, stored_end: int, *, is_known: bool) -> bool:
+    """True when a consumer that asks for this position of a queue is sent elsewhere.
+
+    `stored_end` is where the next message of the queue will be stored, confirmed or not. Only a master that
+    knows what is confirmed (`is_known`) says that a position is outside: others may have less than was read.
+    """
+    return is_known and not oldest <= position <= stored_end
 
 
 def may_join(
