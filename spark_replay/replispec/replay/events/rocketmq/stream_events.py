@@ -336,17 +336,19 @@ def history_of(named: Named, frames: Columns, learners: Collection[str]) -> Hist
             if (row.group, row.master_epoch) not in taken_back:
                 tenure = Tenure(row.master, row.master_address, row.order, row.time_ns, row.named_by)
                 history.tenures[row.group].setdefault(row.master_epoch, tenure)
-        else:
+        elif groups.is_told(row):
             witnesses[row.group].hear(row)
     for row in witnesses_of(frames):
-        witnesses[str(row.group)].hear(row)
-    claims = masters_by_handshake(rows, groups)
+        if groups.is_told(row):
+            witnesses[str(row.group)].hear(row)
+    told = [row for row in rows if groups.is_told(row)]
+    claims = masters_by_handshake(told, groups)
     for group, offices in claims.items():
         tenures = history.tenures[group]
         masters = {epoch: tenure.address for epoch, tenure in tenures.items()}
         for epoch, (address, row) in filled(masters, offices, witnesses[group].epochs()).items():
             tenures[epoch] = Tenure(address, address, row.order, row.time_ns)
-    present = _present(rows, groups, taken_back)
+    present = _present(told, groups, taken_back)
     for group in {*witnesses, *history.tenures}:
         each = witnesses[group]
         known = history.tenures[group].keys()
