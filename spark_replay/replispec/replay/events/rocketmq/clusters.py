@@ -45,9 +45,9 @@ def by_cluster(controllers: Mapping[str, str], rows: Sequence[Observation]) -> d
         if row.kind == ObservationKind.LEADER and row.address and row.controller:
             parts.join(row.address, row.controller)
         elif row.controller and row.name and (broker := _broker(row)):
-            own = {row.cluster} if row.kind in _OF_BROKERS and row.cluster else clusters[row.controller]
+            said = {row.cluster} if row.kind in _OF_BROKERS and row.cluster else clusters[row.controller]
             told = clusters[row.name, broker]
-            cluster = _only(own) or _only(told & own or told)
+            cluster = _only(said) or _only(told & said or told)
             if cluster or not told:
                 parts.join(row.controller, f"{row.name} {broker} {cluster}")
     found = dict(controllers)
