@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import partial
 
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.lives import Key
@@ -24,7 +25,7 @@ class Reigns:
     """
 
     masters: dict[tuple[Key, int], dict[int, set[str | None]]] = field(
-        default_factory=lambda: defaultdict(lambda: defaultdict(set))
+        default_factory=lambda: defaultdict(partial(defaultdict, set))
     )
     perhaps: dict[Key, set[tuple[int | None, str | None]]] = field(default_factory=lambda: defaultdict(set))
     begun: dict[Key, set[int]] = field(default_factory=lambda: defaultdict(set))
