@@ -85,7 +85,7 @@ def test_a_connection_a_minute_late_is_of_no_other_set_and_of_no_other_life(seed
     links = worlds[0].traffic.links
     link = rng.choice(links)
     found = judged(late(links, link, rng.choice((-MINUTE_NS, MINUTE_NS))))
-    truth = {
+    truth: dict[tuple[str, int | None], int] = {
         (each.group, each.epoch): each.acknowledged for world in worlds for each in world.ledger.losses()
     }
     for loss in found.losses:

@@ -438,9 +438,10 @@ def _judged(known: Known, told: Sequence[_Third], met: Sequence[PartFindings]) -
 
 def _fourth(known: Known, number: int, part: Events) -> Said:
     assert known.history is not None
+    assert known.given is not None
     sends = with_epochs(_sends(known, CaptureEvents(numbered(number, part))), known.history.offices)
     losses = [(each.group, each.epoch, each.from_offset, each.to_offset) for each in known.losses]
-    return Said(handed_on(sends, of_losses(sends, losses)))
+    return Said(handed_on(sends, of_losses(sends, losses, known.given.behind)))
 
 
 def _with_losses(known: Known, told: Sequence[Tables], _: Sequence[Any]) -> Known:
