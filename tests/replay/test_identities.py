@@ -15,7 +15,7 @@ SURVIVES = ("Controllers/broker-a", "acknowledged-send-survives")
 OF_LOSSES = {SURVIVES, ("Controllers/broker-a", "log-end-holds")}
 
 
-def losses(world: World) -> list[tuple[int, int]]:
+def losses(world: World) -> list[tuple[int | None, int]]:
     found = judged(pcap(world.traffic.packets()))
     assert not violated(found) - OF_LOSSES
     return [(each.epoch, each.acknowledged) for each in found.losses]

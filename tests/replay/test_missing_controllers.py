@@ -60,7 +60,7 @@ def without_controller(packets: list[Packet], since: int, until: int) -> list[Pa
     ]
 
 
-def lost(world: World, since: int = 0, until: int = 0) -> list[tuple[int, int]]:
+def lost(world: World, since: int = 0, until: int = 0) -> list[tuple[int | None, int]]:
     """By epoch how many messages a replay without some packets of the controller calls lost."""
     found = judged(pcap(without_controller(world.traffic.packets(), since, until)))
     return [(each.epoch, each.acknowledged) for each in found.losses]

@@ -5,11 +5,14 @@ Nothing is lost in these captures and nobody errs: a replay may know less, but m
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from tests.replay import world as worlds
 from tests.replay.pcap_writer import pcap
 from tests.replay.scenarios import two_brokers
+from tests.replay.test_mess import SEEDS
 from tests.replay.test_order import judged, violated
 from tests.replay.world import World
 
@@ -117,3 +120,48 @@ def fail_over(world: World, messages: int) -> None:
     world.take_over(2)
     world.announce(2)
     world.send(messages)
+
+
+def moved_between(rng: random.Random) -> tuple[World, World]:
+    """Two clusters that share all names but their own; a broker ends, loses its store and starts in the other
+    one at the address that it had."""
+    first = two_brokers(messages=rng.randrange(1, 12))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worlds, "CONTROLLER", ("10.0.9.1", 9878))
+        patch.setattr(worlds, "NAME_SERVER", ("10.0.9.2", 9876))
+        patch.setattr(worlds, "CLUSTER", "Other")
+        other = World(subnet=2, traffic=first.traffic)
+        other.come_up(1)
+        other.elect(1)
+        other.announce(1)
+        other.send(rng.randrange(1, 12))
+        first.die(2)
+        other.subnet = 1
+        other.come_up(2)
+        other.announce(2)
+        other.follow(2)
+        other.replicate(2)
+        other.alter((1, 2))
+        other.send(rng.choice((0, 0, 3)))
+        other.die(1)
+        other.take_over(2)
+        other.announce(2)
+        other.query_epochs(2)
+        other.query()
+    first.heartbeat_controller(1)
+    if rng.random() < 0.5:
+        first.query()
+    first.send(rng.randrange(4))
+    return first, other
+
+
+@pytest.mark.parametrize("seed", range(5 * SEEDS))
+def test_a_broker_that_is_moved_to_a_cluster_of_equal_names_joins_nothing(seed: int) -> None:
+    first, other = moved_between(random.Random(seed))
+    found = judged(pcap(first.traffic.packets(), nanoseconds=True))
+    assert not first.ledger.losses()
+    truth = sum(each.acknowledged for each in other.ledger.losses())
+    assert sum(each.acknowledged for each in found.losses) in (0, truth)
+    groups = {each.group for each in found.losses}
+    assert groups <= {"Controllers (Other)/broker-a"}
+    assert {group for group, _ in violated(found)} == groups

@@ -34,6 +34,8 @@ from tests.replay.faults import taken, written
 from tests.replay.pcap_writer import pcap
 from tests.replay.seeded import SEEDED, Fault
 from tests.replay.test_confirms import falling
+from tests.replay.test_late_lives import one_after_the_other
+from tests.replay.test_losses_are_listed import elected_again, of_producers
 from tests.replay.test_stream_tables import damaged
 
 CAPTURES = Path(__file__).parents[2] / "spark_replay/captures"
@@ -209,3 +211,15 @@ def test_messages_that_were_passed_on_count_once_whichever_part_tells_them(seed:
     assert_same(capture, twice, Options(), seed, PARTS)
     once = judged(capture, events, Options())
     assert spread(capture, twice, Options(), seed, PARTS).losses == once.losses
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_of_several_lives_or_of_no_epoch_is_the_same_in_parts(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    made = [of_producers(elected_again(rng)), pcap(one_after_the_other(rng)[0].traffic.packets())]
+    for number, data in enumerate(made):
+        path = tmp_path / f"{number}.pcap"
+        path.write_bytes(data)
+        decoded = decode_capture(path)
+        events = observe(decoded.frames, decoded.holes, decoded.streams)
+        assert_same(capture_row(path, decoded), events, Options(), seed, 2 + seed)

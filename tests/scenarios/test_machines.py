@@ -24,6 +24,7 @@ from tests.scenarios.telling import STORIES, Generated, Scene, document_of, kind
 ALL = sorted(STORIES.glob("*.txt"))
 # Edits that nobody can notice, by their name, with the reason.
 EQUIVALENT: dict[str, dict[str, str]] = yaml.safe_load((STORIES / "equivalent_edits.yaml").read_text("utf-8"))
+BEGINS_AGAIN = 0.5
 WALKS_MIN, WALKS_MAX, STEPS, TRIES = 20, 500, 60, 40
 machines = pytest.mark.parametrize("name", MACHINES)
 
@@ -88,7 +89,8 @@ def _walks(
 ) -> Iterator[Taken]:
     """Steps of walks, until every edge was taken; both ways of walking agree on each step.
 
-    A walk begins at the machine's beginning, or where an earlier one took an edge for the first time.
+    A walk begins at the machine's beginning, or where an earlier one took an edge for the first time, there
+    also with a process that begins again.
     """
     generated = Generated(machine)
     assert generated.initial == interpreted.initial
@@ -99,6 +101,9 @@ def _walks(
         if number >= WALKS_MIN and not own & missed:
             return
         state, variables = rng.choice(beginnings)
+        if machine.durable and not machine.is_logged and rng.random() < BEGINS_AGAIN:
+            kept = {each: variables[each] for each in machine.durable}
+            state, variables = machine.initial.name, {**interpreted.initial, **kept}
         for _ in range(STEPS):
             event, row = _drawn(machine, interpreted, state, variables, missed, rng)
             taken = interpreted.step(state, variables, event, row)

@@ -14,7 +14,7 @@ KEYS: Final = {
     "bytes": "How long a file is.",
     "sha256": "The SHA-256 of a file; empty where it could not be read.",
     "captures": "One object a capture: what was read of it, and why it could not be, if so.",
-    "losses": "One object a master epoch that lost acknowledged messages.",
+    "losses": "One object a master epoch that lost acknowledged messages, null where it was not seen.",
     "failovers": "One object a change of master, with its moments in the order of time.",
     "latencies": "One object for every file and request code: how long answers took at the point of capture.",
     "verdicts": "How many findings are ok, violated, unknown and diverged.",

@@ -32,7 +32,7 @@ from replispec.runtime.primitives.invariants import (
     judged_at_end,
     stepped,
 )
-from replispec.runtime.primitives.unknown import UnknownRead
+from replispec.runtime.primitives.unknown import UNKNOWN, UnknownRead
 
 Judged = Verdict | None
 """What one event comes to; None when the invariant says nothing of it."""
@@ -160,7 +160,11 @@ def _lose(finding: PartFinding, table: EventTable) -> None:
     epochs, offsets = table.known["epoch"], table.numbers["offset"].numbers
     for code, rows in split(epochs.codes):
         own = offsets[rows]
-        finding.lose(epochs.values[code], LostRange(int(own.min()), int(own.max()), len(own)))
+        finding.lose(_seen(epochs.values[code]), LostRange(int(own.min()), int(own.max()), len(own)))
+
+
+def _seen(epoch: Any) -> int | None:
+    return None if epoch is UNKNOWN else int(epoch)
 
 
 def judge_events(
@@ -192,7 +196,7 @@ def _observer(finding: PartFinding) -> Callable[[Evidence], None]:
         finding.messages += event.is_message
         finding.followed += event.followed
         if evidence.verdict is Verdict.VIOLATED:
-            finding.lose(event.epoch, LostRange(event.offset, event.offset, 1))
+            finding.lose(_seen(event.epoch), LostRange(event.offset, event.offset, 1))
 
     return note
 

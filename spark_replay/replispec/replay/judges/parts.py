@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from replispec.runtime.primitives.invariants import EVIDENCE_MAX, Verdict, worst
-from replispec.runtime.primitives.unknown import UNKNOWN
 
 Place = tuple[Any, ...]
 """Where an evaluation stands in the order of its stream; no two of one rule share one."""
@@ -57,13 +56,13 @@ class LostRange:
 class PartFinding:
     """What one rule says about one group in a part of a capture.
 
-    Of the rule about acknowledged messages: `lost` are losses by epoch, `messages` all of them, `followed`
-    those behind which the start of a later epoch was seen.
+    Of the rule about acknowledged messages: `lost` are losses by epoch, of None where it was not seen,
+    `messages` all of them, `followed` those behind which the start of a later epoch was seen.
     """
 
     counts: Counter[Verdict] = field(default_factory=Counter)
     kept: list[PlacedProofs] = field(default_factory=list)
-    lost: dict[int, LostRange] = field(default_factory=dict)
+    lost: dict[int | None, LostRange] = field(default_factory=dict)
     messages: int = 0
     followed: int = 0
 
@@ -86,10 +85,8 @@ class PartFinding:
         """More evidence; what is kept is that of the worst verdicts, and of these the first."""
         self.kept = sorted((*self.kept, *found), key=_heaviest_first)[:EVIDENCE_MAX]
 
-    def lose(self, epoch: int, lost: LostRange) -> None:
-        """More losses of an epoch; those of an epoch that was not seen are told as evidence alone."""
-        if epoch is UNKNOWN:
-            return
+    def lose(self, epoch: int | None, lost: LostRange) -> None:
+        """More losses of an epoch."""
         self.lost[epoch] = self.lost[epoch] + lost if epoch in self.lost else lost
 
     def add(self, other: PartFinding) -> None:

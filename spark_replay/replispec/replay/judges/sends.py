@@ -9,13 +9,13 @@ from replispec.replay.judges.parts import PartFinding
 
 @dataclass(frozen=True, slots=True)
 class LossRow:
-    """Acknowledged messages of one epoch that are not in the log any more.
+    """Acknowledged messages of one epoch that are not in the log any more; None: which one was not seen.
 
     `from_offset` and `to_offset` are commit-log bytes: where the first and the last lost message start.
     """
 
     group: str
-    epoch: int
+    epoch: int | None
     from_offset: int
     to_offset: int
     acknowledged: int
@@ -38,10 +38,10 @@ class SendsRow:
 
 
 def losses_of(file: str, group: str, found: PartFinding) -> list[LossRow]:
-    """The lost messages by epoch."""
+    """The lost messages by epoch, first those of which it was not seen."""
     return [
         LossRow(group, epoch, lost.from_offset, lost.to_offset, lost.count, file)
-        for epoch, lost in sorted(found.lost.items())
+        for epoch, lost in sorted(found.lost.items(), key=lambda each: -1 if each[0] is None else each[0])
     ]
 
 

@@ -104,14 +104,14 @@ class CaptureInfo:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Acknowledged messages of one master epoch that the next master does not have.
+    """Acknowledged messages of one master epoch, None where it was not seen, that the log has no more.
 
     `from_offset` and `to_offset` are commit-log bytes: the starts of the first and of the last lost message.
     `permitted_by` names the setting that allows such a loss, empty when unknown.
     """
 
     group: str
-    epoch: int
+    epoch: int | None
     from_offset: int
     to_offset: int
     acknowledged: int
@@ -141,7 +141,7 @@ class LossCause:
 
     group: str
     file: str
-    epoch: int
+    epoch: int | None
     said: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
 
@@ -156,7 +156,7 @@ class LostSend:
 
     place: tuple[str, str, int, int]
     group: str
-    epoch: int
+    epoch: int | None
     offset: int
     broker: str
     time_ns: int
@@ -174,7 +174,7 @@ class LostMessage:
 
     file: str
     group: str
-    epoch: int
+    epoch: int | None
     offset: int
     broker: str
     acknowledged_ns: int

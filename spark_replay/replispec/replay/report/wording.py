@@ -52,9 +52,14 @@ def applied(model: ReportModel) -> tuple[str, ...]:
     return (first, *(f"  {name}: {words_of(name).evaluated}" for name in idle))
 
 
+def epoch_of(number: int | None) -> str:
+    """The masterEpoch of lost messages."""
+    return "a masterEpoch that was not seen" if number is None else f"masterEpoch {number}"
+
+
 def loss_line(loss: Loss) -> str:
     """Where the lost messages lay, and whether the configuration allowed it."""
-    where = f"{loss.group}: {counted(loss.acknowledged, 'message')} of masterEpoch {loss.epoch}, "
+    where = f"{loss.group}: {counted(loss.acknowledged, 'message')} of {epoch_of(loss.epoch)}, "
     where += f"commit-log offsets {loss.from_offset} to {loss.to_offset} ({loss.file})"
     return f"{where}; permitted by {loss.permitted_by}" if loss.permitted_by else where
 

@@ -21,7 +21,7 @@ from replispec.replay.judges.findings import FindingRow
 from replispec.replay.judges.parts import Proof
 from replispec.replay.judges.sends import LossRow
 from replispec.replay.report.model import LostSend
-from replispec.replay.report.wording import counted, utc
+from replispec.replay.report.wording import counted, epoch_of, utc
 from replispec.replay.watch.checkpoint import CheckpointError, damaged, flush
 from replispec.runtime.primitives.invariants import Verdict
 from replispec.runtime.primitives.visible import visible
@@ -153,7 +153,7 @@ def _loss_alert(loss: LossRow, sends: list[LostSend], keys: tuple[str, ...], bef
     what = "more acknowledged message" if before else "acknowledged message"
     text = (
         f"{loss.group}: {counted(len(sends), what)}"
-        f" of masterEpoch {loss.epoch} lost, commit-log offsets {first.offset} to {last.offset}, the first"
+        f" of {epoch_of(loss.epoch)} lost, commit-log offsets {first.offset} to {last.offset}, the first"
         f" acknowledged by {first.broker} at {utc(first.time_ns)}"
     )
     return Alert(

@@ -32,17 +32,15 @@ from replispec.replay.events.rocketmq.falls_in_order import (
     requested,
     together,
 )
+from replispec.replay.events.rocketmq.history import History, Named, history_of
 from replispec.replay.events.rocketmq.ranges import ranges
 from replispec.replay.events.rocketmq.recounts import Fallen, fallen_of, fallen_to, of_recounts
 from replispec.replay.events.rocketmq.stored import Ends, cuts_of, least_of, stored
 from replispec.replay.events.rocketmq.stream_events import (
     Given,
-    History,
     Judged,
     Measured,
-    Named,
     confirms_table,
-    history_of,
     judged_of,
     name_events,
 )
@@ -438,9 +436,10 @@ def _judged(known: Known, told: Sequence[_Third], met: Sequence[PartFindings]) -
 
 def _fourth(known: Known, number: int, part: Events) -> Said:
     assert known.history is not None
+    assert known.given is not None
     sends = with_epochs(_sends(known, CaptureEvents(numbered(number, part))), known.history.offices)
     losses = [(each.group, each.epoch, each.from_offset, each.to_offset) for each in known.losses]
-    return Said(handed_on(sends, of_losses(sends, losses)))
+    return Said(handed_on(sends, of_losses(sends, losses, known.given.behind)))
 
 
 def _with_losses(known: Known, told: Sequence[Tables], _: Sequence[Any]) -> Known:

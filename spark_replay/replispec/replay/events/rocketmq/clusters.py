@@ -1,7 +1,8 @@
 """Which controllers are one cluster's, where several clusters call their controllers by one name.
 
 Controllers belong together when one of them calls the other one leader, or when a broker speaks with both, or
-is called master by one and speaks with the other. That peers are listed together joins nothing: such lists
+is called master by one and speaks with the other. A broker that tells them different clusters is two: it was
+moved from one to the other, and begins anew. That peers are listed together joins nothing: such lists
 hold names that two clusters may both use. Those that nothing joins are taken for one group all the
 same, unless brokers of one name belong to both: then these are two broker sets.
 """
@@ -9,7 +10,7 @@ same, unless brokers of one name belong to both: then these are two broker sets.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from replispec.replay.events.observation import Observation, ObservationKind
 
@@ -39,17 +40,37 @@ def by_cluster(controllers: Mapping[str, str], rows: Sequence[Observation]) -> d
     `controllers`: by address the name that it is called by.
     """
     parts = _Parts()
+    clusters = _clusters(rows)
     for row in rows:
         if row.kind == ObservationKind.LEADER and row.address and row.controller:
             parts.join(row.address, row.controller)
         elif row.controller and row.name and (broker := _broker(row)):
-            parts.join(row.controller, f"{row.name} {broker}")
+            said = {row.cluster} if row.kind in _OF_BROKERS and row.cluster else clusters[row.controller]
+            told = clusters[row.name, broker]
+            cluster = _only(said) or _only(told & said or told)
+            if cluster or not told:
+                parts.join(row.controller, f"{row.name} {broker} {cluster}")
     found = dict(controllers)
     for name in set(controllers.values()):
         own = [each for each, group in controllers.items() if group == name]
         if len({parts.of(each) for each in own}) > 1:
             found |= _told_apart(name, own, parts, rows)
     return found
+
+
+def _clusters(rows: Iterable[Observation]) -> dict[str | tuple[str, str], set[str]]:
+    """The clusters that were told to each controller, and by each broker: its name and address."""
+    found: dict[str | tuple[str, str], set[str]] = defaultdict(set)
+    for row in rows:
+        if row.kind in _OF_BROKERS and row.cluster and row.controller and row.name and row.address:
+            found[row.controller].add(row.cluster)
+            found[row.name, row.address].add(row.cluster)
+    return found
+
+
+def _only(clusters: Collection[str]) -> str | None:
+    """The cluster, if there is one alone."""
+    return next(iter(clusters)) if len(clusters) == 1 else None
 
 
 def _broker(row: Observation) -> str | None:

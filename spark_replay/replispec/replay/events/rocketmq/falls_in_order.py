@@ -14,8 +14,9 @@ from typing import Any, Final
 import numpy as np
 
 from replispec.replay.events.capture_events import Columns
-from replispec.replay.events.event_tables import INT64_MAX, Coded, Numbers, combined, split
-from replispec.replay.events.observation import Observation
+from replispec.replay.events.event_tables import INT64_MAX, Coded, Numbers, Rows, combined, split
+from replispec.replay.events.observation import Observation, ends_of
+from replispec.replay.events.rocketmq.wholeness import host_of
 
 WITNESSES_MIN = 2
 """How many frames must say that a log was shorter before what it had held counts as lost."""
@@ -130,10 +131,15 @@ def falls_behind(sends: Requested) -> dict[LogThere, Behind]:
     """By log and connection what later messages got, where any of them shows that the log was cut.
 
     Later is what was requested on the same connection after a message had been acknowledged there: it was
-    stored later, so the log had been cut when its place is smaller.
+    stored later, so the log had been cut when its place is smaller. Where the epoch is not known the log may
+    be another one's, but not on connections with the broker itself, which end when it does: those of a proxy
+    do not.
     """
     found = {}
     for code, told in split(sends.logs.codes):
+        _, address, epoch, connection, _ = sends.logs.values[code]
+        if epoch is None and host_of(address or "") not in map(host_of, ends_of(connection)):
+            continue
         by = told[np.argsort(sends.order[told], kind="stable")]
         most = np.maximum.accumulate(np.concatenate([[-1], sends.offset[by]]))
         own = told[sends.asked[told] >= 0]
@@ -158,6 +164,17 @@ def least_places_behind(
             at = np.searchsorted(behind.moments, order[rows], "right")
             least[rows], second[rows] = behind.least[at], behind.second[at]
     return least, second
+
+
+def showing_falls(sends: Columns, falls: Mapping[LogThere, Behind]) -> Rows:
+    """The messages that show what `falls` tell, and perhaps others."""
+    asked, logs = sends.numbers("request_order"), _logs(sends)
+    found = [np.zeros(0, np.int64)]
+    for code, rows in split(logs.codes):
+        behind = falls.get(logs.values[code])
+        if behind is not None:
+            found.append(rows[(asked.absent[rows] == 0) & np.isin(asked.numbers[rows], behind.moments)])
+    return np.concatenate(found)
 
 
 def _logs(sends: Columns) -> Coded:

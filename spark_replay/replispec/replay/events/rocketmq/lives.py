@@ -40,6 +40,10 @@ class Lives:
         ends = self.moved.get((key, row.connection)) or self.ends.get(key, [])
         return bisect_right(ends, row.order) + 1
 
+    def of(self, key: Key) -> range:
+        """The lives of a broker set that are told apart."""
+        return range(1, len(self.ends.get(key, ())) + 2)
+
     def is_end(self, key: Key | None, row: Observation) -> bool:
         """True when this very row ended a life."""
         return key is not None and row.order in self.ends.get(key, [])

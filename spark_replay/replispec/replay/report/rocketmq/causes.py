@@ -33,6 +33,10 @@ CONFIGURED = (
     "allAckInSyncStateSet was said to be set: make sure that every broker of the group has it, also after a"
     " restart."
 )
+CUT_UNSEEN = (
+    "Later messages of the same connection got smaller places: the log was cut behind them. In which"
+    " masterEpoch that was, and why, the capture does not tell."
+)
 CAPTURE_CONTROLLER = "Capture the controllers' port too: only their answers tell who was in the SyncStateSet."
 
 
@@ -53,7 +57,9 @@ class _Cause:
         self._main = judged.groups.main
         self._tenures = judged.history.tenures[loss.group]
         starts = judged.history.starts[loss.group]
-        later = [(start, epoch) for epoch, start in starts.items() if epoch > loss.epoch]
+        later = [
+            (start, epoch) for epoch, start in starts.items() if loss.epoch is not None and epoch > loss.epoch
+        ]
         self._start: int | None
         self._epoch: int | None
         self._start, self._epoch = min(later, default=(None, None))
@@ -66,6 +72,8 @@ class _Cause:
 
     def _election(self) -> tuple[list[str], list[str]]:
         loss, start = self._loss, self._start
+        if loss.epoch is None:
+            return [CUT_UNSEEN], [CAPTURE_CONTROLLER]
         if start is None or start > loss.from_offset:
             said = (
                 f"No later epoch starts before them: the master of masterEpoch {loss.epoch} lost them itself"
@@ -96,7 +104,7 @@ class _Cause:
         for row in self._own.rows:
             if row.kind != ObservationKind.FACT or row.members is None or row.order >= new.order:
                 continue
-            if row.master_epoch is None or row.master_epoch <= self._loss.epoch:
+            if row.master_epoch is None or row.master_epoch <= (self._loss.epoch or 0):
                 known = sorted(row.members)
         return known
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from replispec.replay.events.capture_events import Columns
 from replispec.replay.events.observation import Observation
+from replispec.replay.events.rocketmq.falls_in_order import least_places_behind
 from replispec.replay.judges.sends import LossRow
 from replispec.replay.report.frame_rows import Place, Row, frames_at, frames_with_opaque
 from replispec.replay.report.model import LostMessage, LostSend
@@ -45,11 +46,14 @@ def lost_sends(file: str, acknowledged: Columns, losses: Sequence[LossRow]) -> l
     """The acknowledgements of each loss, in the order of losses and offsets.
 
     Where an offset was acknowledged again after its message was lost, the earlier ones are those of the loss.
+    Of an epoch that was not seen they are those behind which the log was cut.
     """
     found = []
     offsets, orders = (acknowledged.numbers(name).numbers for name in ("offset", "order"))
     for loss in losses:
         own = acknowledged.coded("group").where(loss.group) & acknowledged.coded("epoch").where(loss.epoch)
+        if loss.epoch is None:
+            own &= least_places_behind(acknowledged)[1] < offsets
         rows = np.flatnonzero(own & (offsets >= loss.from_offset) & (offsets <= loss.to_offset))
         first = rows[np.lexsort((offsets[rows], orders[rows]))[: loss.acknowledged]]
         lost = acknowledged.rows(first[np.argsort(offsets[first], kind="stable")])

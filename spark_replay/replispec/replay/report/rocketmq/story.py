@@ -160,9 +160,8 @@ def _lost(sends: Columns, losses: list[LossRow]) -> Iterator[TimelineEvent]:
         lost = times[sends.coded("epoch").where(loss.epoch) & (offsets >= loss.from_offset)]
         if len(lost):
             text = f"{loss.acknowledged} lost"
-            detail = (
-                f"the first of {loss.acknowledged} acknowledged messages of epoch {loss.epoch} that were lost"
-            )
+            owner = "an epoch that was not seen" if loss.epoch is None else f"epoch {loss.epoch}"
+            detail = f"the first of {loss.acknowledged} acknowledged messages of {owner} that were lost"
             yield TimelineEvent(int(lost.min()), TimelineEventKind.LOSS, text, detail)
 
 
