@@ -36,9 +36,14 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[EngineName, Path]:
     broken.write_bytes(b"GET / HTTP/1.1\r\n\r\n")
     files = [*FILES[:2], broken, *FILES[2:], folder / "absent.pcap"]
     for engine in EngineName:
-        summary = replay(files, folder / engine.value, engine, Options(split_bytes=SPLIT_BYTES))
+        summary = replay(files, _out(folder, engine), engine, Options(split_bytes=SPLIT_BYTES))
         assert summary.exit_code == 2
-    return {engine: folder / engine.value for engine in EngineName}
+    return {engine: _out(folder, engine) for engine in EngineName}
+
+
+def _out(folder: Path, engine: EngineName) -> Path:
+    """A name that is a pattern for some."""
+    return folder / f"{engine.value} [1]"
 
 
 def summary_of(folder: Path) -> dict[str, Any]:

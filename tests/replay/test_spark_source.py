@@ -144,7 +144,9 @@ def test_a_table_asked_with_several_filters_gives_the_right_rows(spark: SparkSes
     [
         ({"what": "bytes"}, "is none of packets, frames"),
         ({"columns": "code,mine"}, "no column 'mine'"),
+        ({"columns": "code,code"}, "names one of them twice"),
         ({"splitBytes": "0"}, "no positive number"),
+        ({"splitBytes": "²"}, "no positive number"),
         ({"speed": "1"}, "no option 'speed'"),
     ],
 )
@@ -160,3 +162,8 @@ def test_a_path_without_a_file_is_refused() -> None:
 
 def test_what_is_offered_has_a_schema_of_its_own() -> None:
     assert all(isinstance(schema, pa.Schema) and schema.names for schema in schemas().values())
+
+
+def test_every_session_of_a_process_reads_captures(spark: SparkSession) -> None:
+    counts = {read_captures(each, CAPTURE, "packets").count() for each in (spark, spark.newSession())}
+    assert len(counts) == 1

@@ -25,6 +25,8 @@ _MEANINGS = (
     (r'Cannot run program "([^"]+)"', "a worker cannot start {0}: set PYSPARK_PYTHON to a Python it has"),
     (r"Could not parse Master URL: '([^']*)'", "{0!r} names no master of Spark"),
     (r"All masters are unresponsive", "no master answers"),
+    (r"Cannot call methods on a stopped SparkContext",
+     "no master answers, or it ended the application; spark.log in --out says more"),
     (r"JAVA_GATEWAY_EXITED", "Spark did not start; spark.log in --out says why"),
     (r"cancelled part of cancelled job group|cancelled job group",
      "no worker took a task: the cluster has none that is free and large enough"),

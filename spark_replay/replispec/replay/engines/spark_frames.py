@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import shutil
 import tempfile
 import zlib
@@ -179,7 +180,7 @@ def decode_on_spark(
     for source, own, about in zip(sources, warnings, wires, strict=True):
         own.extend(remarked(name_of(source), about.remarks))
     return SparkFrames(
-        frames=spark.read.schema(_schema(FRAMES)).parquet(str(folder)),
+        frames=spark.read.schema(_schema(FRAMES)).parquet(_no_pattern(folder)),
         holes=found["holes"],
         streams=found["streams"],
         counts=dict(counts),
@@ -365,6 +366,11 @@ def _placed(spark: SparkSession, job: _Job, tasks: int) -> DataFrame:
         yield _answer(counts)
 
     return mapped(_numbers(spark, job, tasks), place, _schema(ANSWERS))
+
+
+def _no_pattern(path: Path) -> str:
+    """A path as Hadoop takes it where it may hold signs of a pattern."""
+    return re.sub(r"([][{}*?\\])", r"\\\1", str(path))
 
 
 def unfinished_file(path: Path) -> Path:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -54,7 +55,12 @@ class _Part(InputPartition):
 
 def register(spark: SparkSession) -> None:
     """Let this session read FORMAT."""
-    spark.dataSource.register(PcapDataSource)
+    try:
+        spark.dataSource.register(PcapDataSource)
+    except AnalysisException as error:
+        # Another session of this process has registered it for all.
+        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+            raise
 
 
 def read_captures(
@@ -134,6 +140,8 @@ class _Request:
             raise SourceOptionError(
                 f"{self.what} has no column {missing[0]!r}; it has {', '.join(whole.names)}"
             )
+        if len(set(self.columns)) < len(self.columns):
+            raise SourceOptionError(f"columns={given['columns']!r} names one of them twice")
         self.schema = pa.schema([whole.field(name) for name in self.columns])
         self.split_bytes = _positive("splitBytes", given.get("splitbytes", str(SPLIT_BYTES)))
         ports = [_positive("haPorts", each) for each in _names(given.get("haports", ""))]
@@ -217,6 +225,6 @@ def _names(text: str) -> list[str]:
 
 
 def _positive(name: str, text: str) -> int:
-    if not text.isdigit() or not int(text):
+    if not (text.isascii() and text.isdigit()) or not int(text):
         raise SourceOptionError(f"{name}={text!r} is no positive number")
     return int(text)
