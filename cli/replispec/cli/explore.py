@@ -10,7 +10,6 @@ from pathlib import Path
 import click
 
 from replispec.cli.explore_text import report_lines
-from replispec.cli.finite import Finite
 
 EXIT_BROKEN = 1
 EXAMPLES = """\b
@@ -56,7 +55,9 @@ A broken promise, as it is printed (shortened):
     show_default=True,
     help="End after this many states.",
 )
-@click.option("--seconds", type=Finite(0.1), default=120.0, show_default=True, help="End after this time.")
+@click.option(
+    "--seconds", type=click.FloatRange(0.1), default=120.0, show_default=True, help="End after this time."
+)
 @click.option("--to-the-end", is_flag=True, help="Go on after the first broken promise, to find all of them.")
 @click.option("--never", is_flag=True, help="Name every edge that was never taken, not only how many.")
 @click.option(

@@ -107,9 +107,11 @@ def main() -> NoReturn:
     A reader that closes the pipe (`replispec decode ... | head`) ends the command without a word.
     """
     supply_outputs()
-    hear_no_complaints()
-    _clean_up_when_ended()
-    name_cut_captures()
+    if sys.stderr is sys.__stderr__:
+        # Not where another program calls this, with a standard error of its own.
+        hear_no_complaints()
+        _clean_up_when_ended()
+        name_cut_captures()
     try:
         code = command_line(standalone_mode=False)
     except ReaderGone:
