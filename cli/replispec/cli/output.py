@@ -45,7 +45,7 @@ def supply_outputs() -> None:
 
 
 class _Unheard(io.RawIOBase):
-    """Standard error: what cannot be written is left out, as nobody is there to be told."""
+    """Standard error: what is written when nobody is there any more is left out."""
 
     def __init__(self, number: int) -> None:
         self._number = number
@@ -67,12 +67,14 @@ class _Unheard(io.RawIOBase):
         view = memoryview(content)
         try:
             return os.write(self._number, view)
-        except OSError:
+        except OSError as error:
+            if error.errno not in _GONE:
+                raise
             return view.nbytes
 
 
 def hear_no_complaints() -> None:
-    """Let words on standard error fail without a word: they change nothing of what a command does."""
+    """Let a reader of standard error go away: that changes nothing of what a command does."""
     before = sys.stderr
     raw = io.BufferedWriter(_Unheard(before.fileno()))
     sys.stderr = io.TextIOWrapper(raw, before.encoding, "backslashreplace", line_buffering=True)
