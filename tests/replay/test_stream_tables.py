@@ -23,6 +23,7 @@ from replispec.replay.events.observation import (
     Heartbeat,
     Observation,
     ObservationKind,
+    ends_of,
     in_capture_order,
 )
 from replispec.replay.events.observe import observe
@@ -31,6 +32,7 @@ from replispec.replay.events.rocketmq.relays import told_once
 from replispec.replay.events.rocketmq.stream_events import Judged, join
 from replispec.replay.events.rocketmq.stream_tables import longest_records, witnesses_of
 from replispec.replay.events.rocketmq.told_falls import ToldFalls
+from replispec.replay.events.rocketmq.wholeness import host_of
 from replispec.replay.events.tables import to_tables
 from replispec.runtime.primitives.unknown import UNKNOWN
 from tests.replay.event_rows import from_tables
@@ -133,6 +135,8 @@ def shown(value: Any) -> Any:
 def cut_in_order(row: Acknowledged, sends: list[Acknowledged], otherwise: Any) -> Any:
     """What messages tell that were requested on its connection after a message had been acknowledged."""
     behind: dict[int, int] = {}
+    if row.epoch is None and host_of(row.address or "") not in map(host_of, ends_of(row.connection)):
+        return otherwise
     own = (row.group, row.address, row.epoch, row.connection, row.direction)
     for each in sends:
         asked = each.request_order

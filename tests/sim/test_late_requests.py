@@ -12,6 +12,7 @@ from replispec.wire.rocketmq.codes import RequestCode
 from tests.sim import cluster as clusters
 from tests.sim.cluster import BROKERS, CONTROLLER, HOSTS, Cluster, address, build, properties
 from tests.sim.gate import Gate
+from tests.sim.settings import Settings
 
 GATE = "127.0.0.3:9878"
 MASTER, JOINING = BROKERS[:2]
@@ -22,8 +23,8 @@ def gated(seed: int) -> tuple[Cluster, Gate]:
     """A calm cluster of one broker, which is master; what brokers ask their controller passes a gate."""
     gate = Gate(GATE, address(CONTROLLER), {ALTER}, outlives=True)
 
-    def through_the_gate(name: str) -> dict[str, object]:
-        given = dict(properties(name))
+    def through_the_gate(name: str, settings: Settings) -> dict[str, object]:
+        given = dict(properties(name, settings))
         return {**given, "controllerAddr": GATE} if name in BROKERS else given
 
     calm = NetworkConditions(spike_per_mille=0, slow_per_mille=0)

@@ -20,7 +20,7 @@ from tests.compiler.specification import ROOT, SPEC
 
 FOLDERS = (
     "proto/replispec/options",
-    *(f"{part}/kafka" for part in ("proto/replispec", "clauses", "statemachines", "vectors")),
+    *(f"{part}/kafka" for part in ("proto/replispec", "clauses", "statemachines", "systems", "vectors")),
 )
 WITNESS = """
 import json
