@@ -54,13 +54,26 @@ class _Part(InputPartition):
 
 
 def register(spark: SparkSession) -> None:
-    """Let this session read FORMAT."""
+    """Let this session read FORMAT.
+
+    Spark looks whether the name is taken in the session that is active in the JVM, which may be another one:
+    then this one is made active, as every new table does, and asked again.
+    """
+    if _registered(spark):
+        return
+    spark.createDataFrame([], "capture string")
+    _registered(spark)
+
+
+def _registered(spark: SparkSession) -> bool:
+    """Whether this session has the source now; it may have it all the same, if not."""
     try:
         spark.dataSource.register(PcapDataSource)
     except AnalysisException as error:
-        # Another session of this process has registered it for all.
         if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
             raise
+        return False
+    return True
 
 
 def read_captures(
