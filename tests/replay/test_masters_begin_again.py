@@ -10,6 +10,7 @@ from replispec.replay.engines.results import Options
 from replispec.replay.engines.run import EngineName, replay
 from replispec.wire.rocketmq import broker as to_broker
 from replispec.wire.rocketmq.codes import ResponseCode
+from tests.replay.brokers import Broker
 from tests.replay.expectations import BROKER_NAME, CONTROLLER_GROUP
 from tests.replay.pcap_writer import in_time_order, pcap
 from tests.replay.scenarios import two_brokers
@@ -81,6 +82,84 @@ def test_what_a_master_had_acknowledged_before_it_began_again_is_not_of_its_olde
     world.send(3)
     found = judged(pcap(world.traffic.packets()))
     assert (lost(found), verdicts(found)[SURVIVES]) == (0, "unknown")
+
+
+@pytest.mark.parametrize("without_client", [False, True])
+def test_a_start_behind_what_the_master_had_reported_is_not_believed(*, without_client: bool) -> None:
+    """It had started again, but its registration was not captured: five messages are lost."""
+    world = two_brokers()
+    world.send(5)
+    world.die(1)
+    world.take_over(2)
+    world.announce(2)
+    world.send(8)
+    begin_again(world, 2)
+    gone = world.brokers[2].to_controller
+    change_places(world, 2, 1)
+    world.query_epochs(1)
+    server = world.brokers[2].endpoint
+    talks = [
+        link.talk
+        for link in world.traffic.links
+        if link is not gone and not (without_client and link.talk.server == server)
+    ]
+    found = judged(pcap(in_time_order(talks)))
+    told = (0, "unknown") if without_client else (5, "violated")
+    assert (lost(found), verdicts(found)[SURVIVES]) == told
+
+
+def test_what_is_acknowledged_behind_the_end_that_was_reported_is_not_of_the_older_office() -> None:
+    """Neither that its master started again was captured: none of eight messages is lost."""
+    world = two_brokers()
+    world.die(1)
+    world.take_over(2)
+    world.announce(2)
+    world.send(2)
+    change_places(world, 2, 1)
+    world.send(8)
+    begin_again(world, 1)
+    gone = world.brokers[1].to_controller
+    world.come_back(2)
+    world.announce(2)
+    world.follow(2)
+    world.replicate(2)
+    world.send(3)
+    found = judged(pcap(in_time_order([link.talk for link in world.traffic.links if link is not gone])))
+    assert (lost(found), verdicts(found)[SURVIVES]) == (0, "unknown")
+
+
+def test_a_start_where_the_log_ended_before_the_office_is_believed_though_its_master_began_again() -> None:
+    """It was told once, and so the registration of the restart would take belief from it."""
+    world = two_brokers(messages=5)
+    world.send(2)
+    world.die(1)
+    world.take_over(2)
+    world.announce(2)
+    world.query_epochs(2)
+    world.send(7)
+    world.die(2)
+    world.come_back(2)
+    world.announce(2)
+    found = judged(pcap(world.traffic.packets()))
+    assert (lost(found), verdicts(found)[SURVIVES]) == (2, "violated")
+
+
+def test_messages_at_an_address_that_nothing_names_may_be_lost_too(tmp_path: Path) -> None:
+    """Then what was lost is a least number."""
+    world = two_brokers(messages=5)
+    world.send(2)
+    world.die(1)
+    world.take_over(2)
+    world.announce(2)
+    world.query_epochs(2)
+    world.send(7)
+    assert replay_of(world, tmp_path / "alone").startswith("2 acknowledged messages")
+    other = World(name="unheard", subnet=2, traffic=world.traffic)
+    stranger = other.brokers[1] = Broker(1, 2, learner=False)
+    offset, asked = stranger.store()
+    answer = to_broker.SendMessageResponse(stranger.message_id(offset), 0, 0)
+    other._exchange(other._to(stranger), other._sent(), answer, asked=asked)
+    assert replay_of(world, tmp_path / "beside").startswith("At least 2 acknowledged messages")
 
 
 def test_messages_behind_records_that_nobody_was_acknowledged_are_of_either_office() -> None:

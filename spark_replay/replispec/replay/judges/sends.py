@@ -27,7 +27,7 @@ class SendsRow:
     """The acknowledged messages of one group.
 
     `followed`: of them, behind which the start of every later epoch was seen. `begun_anew`: the group's life
-    ended: its broker set was removed, or set up again.
+    ended: its broker set was removed, or set up again. `named`: something captured names the broker set.
     """
 
     group: str
@@ -35,6 +35,7 @@ class SendsRow:
     acknowledged: int
     followed: int
     begun_anew: bool
+    named: bool = True
 
 
 def losses_of(file: str, group: str, found: PartFinding) -> list[LossRow]:
@@ -45,6 +46,6 @@ def losses_of(file: str, group: str, found: PartFinding) -> list[LossRow]:
     ]
 
 
-def sends_of(file: str, group: str, found: PartFinding, *, begun_anew: bool) -> SendsRow:
+def sends_of(file: str, group: str, found: PartFinding, *, begun_anew: bool, named: bool) -> SendsRow:
     """All of them."""
-    return SendsRow(group, file, found.messages, found.followed, begun_anew)
+    return SendsRow(group, file, found.messages, found.followed, begun_anew, named)

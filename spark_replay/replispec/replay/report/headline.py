@@ -34,7 +34,7 @@ def headline(model: ReportModel) -> Headline:
     gaps = tuple(_gaps(model.captures))
     missing = (*unknown, *cut, *anew, *alone, *gaps, *unread)
     if model.losses:
-        return _lost(model, (*unknown, *cut, *anew, *unread))
+        return _lost(model, (*unknown, *cut, *anew, *_unnamed(model), *unread))
     if not judged:
         return Headline("unjudged", f"Nothing tells whether {MESSAGE}s were lost", missing)
     if unknown:
@@ -66,11 +66,19 @@ def _lost(model: ReportModel, missing: Iterable[str]) -> Headline:
 
 def _may_be_more(model: ReportModel) -> bool:
     files = {loss.file for loss in model.losses}
+    if any(True for _ in _unnamed(model)):
+        return True
     if any(True for _ in _gaps(capture for capture in model.captures if capture.file in files)):
         return True
     asked = {model.survival, *model.of_logs}
     groups = {loss.group for loss in model.losses}
     return any(each.unknown for each in model.findings if each.invariant in asked and each.group in groups)
+
+
+def _unnamed(model: ReportModel) -> Iterator[str]:
+    """Messages beside the losses of a file that may be of a group that lost some."""
+    files = {loss.file for loss in model.losses}
+    yield from _not_followed(each for each in model.sends if each.file in files and not each.named)
 
 
 def _lost_messages(losses: tuple[Loss, ...]) -> str:

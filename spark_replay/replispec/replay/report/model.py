@@ -124,7 +124,8 @@ class Sends:
     """The acknowledged messages of one broker group in one file.
 
     `followed`: how many of them could be compared with the log of a later master. `begun_anew`: the broker
-    set was removed, or set up again, afterwards.
+    set was removed, or set up again, afterwards. `named`: something captured names the broker set; else its
+    messages may be any set's.
     """
 
     group: str
@@ -132,6 +133,7 @@ class Sends:
     acknowledged: int
     followed: int
     begun_anew: bool = False
+    named: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.rocketmq.earlier_ends import NOTHING_SAID, EarlierEnds
 
 # Epochs of one connection that are remembered: no handshake answer tells more.
 EPOCHS_MAX = 1_000
@@ -83,6 +84,7 @@ class Witnesses:
         self._histories: dict[int, int] = {}
         self._lists: dict[int, set[frozenset[int]]] = defaultdict(set)
         self._resumed: dict[int, set[str]] = defaultdict(set)
+        self._earlier: Mapping[int, EarlierEnds] = {}
 
     def hear(self, row: Observation) -> None:
         """Take a row of the group that tells starts; others tell none."""
@@ -108,22 +110,32 @@ class Witnesses:
         self._resumed[row.master_epoch].add(row.connection)
         return True
 
+    def earlier(self, ends: Mapping[int, EarlierEnds]) -> None:
+        """What the master of each epoch had said of its log before its office."""
+        self._earlier = ends
+
     def epochs(self) -> Collection[int]:
         """All epochs that somebody told."""
         return frozenset(self._told)
 
     def moved(self) -> Mapping[int, int]:
-        """Epochs whose master started again so often that none of the starts that were told need be the
-        first one, each with the least: it is the latest place where the epoch may start.
+        """Epochs of which none of the starts that were told need be the first one, each with the least: it is
+        the latest place where the epoch may start.
 
         A master that starts again tells its epoch from the end of its log on, and bytes of it that lie before
-        are called by the epoch before.
+        are called by the epoch before. So it may be where the master started again so often as starts were
+        told, or where its log was shorter when it last reported it to the master before; but not where the
+        start is an end of its log that it told before its office.
         """
-        return {
-            epoch: min(told)
-            for epoch, told in self._told.items()
-            if len(told) <= len(self._resumed.get(epoch, ()))
-        }
+        return {epoch: min(told) for epoch, told in self._told.items() if self._is_moved(epoch, min(told))}
+
+    def _is_moved(self, epoch: int, start: int) -> bool:
+        ends = self._earlier.get(epoch, NOTHING_SAID)
+        if start in ends.said:
+            return False
+        if ends.reported is not None and ends.reported < start:
+            return True
+        return len(self._told[epoch]) <= len(self._resumed.get(epoch, ()))
 
     def left_out(self, named: Collection[int]) -> Collection[int]:
         """The epochs that had a master, and of which the history of some later log has nothing."""

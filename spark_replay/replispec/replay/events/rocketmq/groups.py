@@ -220,3 +220,8 @@ def _learn_address(groups: BrokerGroups, row: Observation) -> None:
         groups.ids[row.address] = row.broker_id
     if row.address and row.version is not None:
         groups.versions[row.address].add(row.version)
+
+
+def is_named(group: str) -> bool:
+    """False of a group that is no more than an address of which nothing tells the broker set."""
+    return "/" in group or not group.startswith(UNKNOWN_GROUP)

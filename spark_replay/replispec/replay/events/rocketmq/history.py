@@ -9,6 +9,7 @@ from functools import partial
 
 from replispec.replay.events.capture_events import Columns
 from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.rocketmq.earlier_ends import EarlierEnds, Words, words_of
 from replispec.replay.events.rocketmq.epoch_starts import Witnesses, epochs_taken_back
 from replispec.replay.events.rocketmq.facts import BY_ID
 from replispec.replay.events.rocketmq.groups import BrokerGroups
@@ -74,10 +75,11 @@ def history_of(named: Named, frames: Columns, learners: Collection[str]) -> Hist
                     history.resumed.add((row.group, row.master_epoch))
         elif groups.is_told(row):
             witnesses[row.group].hear(row)
-    for row in witnesses_of(frames):
-        if groups.is_told(row):
-            witnesses[str(row.group)].hear(row)
+    transfers = [row for row in witnesses_of(frames) if groups.is_told(row)]
+    for row in transfers:
+        witnesses[str(row.group)].hear(row)
     told = [row for row in rows if groups.is_told(row)]
+    words = words_of(told, transfers, frames, groups)
     claims = masters_by_handshake(told, groups)
     for group, offices in claims.items():
         tenures = history.tenures[group]
@@ -88,6 +90,7 @@ def history_of(named: Named, frames: Columns, learners: Collection[str]) -> Hist
     for group in {*witnesses, *history.tenures}:
         each = witnesses[group]
         known = history.tenures[group].keys()
+        each.earlier(_earlier(group, history.tenures[group], words, groups))
         history.starts[group].update(each.believed(known))
         history.latest[group] = each.moved()
         history.unseen[group] = each.unseen(known)
@@ -101,6 +104,17 @@ def history_of(named: Named, frames: Columns, learners: Collection[str]) -> Hist
             partial(groups.identities.perhaps, group),
         )
     return history
+
+
+def _earlier(
+    group: str, tenures: Mapping[int, Tenure], words: Mapping[str, Words], groups: BrokerGroups
+) -> dict[int, EarlierEnds]:
+    """What the master of each epoch had said of its log before."""
+    return {
+        epoch: words[group].before(epoch, tenures, groups.identities.perhaps(group, tenure.address))
+        for epoch, tenure in tenures.items()
+        if group in words and tenure.address is not None
+    }
 
 
 def _present(

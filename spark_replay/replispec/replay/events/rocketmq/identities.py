@@ -6,7 +6,7 @@ Only what a broker says of itself counts, to controllers: its address and its id
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from itertools import chain
 
@@ -40,6 +40,10 @@ class Identities:
         """The addresses of all brokers that were ever at this one."""
         ids = self._told(group).get(address or "", set())
         return {address, *chain.from_iterable(self._addresses[group, each] for each in ids)}
+
+    def with_id(self, group: str, broker_id: int | None) -> Collection[str]:
+        """The addresses of the broker with an id."""
+        return self._addresses.get((group, broker_id if broker_id is not None else -1), {}).keys()
 
     def _told(self, group: str | None) -> _Ids:
         return self._ids.get(group or "", {})

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
+from replispec.replay.events.rocketmq.groups import is_named
 from replispec.replay.events.rocketmq.stream_events import Judged, StreamEvent, join
 from replispec.replay.events.tables import Events
 from replispec.replay.judges.findings import FindingRow, finding_of
@@ -90,7 +91,9 @@ def conclude(
         survival = found.get((group, SURVIVAL), PartFinding())
         judgement.losses += losses_of(file, group, survival)
         if survival.messages:
-            judgement.sends.append(sends_of(file, group, survival, begun_anew=group in ended))
+            judgement.sends.append(
+                sends_of(file, group, survival, begun_anew=group in ended, named=is_named(group))
+            )
     judgement.findings.append(finding_of(file, EVERYTHING, PAIRING, pairs))
     judgement.findings.sort(key=lambda row: (row.group == EVERYTHING, row.group, row.invariant))
     return judgement
