@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,7 @@ from replispec.replay.report.model import CaptureInfo, ReportFinding, ReportMode
 from replispec.replay.report.summary import Summary
 from replispec.runtime.primitives.invariants import Verdict
 from tests.replay.expectations import SEND_SURVIVES
-from tests.replay.pcap_writer import Packet, pcap
+from tests.replay.pcap_writer import Packet, interface, pcap, pcapng, section
 from tests.replay.scenarios import failed_over, two_brokers
 from tests.replay.test_judgement import replayed
 from tests.replay.test_stream_events import seen
@@ -204,8 +204,53 @@ def test_a_file_that_could_not_be_read_to_its_end_gets_no_promise(
     summary = told(damage(pcap(packets), pcap(packets[:5])), tmp_path / "cut.pcap")
     found = headline_of(summary)
     assert (found.tone, summary.exit_code) == ("unjudged", 0)
+    assert summary.captures[0].unread
+    assert {f"Not read: {why}." for why in summary.captures[0].unread} <= {*found.lines}
+
+
+def of_no_interface(packets: Sequence[Packet]) -> bytes:
+    """Of an interface that the file does not describe."""
+    return pcapng(packets)[len(section() + interface()) :]
+
+
+def of_another_link(packets: Sequence[Packet]) -> bytes:
+    """Of an interface with a link type that nobody reads."""
+    return pcapng(packets, link_type=1)[len(section()) :].replace(interface(1), interface(147), 1)
+
+
+def cut_in_headers(packets: Sequence[Packet]) -> bytes:
+    return pcapng(packets, snap_length=50)[len(section()) :]
+
+
+def fragments_alone(packets: Sequence[Packet]) -> bytes:
+    """First fragments of which the others were not captured."""
+    blocks = bytearray(pcapng(packets)[len(section()) :])
+    at = blocks.index(b"\x08\x00\x45") + 2
+    blocks[at + 6] = 0x20
+    return bytes(blocks)
+
+
+@pytest.mark.parametrize("unread", [of_no_interface, of_another_link, cut_in_headers, fragments_alone])
+def test_packets_that_may_be_of_any_connection_and_were_not_read_leave_no_promise(
+    unread: Callable[[Sequence[Packet]], bytes], tmp_path: Path
+) -> None:
+    packets = without_losses()
+    whole = pcapng(packets)
+    summary = told(whole + section() + unread(packets[-1:]), tmp_path / "unread.pcapng")
+    found = headline_of(summary)
+    assert (found.tone, summary.exit_code) == ("unjudged", 0)
     (why,) = summary.captures[0].unread
-    assert f"Not read: {why}." in found.lines
+    assert why in " ".join(found.lines)
+
+
+def test_packets_that_are_known_to_be_no_tcp_take_no_promise(tmp_path: Path) -> None:
+    """Even where they were cut: ARP, as every network has it."""
+    packets = without_losses()
+    strange = bytearray(pcapng(packets[-1:], snap_length=50)[len(section()) :])
+    at = strange.index(b"\x08\x00\x45")
+    strange[at : at + 2] = b"\x08\x06"
+    summary = told(pcapng(packets) + section() + bytes(strange), tmp_path / "arp.pcapng")
+    assert (headline_of(summary).tone, summary.captures[0].unread) == ("kept", ())
 
 
 def test_bytes_that_were_not_captured_leave_no_promise() -> None:
@@ -223,3 +268,15 @@ def test_a_time_without_packets_is_no_success(window: Window, tmp_path: Path) ->
 
 def test_a_file_without_packets_is_no_success(tmp_path: Path) -> None:
     assert told(pcap([]), tmp_path / "empty.pcap").exit_code == 2
+
+
+@pytest.mark.parametrize("other", [b"no capture", pcap([])])
+def test_beside_a_capture_that_could_not_be_used_there_is_no_promise(other: bytes, tmp_path: Path) -> None:
+    """A later master may be in it."""
+    paths = [tmp_path / "good.pcap", tmp_path / "other.pcap"]
+    for path, data in zip(paths, (pcap(without_losses()), other), strict=True):
+        path.write_bytes(data)
+    summary = replay(paths, tmp_path / "out", EngineName.LOCAL, Options())
+    found = headline_of(summary)
+    assert (found.tone, summary.exit_code) == ("unjudged", 2)
+    assert "Not read: other.pcap" in " ".join(found.lines)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from replispec.replay.capture.records import (
+    NO_INTERFACE,
     ByteOrder,
     CaptureError,
     CaptureWarning,
@@ -162,7 +163,7 @@ def _section(
     wire[simple] = words.at(at[simple] + 8)
     captured[simple] = np.minimum(wire[simple], room[simple] - PACKET_BLOCK_MINIMUM[BLOCK_SIMPLE])
     time_ns = np.zeros(len(at), np.int64)
-    link_type = np.full(len(at), -1, np.int64)
+    link_type = np.full(len(at), NO_INTERFACE, np.int64)
     for index in np.unique(number):
         if index >= len(interfaces):
             continue

@@ -17,6 +17,8 @@ Container = Literal["pcap", "pcapng"]
 
 # A record that claims more bytes than this is damage, whatever the file's own limit says.
 RECORD_BYTES_MAXIMUM = 64 * 1024 * 1024
+# The link type of packets of which the file does not say on which interface they were.
+NO_INTERFACE = -1
 
 
 class CaptureError(Exception):

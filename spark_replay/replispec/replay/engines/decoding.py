@@ -96,7 +96,9 @@ def in_order(found: Sequence[Incarnation]) -> list[Incarnation]:
 
 def remarked(name: str, remarks: Remarks) -> list[CaptureWarning]:
     """The remarks on the packets of a capture as warnings."""
-    return [CaptureWarning(name, 0, text) for text in remarks.texts()]
+    unread = remarks.unread()
+    said = dict.fromkeys([*remarks.texts(), *unread])
+    return [CaptureWarning(name, 0, text, unread=text in unread) for text in said]
 
 
 def _tables(name: str, decoded: Iterator[Decoded]) -> DecodedCapture:

@@ -79,6 +79,7 @@ def _capture(row: CaptureRow) -> CaptureInfo:
         first_time_ns=row.first_time_ns,
         last_time_ns=row.last_time_ns,
         error=row.error or "; ".join(row.warnings),
+        unusable=row.error,
         files=row.files,
         connections_tls=row.connections_tls,
         bytes_tls=row.bytes_tls,

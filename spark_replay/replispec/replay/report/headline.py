@@ -91,6 +91,8 @@ def _lost_messages(losses: tuple[Loss, ...]) -> str:
 def _gaps(captures: Iterable[CaptureInfo]) -> Iterator[str]:
     """What was sent and not read, in which a later master or its start may be."""
     for each in captures:
+        if each.unusable:
+            yield f"Not read: {each.file}: {each.unusable}."
         if each.holes:
             yield f"Not read: {each.file} lacks bytes in {counted(each.holes, 'place')}."
         if each.bytes_undecoded:

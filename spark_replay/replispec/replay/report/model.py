@@ -82,6 +82,7 @@ class CaptureInfo:
     `files`: its files when it was rotated. `connections_tls` with `bytes_tls` were encrypted, their
     listeners are at `tls_at`. `wire`: what its packets are, a line each. `unread`: what hid captured packets.
     `commands_unread`: commands with fields or bodies that are not what the specification has there.
+    `unusable`: why nothing of it was judged.
     """
 
     file: str
@@ -100,6 +101,7 @@ class CaptureInfo:
     wire: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     commands_unread: int = 0
+    unusable: str = ""
 
 
 @dataclass(frozen=True, slots=True)

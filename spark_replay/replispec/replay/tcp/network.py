@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from replispec.replay.capture.records import Integers, Records
+from replispec.replay.capture.records import NO_INTERFACE, Integers, Records
 from replispec.replay.tcp.checksums import HEADER_WRONG, header_checks
 from replispec.replay.tcp.layers import (
     ETHER_IPV4,
@@ -29,7 +29,7 @@ from replispec.replay.tcp.layers import (
     bottom,
     distinct,
 )
-from replispec.replay.tcp.remarks import CONTRADICTED, OPENED, UNOPENED, Remarks
+from replispec.replay.tcp.remarks import CONTRADICTED, DEEPER, LINK, OPENED, UNDESCRIBED, UNOPENED, Remarks
 from replispec.replay.tcp.tunnels import IP_IPV4, IP_IPV6, OPENERS
 from replispec.replay.tcp.tunnels import UNOPENED as UNOPENED_NAMES
 
@@ -68,10 +68,12 @@ class FragmentRows:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What was found in some packets: TCP segments, fragments of IP packets, and what else there was."""
+    """What was found in some packets: TCP segments, fragments of IP packets, the rows of what is known to be
+    nothing else, and what else there was."""
 
     segments: list[Layer]
     fragments: list[FragmentRows]
+    others: list[Integers]
     remarks: Remarks
 
 
@@ -95,7 +97,7 @@ def strange_links(records: Records) -> Remarks:
     """Packets of link types that nobody reads."""
     return Remarks(
         {
-            f"{UNOPENED}link type {link}": count
+            UNOPENED + (f"{LINK} {link}" if link != NO_INTERFACE else UNDESCRIBED): count
             for link, count in distinct(records.link_type).items()
             if link not in LINK_HEADERS and link != LINK_ETHERNET
         }
@@ -114,7 +116,7 @@ def interfaces(view: BigEndian, records: Records) -> Integers:
 def open_headers(view: BigEndian, layers: Sequence[Layer]) -> Opened:
     """Open header after header until TCP, a fragment, or something that nobody opens."""
     counts: Counter[str] = Counter()
-    opened = Opened([], [], Remarks())
+    opened = Opened([], [], [], Remarks())
     waiting = list(layers)
     for _ in range(HEADERS_MAXIMUM):
         following: list[Layer] = []
@@ -123,7 +125,8 @@ def open_headers(view: BigEndian, layers: Sequence[Layer]) -> Opened:
         waiting = [layer for layer in following if len(layer)]
         if not waiting:
             break
-    counts[UNOPENED + "more headers than are opened"] += sum(len(layer) for layer in waiting)
+    counts[UNOPENED + DEEPER] += sum(len(layer) for layer in waiting)
+    opened.others.extend(layer.row for layer in waiting)
     return replace(opened, remarks=Remarks(dict(counts)))
 
 
@@ -144,6 +147,7 @@ def _inside(view: BigEndian, layer: Layer, opened: Opened, counts: Counter[str])
             yield inside
         else:
             counts[_unopened(kind, counts)] += count
+            opened.others.append(layer.row[layer.kind == kind])
 
 
 def _ip(view: BigEndian, layer: Layer, opened: Opened, counts: Counter[str]) -> Iterator[Layer]:

@@ -20,8 +20,15 @@ from replispec.replay.capture.records import Integers, Records
 from replispec.replay.tcp.checksums import tcp_checks
 from replispec.replay.tcp.fragment_rows import Fragments, fragments_of, join_fragments
 from replispec.replay.tcp.layers import BigEndian, Flags, Layer, Unsigned
-from replispec.replay.tcp.network import interfaces, lowest_layers, open_headers, strange_links
-from replispec.replay.tcp.remarks import NO_REMARKS, OTHERS, TCP, Remarks, total
+from replispec.replay.tcp.network import (
+    LINK_ETHERNET,
+    LINK_HEADERS,
+    interfaces,
+    lowest_layers,
+    open_headers,
+    strange_links,
+)
+from replispec.replay.tcp.remarks import CUT, NO_REMARKS, OTHERS, TCP, Remarks, total
 
 V4_MAPPED = np.uint64(0xFFFF_0000_0000)
 FIN, SYN, RST, ACK = 1, 2, 4, 16
@@ -99,10 +106,23 @@ def read_packets(data: mmap.mmap, records: Records) -> Packets:
     places = (records.record_offset, records.time_ns, interfaces(view, records))
     packets = join_packets([segments(view, layer, *places) for layer in opened.segments])
     found = join_fragments([fragments_of(view, rows, *places) for rows in opened.fragments])
-    others = len(records.record_offset) - len(packets) - len(found)
-    counts = {OTHERS: others, TCP: len(packets)}
+    cut = _cut(records, packets, found, opened.others)
+    others = len(records.record_offset) - len(packets) - len(found) - cut
+    counts = {OTHERS: others, CUT: cut, TCP: len(packets)}
     remarks = total([opened.remarks, strange_links(records), Remarks(counts)])
     return replace(packets, remarks=remarks, fragments=found if len(found) else None)
+
+
+def _cut(records: Records, packets: Packets, found: Fragments, others: Sequence[Integers]) -> int:
+    """How many records were cut so short that it is not known what they hold."""
+    shorter = np.flatnonzero(
+        (records.captured < records.wire) & np.isin(records.link_type, [*LINK_HEADERS, LINK_ETHERNET])
+    )
+    if not len(shorter):
+        return 0
+    left = np.setdiff1d(shorter, np.concatenate([np.zeros(0, np.int64), *others]))
+    known = np.concatenate([packets.record_offset, found.record_offset])
+    return int((~np.isin(records.record_offset[left], known)).sum())
 
 
 def segments(

@@ -6,17 +6,26 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 # Names of counts that have a sentence; the others are of opened and unopened headers, named after them.
-TCP, OTHERS, CONTRADICTED, CORRUPT = "tcp", "others", "contradicted", "corrupt"
+TCP, OTHERS, CUT, CONTRADICTED, CORRUPT = "tcp", "others", "cut", "contradicted", "corrupt"
 DATAGRAMS, UNFINISHED, DISAGREEING, EXCESSIVE = "datagrams", "unfinished", "disagreeing", "excessive"
 OPENED, UNOPENED = "opened: ", "unopened: "
 SENTENCES = {
-    OTHERS: "packets were left out: no TCP over IP, or cut before its end",
+    OTHERS: "packets were left out: no TCP over IP",
+    CUT: "packets were left out: cut within their headers, so that nothing tells what they are of",
     CONTRADICTED: "IPv4 headers around tunnels or of fragments do not match their checksum",
     CORRUPT: "packets were left out: their checksum is wrong, though their sender fills it in",
     UNFINISHED: "fragmented IP packets were left out: fragments are missing",
     DISAGREEING: "fragmented IP packets were left out: their fragments overlap and differ",
     EXCESSIVE: "IP fragments were left out: there are too many to be joined",
 }
+# What may have held anything: where there is some of it, not everything that was captured was read.
+_UNREAD = (CUT, UNFINISHED, DISAGREEING, EXCESSIVE)
+LINK, UNDESCRIBED, DEEPER = (
+    "link type",
+    "interfaces that the file does not describe",
+    "more headers than are opened",
+)
+_UNREAD_HEADERS = (LINK, UNDESCRIBED, DEEPER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +59,15 @@ class Remarks:
     def texts(self) -> list[str]:
         """What there is to say, a line each."""
         return [f"{self[name]} {text}" for name, text in SENTENCES.items() if self[name]]
+
+    def unread(self) -> list[str]:
+        """Of it what may have been of any connection, a line each."""
+        headers = [
+            f"{count} packets were left out: {name}"
+            for name, count in self.named(UNOPENED).items()
+            if name.startswith(_UNREAD_HEADERS)
+        ]
+        return [f"{self[name]} {SENTENCES[name]}" for name in _UNREAD if self[name]] + headers
 
 
 NO_REMARKS = Remarks()
