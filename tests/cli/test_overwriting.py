@@ -82,3 +82,13 @@ def test_results_beside_a_capture_are_written(own: Path) -> None:
         )
         assert shown.returncode == 0, shown.stderr
     assert own.read_bytes() == CAPTURE.read_bytes()
+
+
+@pytest.mark.parametrize("option", ["--evidence", "--merge"])
+@pytest.mark.parametrize("place", ["report.html", "frames.parquet", "events/own.pcapng"])
+def test_nothing_else_is_written_where_a_result_is(own: Path, option: str, place: str) -> None:
+    result = own.parent / "result"
+    shown = replispec("replay", own, "--out", result, option, result / place, "--engine", "local")
+    line = f"replispec: {option}: {result / place} is where a result is written: name another one"
+    assert (shown.returncode, shown.stderr.splitlines()) == (2, [line])
+    assert not result.exists()

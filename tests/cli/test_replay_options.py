@@ -99,6 +99,13 @@ def test_a_group_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path
     assert "no group fits broker-b; there are: LabDLedger/broker-a" in shown.stderr
 
 
+def test_a_replay_that_is_refused_leaves_no_result_of_an_older_one_beside_its_own(tmp_path: Path) -> None:
+    replispec("replay", LOSING, "--out", tmp_path, *LOCAL)
+    assert (tmp_path / "report.html").exists()
+    replispec("replay", LOSING, "--out", tmp_path, "--group", "broker-b", *LOCAL)
+    assert not {"report.html", "summary.json", "lost.jsonl"} & {each.name for each in tmp_path.iterdir()}
+
+
 def test_two_runs_are_compared(tmp_path: Path) -> None:
     before, after = tmp_path / "before", tmp_path / "after"
     replispec("replay", LOSING, "--out", before, *LOCAL)

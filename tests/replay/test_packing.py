@@ -15,6 +15,7 @@ from replispec.replay.engines.cluster import Cluster, ClusterError, meaning
 from replispec.replay.engines.packing import MANIFEST, check_packed, identity, pack
 from replispec.replay.engines.results import Options
 from replispec.replay.engines.spark_tasks import must_be
+from replispec.replay.engines.spark_workers import plain_failures
 from tests.house.tree import ROOT
 from tests.replay.spark_cluster import BARE_PYTHON
 
@@ -124,3 +125,16 @@ def test_a_capture_that_goes_away_while_spark_reads_it_is_one_line(
     monkeypatch.setattr(spark, "_replayed", read)
     with pytest.raises(ClusterError, match=r"gone\.pcap was removed or cut while it was read"):
         list(spark.SparkEngine().results([path], tmp_path, Options(), lambda *_: None))
+
+
+def test_what_spark_says_of_jobs_that_an_interrupt_ends_is_an_interrupt() -> None:
+    def interrupted() -> None:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise RuntimeError("Job 3 cancelled because the user interrupted")
+
+    with pytest.raises(KeyboardInterrupt), plain_failures():
+        interrupted()
+    with pytest.raises(RuntimeError), plain_failures():
+        raise RuntimeError("something else")

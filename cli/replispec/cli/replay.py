@@ -275,10 +275,13 @@ def _overwritten(
 
     # What lies in a store is copied first, and no file of ours.
     read = [path for path in (*captures, packed) if isinstance(path, Path) and path != STANDARD_INPUT]
+    results = [("--out", out / name) for name in OUTPUT_NAMES]
+    for option, path in (("--evidence", evidence), ("--merge", merged)):
+        if path is not None and any(path.resolve().is_relative_to(own.resolve()) for _, own in results):
+            return [f"{option}: {path} is where a result is written: name another one"]
     named = (path for path in (merged, compare) if path is not None)
     said = [] if merged is None else overwritten([("--merge", merged)], read)
     said = said or ([] if evidence is None else overwritten([("--evidence", evidence)], [*read, *named]))
-    results = [("--out", out / name) for name in OUTPUT_NAMES]
     # An older replay in the same folder is read before it is replaced.
     return said or overwritten(results, read if merged is None else [*read, merged])
 

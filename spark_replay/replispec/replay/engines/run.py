@@ -172,7 +172,7 @@ def _with_origin(row: CaptureRow, merged: Merged) -> CaptureRow:
 def cleared(out: Path) -> None:
     """Make the folder of results; what a replay replaces is not there any more."""
     out.mkdir(parents=True, exist_ok=True)
-    for name in (FRAMES_NAME, EVENTS_NAME, FINDINGS_NAME, LOST_NAME):
+    for name in (FRAMES_NAME, EVENTS_NAME, FINDINGS_NAME, SUMMARY_NAME, REPORT_NAME, LOST_NAME):
         _remove(out / name)
 
 

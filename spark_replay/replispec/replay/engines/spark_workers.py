@@ -26,14 +26,31 @@ _ASKING = "replispec asks its workers"
 
 @contextmanager
 def plain_failures() -> Iterator[None]:
-    """Let a failure of the cluster that is known end in one line: raises ClusterError for it."""
+    """Let a failure of the cluster that is known end in one line: raises ClusterError for it.
+
+    What Spark says of jobs that end because somebody interrupts is an interrupt.
+    """
     try:
         yield
     except Exception as error:
+        if _is_interrupted(error):
+            raise KeyboardInterrupt from None
         words = meaning(str(error))
         if words is None or isinstance(error, ClusterError):
             raise
         raise ClusterError(words) from error
+
+
+def _is_interrupted(error: BaseException) -> bool:
+    """Whether it came up while an interrupt was handled."""
+    seen: set[int] = set()
+    each: BaseException | None = error
+    while each is not None and id(each) not in seen:
+        if isinstance(each, KeyboardInterrupt):
+            return True
+        seen.add(id(each))
+        each = each.__context__
+    return False
 
 
 def check_workers(context: SparkContext, identity: str, out: Path) -> None:

@@ -34,7 +34,7 @@ def headline(model: ReportModel) -> Headline:
     gaps = tuple(_gaps(model.captures))
     missing = (*unknown, *cut, *anew, *alone, *gaps, *unread)
     if model.losses:
-        return _lost(model, (*unknown, *cut, *anew, *_unnamed(model), *unread))
+        return _lost(model, (*unknown, *cut, *anew, *alone, *unread))
     if not judged:
         return Headline("unjudged", f"Nothing tells whether {MESSAGE}s were lost", missing)
     if unknown:
