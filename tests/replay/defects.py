@@ -22,6 +22,7 @@ MILLISECOND, SECOND = 10**6, 10**9
 LOSS = (0.001, 0.05)
 SNAP_BYTES = (64, 1000)
 SHARES = (0.1, 0.5, 1.0)
+WRONG_COPIES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,18 @@ def with_damaged_copies(packets: Packets, rng: random.Random) -> list[Seen]:
         if _can_be_damaged(each) and rng.random() < share:
             bad = replace(each, data=turned(each.data, rng.randrange(2**32)))
             found.insert(len(found) - rng.randrange(2), bad)
+    return found
+
+
+def with_wrong_numbers(packets: Packets, rng: random.Random) -> list[Seen]:
+    """Three packets with payload come once more, with one bit of a TCP header's first 14 bytes turned: a port, a
+    number, or a flag."""
+    chosen = rng.sample([at for at, each in enumerate(packets) if _can_be_damaged(each)], WRONG_COPIES)
+    found = list(packets)
+    for at in sorted(chosen, reverse=True):
+        data = bytearray(packets[at].data)
+        data[14 + (data[14] & 15) * 4 + rng.randrange(14)] ^= 1 << rng.randrange(8)
+        found.insert(at + rng.randrange(2), replace(packets[at], data=bytes(data)))
     return found
 
 

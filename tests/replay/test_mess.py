@@ -20,7 +20,14 @@ import pytest
 from replispec.replay.engines.local import LocalEngine
 from replispec.replay.engines.results import CaptureResult, Options
 from tests.replay import mess
-from tests.replay.defects import DEFECTS, missing_parts, offloaded, sound, with_damaged_copies
+from tests.replay.defects import (
+    DEFECTS,
+    missing_parts,
+    offloaded,
+    sound,
+    with_damaged_copies,
+    with_wrong_numbers,
+)
 
 ROOT = Path(__file__).parents[2]
 FILES = {
@@ -123,6 +130,16 @@ def test_damaged_copies_that_no_checksum_tells_apart_invent_nothing(name: str, s
     bad = {(each.time_ns, each.data[:54]) for each in set(messed) - set(packets)}
     left = [each for each in packets if (each.time_ns, each.data[:54]) not in bad]
     assert invented(found, clean(name), replayed(name, left)) == set()
+    assert_no_loss_is_invented(found, clean(name))
+    assert_no_loss_is_hidden(found, clean(name))
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("name", FILES)
+def test_copies_with_wrong_numbers_that_no_checksum_tells_apart_invent_nothing(name: str, seed: int) -> None:
+    packets = offloaded(header_and_packets(name)[1])
+    found = replayed(name, with_wrong_numbers(packets, random.Random(f"{name} {seed}")))
+    assert invented(found, clean(name)) == set()
     assert_no_loss_is_invented(found, clean(name))
     assert_no_loss_is_hidden(found, clean(name))
 

@@ -192,16 +192,19 @@ class _Talk:
     def run(self, asking: list[_Frame], answering: list[_Frame], *, begun: bool, ended: bool) -> None:
         """Judge it; `begun`, `ended`: whether what was asked was seen from its first, to its last byte."""
         asked = 0
+        latest = {frame.number: at for at, frame in enumerate(asking) if frame.role == REQUEST}
         for frame in answering:
             if frame.role == ANSWER:
                 for request in asking[asked : frame.received]:
                     self._ask(request)
                 asked = max(asked, frame.received)
                 # Nothing that this may answer was lost: no hole is before the last request that had been
-                # received, nor directly after it.
+                # received, nor directly after it; and what had been received is true. A request that follows
+                # tells that an acknowledgment, which alone says so, was damaged: nobody answers beforehand.
                 before = asking[asked - 1].from_start if asked else begun
                 after = asking[asked].from_start if asked < len(asking) else ended
-                self._answer(frame, whole=before and after)
+                follows = latest.get(frame.number, -1) >= asked
+                self._answer(frame, whole=before and after and not follows)
         for request in asking[asked:]:
             self._ask(request)
         self._pairs.unanswered[self._connection] += len(self._waiting)

@@ -8,6 +8,7 @@ import numpy as np
 
 from replispec.replay.capture.records import Integers
 from replispec.replay.tcp.flows import FlowKey, FlowSide, Incarnation, connection_text, endpoint_text
+from replispec.replay.tcp.packets import VOUCHED
 from replispec.replay.tcp.pieces import (
     AMBIGUOUS,
     CORRUPT_ONLY,
@@ -95,14 +96,32 @@ def _direction(
 
 
 def _from_zero(side: FlowSide) -> Pieces:
-    """The side's pieces counted from its position zero, without what lies before it."""
+    """The side's pieces counted from its position zero, without what lies before it, or astray behind."""
     pieces = side.pieces.shifted(-side.zero)
     if len(pieces) and int(pieces.start[0]) < 0:
         pieces = pieces.take(np.flatnonzero(pieces.end > 0))
         early = np.minimum(pieces.start, 0)
         moved = pieces.payload_offset - early
         pieces = replace(pieces, start=pieces.start - early, payload_offset=moved)
-    return pieces
+    return _without_strays(side, pieces)
+
+
+def _without_strays(side: FlowSide, pieces: Pieces) -> Pieces:
+    """Without packets that lie apart behind all that is known, whose numbers nothing bears out: no other packet, no
+    acknowledgment, no checksum. One of their bits was turned; where they are real, all that came before them
+    is missing, and they stay part of that hole."""
+    told = max((each - side.zero for each in (side.acknowledged, side.fin) if each is not None), default=0)
+    last = len(pieces)
+    while last > 1 and _is_astray(pieces, last - 1, told):
+        last -= 1
+    return pieces if last == len(pieces) else pieces.take(np.arange(last))
+
+
+def _is_astray(pieces: Pieces, at: int, told: int) -> bool:
+    before = int(pieces.end[at - 1])
+    apart = int(pieces.start[at]) > before
+    # A FIN takes a number as well.
+    return apart and told <= before + 1 and int(pieces.trust[at]) != VOUCHED
 
 
 def _bytes_early(side: FlowSide) -> int:
