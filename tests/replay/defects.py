@@ -109,8 +109,10 @@ def with_damaged_copies(packets: Packets, rng: random.Random) -> list[Seen]:
 
 
 def with_wrong_numbers(packets: Packets, rng: random.Random) -> list[Seen]:
-    """Three packets with payload come once more, with one bit of a TCP header's first 14 bytes turned: a port, a
-    number, or a flag."""
+    """Three packets with payload come once more, with one bit of the TCP header's first 14 bytes turned.
+
+    That is one of a port, a number, or a flag.
+    """
     chosen = rng.sample([at for at, each in enumerate(packets) if _can_be_damaged(each)], WRONG_COPIES)
     found = list(packets)
     for at in sorted(chosen, reverse=True):

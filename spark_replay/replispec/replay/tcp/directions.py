@@ -107,9 +107,12 @@ def _from_zero(side: FlowSide) -> Pieces:
 
 
 def _without_strays(side: FlowSide, pieces: Pieces) -> Pieces:
-    """Without packets that lie apart behind all that is known, whose numbers nothing bears out: no other packet, no
-    acknowledgment, no checksum. One of their bits was turned; where they are real, all that came before them
-    is missing, and they stay part of that hole."""
+    """Without packets that lie apart behind all that is known, whose numbers nothing bears out: no other
+    packet, no acknowledgment, no checksum.
+
+    One of their bits was turned. Where they are real, what came before them is missing, and they stay part of
+    that hole.
+    """
     told = max((each - side.zero for each in (side.acknowledged, side.fin) if each is not None), default=0)
     last = len(pieces)
     while last > 1 and _is_astray(pieces, last - 1, told):
