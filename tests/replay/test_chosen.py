@@ -59,9 +59,9 @@ def of_several_sets() -> World:
     return world
 
 
-def beside_a_set_that_nobody_names(world: World) -> list[Packet]:
+def beside_a_set_that_nobody_names(world: World, messages: int = 10) -> list[Packet]:
     """The packets of a story, and of a broker that acknowledges messages and was not seen at a controller."""
-    two_brokers(World(name="broker-b", subnet=2, traffic=world.traffic))
+    two_brokers(World(name="broker-b", subnet=2, traffic=world.traffic), messages=messages)
     return [each for each in world.traffic.packets() if not _registers(each, "10.0.2.")]
 
 
@@ -96,12 +96,12 @@ def test_beside_losses_of_a_chosen_group_what_may_be_of_it_makes_them_at_least(t
 def test_an_address_at_which_nothing_was_judged_takes_no_promise_from_a_chosen_group(tmp_path: Path) -> None:
     world = two_brokers()
     failed_over(world)
-    other = World(name="broker-b", subnet=2, traffic=world.traffic)
-    other.come_up(1)
-    other.elect(1)
-    other.announce(1)
-    summary, found = told(world.traffic.packets(), tmp_path / "idle.pcap", "broker-a")
+    packets = beside_a_set_that_nobody_names(world, messages=0)
+    whole, _ = told(packets, tmp_path / "whole.pcap")
+    assert any(each.idle for each in whole.findings if not is_named(each.group))
+    summary, found = told(packets, tmp_path / "idle.pcap", "broker-a")
     assert found.tone == "kept"
+    assert any(not is_named(each.group) for each in summary.findings)
     assert not any(each.idle for each in summary.findings if not is_named(each.group))
     assert found.lines[-1].startswith("Asked for groups: broker-a. ")
 
@@ -126,9 +126,12 @@ def test_a_group_is_chosen_with_its_later_lives_and_without_longer_names(tmp_pat
     assert groups_of(summary) == {"Controllers/broker-a#2"}
 
 
-def test_what_may_be_of_a_group_is_no_such_group(tmp_path: Path) -> None:
+@pytest.mark.parametrize("others", [(), ("broker-a",)])
+def test_a_name_that_fits_no_group_is_refused_whatever_may_be_of_it(
+    others: tuple[str, ...], tmp_path: Path
+) -> None:
     with pytest.raises(NoGroupError, match="no group fits broker-c; there are: Controllers/broker-a, "):
-        told(of_several_sets().traffic.packets(), tmp_path / "none.pcap", "broker-c")
+        told(of_several_sets().traffic.packets(), tmp_path / "none.pcap", "broker-c", *others)
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def document(
             [loss(5)],
             [loss(4, 300, 400)],
             (
-                "1 fewer message lost, but others: G/a, masterEpoch 1: 5 before, 4 now; "
+                "1 fewer message lost: G/a, masterEpoch 1: 5 before, 4 now, others among them; "
                 "commit-log offsets 100 to 200 before, 300 to 400 now"
             ),
         ),

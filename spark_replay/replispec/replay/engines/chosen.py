@@ -13,7 +13,7 @@ from replispec.replay.report.asked import Asked
 
 
 class NoGroupError(ValueError):
-    """No group of any capture fits; `known` are those that there are."""
+    """No group of any capture fits these patterns; `known` are those that there are."""
 
     def __init__(self, patterns: Collection[str], known: Sequence[str]) -> None:
         there = ", ".join(known) if known else "none"
@@ -30,11 +30,13 @@ def of_groups(results: Sequence[CaptureResult], asked: Asked) -> list[CaptureRes
     """The results with nothing in them that is about a group which was not asked for; what is about none is
     left out too, but nothing that may be of such a group, as no capture tells whose it is.
 
-    What belongs to a whole capture (figures, latencies, answers) stays. Raises NoGroupError.
+    What belongs to a whole capture (figures, latencies, answers) stays. Raises NoGroupError when a pattern
+    fits nothing: whoever mistyped a name must not take what is told of others for an answer.
     """
     known = sorted({finding.group for result in results for finding in result.findings} - {EVERYTHING})
-    if not any(fits(group, asked.groups) for group in known):
-        raise NoGroupError(asked.groups, known)
+    vain = [each for each in asked.groups if not any(fits(group, [each]) for group in known)]
+    if vain:
+        raise NoGroupError(vain, known)
     return [_only(result, asked) for result in results]
 
 

@@ -91,7 +91,7 @@ def replay(
     name of its (first) file: raises ValueError when two share one. `evidence`: where the packets of the
     frames in findings are written as a capture of their own, if anywhere. `merged`: what the one capture was
     merged from. Raises NoGroupError when no group
-    fits `options.groups`, NoSummaryError when `options.compared` is the content of something else.
+    fits one of `options.groups`, NoSummaryError when `options.compared` is the content of something else.
     """
     if len({name_of(source) for source in captures}) < len(captures):
         raise ValueError("two captures share a name")

@@ -146,13 +146,13 @@ def _changed(old: _Lost, new: _Lost) -> str:
     if old.count == new.count:
         return f"Other messages lost, {new.count:,} as before"
     difference, worse = abs(new.count - old.count), "more" if new.count > old.count else "fewer"
-    said = f"{difference:,} {worse} message{'' if difference == 1 else 's'} lost"
-    return said if worse == "more" or new.within(old) else f"{said}, but others"
+    return f"{difference:,} {worse} message{'' if difference == 1 else 's'} lost"
 
 
 def _numbers(old: _Lost, new: _Lost) -> str:
     said = f"{old.count:,} before, {new.count:,} now"
     if old.count and new.count and old.ranges != new.ranges:
+        said += ", others among them" if new.count < old.count and not new.within(old) else ""
         said += f"; commit-log offsets {old} before, {new} now"
     return said
 
