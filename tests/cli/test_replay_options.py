@@ -119,8 +119,8 @@ def test_what_only_one_of_two_runs_was_asked_for_is_said_and_is_no_difference(tm
     assert compared.splitlines()[:3] == [
         "  The replays were asked for other groups (all before, broker-a now): those of both are compared",
         (
-            "  The replays were asked for other times (all before, until 2036-01-01 00:00:00.000000 UTC now): "
-            "what differs may lie in that"
+            "  The replays were asked for other times "
+            "(all before, until 2036-01-01 00:00:00.000000 UTC now): what differs may lie in that"
         ),
         "  no loss and no verdict differs in what was compared",
     ]
