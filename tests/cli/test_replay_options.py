@@ -117,6 +117,26 @@ def test_two_runs_are_compared(tmp_path: Path) -> None:
     assert "218 fewer messages lost" in (after / "report.html").read_text()
 
 
+def test_what_only_one_of_two_runs_was_asked_for_is_said_and_is_no_difference(tmp_path: Path) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    chosen = ("--group", "broker-a", "--until", "2036-01-01T00:00:00")
+    replispec("replay", LOSING, "--out", before, *LOCAL)
+    shown = replispec("replay", LOSING, "--out", after, "--compare", before, *chosen, *LOCAL).stdout
+    _, _, compared = shown.partition("Compared with the older replay:\n")
+    assert compared.splitlines()[:3] == [
+        "  The replays were asked for other groups (all before, broker-a now): those of both are compared",
+        (
+            "  The replays were asked for other times "
+            "(all before, until 2036-01-01 00:00:00.000000 UTC now): what differs may lie in that"
+        ),
+        "  no loss and no verdict differs in what was compared",
+    ]
+
+
+def test_the_help_says_that_a_group_has_later_lives() -> None:
+    assert "with its later lives (NAME#2)" in " ".join(replispec("replay", "--help").stdout.split())
+
+
 @pytest.mark.parametrize(
     "content", ["", "[]", '{"findings": 3}', '{"captures": [], "losses": [{}], "findings": []}']
 )

@@ -142,13 +142,14 @@ replispec: goes on in the next file is unknown there. Add --rotated if they are 
     "groups",
     metavar="NAME",
     multiple=True,
-    help="Tell of this broker group alone: CONTROLLERGROUP/NAME or NAME, * for any text. May be repeated.",
+    help="Tell of this broker group alone, with its later lives (NAME#2) and what may be of it: "
+    "CONTROLLERGROUP/NAME or NAME, * for any text. May be repeated.",
 )
 @click.option(
     "--compare",
     metavar="OLD",
     type=click.Path(exists=True, path_type=Path),
-    help="Say what differs from an older replay: its summary.json, or its folder.",
+    help="Say what differs from an older replay (its summary.json, or its folder), of what both were asked.",
 )
 @click.option("--quiet", "-q", is_flag=True, help="No progress and no hints; warnings and errors stay.")
 def replay(

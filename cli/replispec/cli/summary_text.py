@@ -64,9 +64,10 @@ def _compared(model: ReportModel) -> list[str]:
     """What differs from the older replay that was named, if one was."""
     if model.comparison is None:
         return []
-    lines = [f"  {line}" for line in model.comparison.lines]
-    more = [f"  and {model.comparison.left_out} more"] if model.comparison.left_out else []
-    return ["", "Compared with the older replay:", *(lines or ["  no loss and no verdict differs"]), *more]
+    said = model.comparison
+    lines = [*said.notes, *(said.lines or [said.all_the_same])]
+    more = [f"and {said.left_out} more"] if said.left_out else []
+    return ["", "Compared with the older replay:", *(f"  {line}" for line in (*lines, *more))]
 
 
 def _findings(model: ReportModel) -> Table | Text:

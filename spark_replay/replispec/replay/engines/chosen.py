@@ -4,42 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import fields, replace
-from fnmatch import fnmatchcase
 from typing import Any
 
-from replispec.replay.engines.results import CaptureResult
+from replispec.replay.engines.results import CaptureResult, Options
+from replispec.replay.events.group_names import fits
+from replispec.replay.pairing.pairs import EVERYTHING
+from replispec.replay.report.asked import Asked
 
 
 class NoGroupError(ValueError):
-    """No group of any capture fits; `known` are those that there are."""
+    """No group of any capture fits these patterns; `known` are those that there are."""
 
     def __init__(self, patterns: Collection[str], known: Sequence[str]) -> None:
         there = ", ".join(known) if known else "none"
         super().__init__(f"no group fits {' or '.join(patterns)}; there are: {there}")
 
 
-def of_groups(results: Sequence[CaptureResult], patterns: Collection[str]) -> list[CaptureResult]:
-    """The results with nothing in them that is about another group; what is about none is left out too.
+def asked_by(options: Options) -> Asked:
+    """What somebody who says this wants to be told."""
+    groups = tuple(sorted(set(options.groups)))
+    return Asked(groups, options.window.from_ns, options.window.until_ns)
 
-    A pattern fits "CONTROLLERGROUP/NAME" or the name alone; * stands for any characters. What belongs to a
-    whole capture (figures, latencies, answers) stays. Raises NoGroupError.
+
+def of_groups(results: Sequence[CaptureResult], asked: Asked) -> list[CaptureResult]:
+    """The results with nothing in them that is about a group which was not asked for; what is about none is
+    left out too, but nothing that may be of such a group, as no capture tells whose it is.
+
+    What belongs to a whole capture (figures, latencies, answers) stays. Raises NoGroupError when a pattern
+    fits nothing: whoever mistyped a name must not take what is told of others for an answer.
     """
-    known = sorted({finding.group for result in results for finding in result.findings} - {"*"})
-    if not any(_fits(group, patterns) for group in known):
-        raise NoGroupError(patterns, known)
-    return [_only(result, patterns) for result in results]
+    known = sorted({finding.group for result in results for finding in result.findings} - {EVERYTHING})
+    vain = [each for each in asked.groups if not any(fits(group, [each]) for group in known)]
+    if vain:
+        raise NoGroupError(vain, known)
+    return [_only(result, asked) for result in results]
 
 
-def _only(result: CaptureResult, patterns: Collection[str]) -> CaptureResult:
+def _only(result: CaptureResult, asked: Asked) -> CaptureResult:
     chosen: dict[str, Any] = {}
     for item in fields(result):
         value = getattr(result, item.name)
         if isinstance(value, list):
-            kept = [each for each in value if not hasattr(each, "group") or _fits(each.group, patterns)]
-            chosen[item.name] = kept
+            chosen[item.name] = [each for each in value if _is_told(each, asked)]
     return replace(result, **chosen)
 
 
-def _fits(group: str, patterns: Collection[str]) -> bool:
-    name = group.rpartition("/")[2]
-    return any(fnmatchcase(each, pattern) for pattern in patterns for each in (group, name))
+def _is_told(row: object, asked: Asked) -> bool:
+    group = getattr(row, "group", None)
+    return group is None or asked.of_group(group, idle=getattr(row, "idle", False))

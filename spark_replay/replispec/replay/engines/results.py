@@ -45,8 +45,9 @@ class Options:
     `all_ack`: allAckInSyncStateSet is set on every broker; `bodies`: keep message bodies in frames.parquet;
     `split_bytes`: size of a Spark split; `cluster`: where Spark runs. `command`: the command line, which the
     report names. `window`: only packets captured then are replayed; `groups`: patterns, only groups that
-    fit one of them are told of; `compared`: the content of an older summary.json, with which the outcome
-    is compared. `events_together`: of a capture with more frequent events Spark judges parts.
+    fit one of them are told of, and what may be of such groups; `compared`: the content of an older
+    summary.json, with which the outcome is compared. `events_together`: of a capture with more frequent
+    events Spark judges parts.
     """
 
     learners: Collection[str] = ()

@@ -18,7 +18,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from replispec.replay.engines.chosen import of_groups
+from replispec.replay.engines.chosen import asked_by, of_groups
 from replispec.replay.engines.results import (
     EVENTS_NAME,
     FINDINGS_NAME,
@@ -91,7 +91,7 @@ def replay(
     name of its (first) file: raises ValueError when two share one. `evidence`: where the packets of the
     frames in findings are written as a capture of their own, if anywhere. `merged`: what the one capture was
     merged from. Raises NoGroupError when no group
-    fits `options.groups`, NoSummaryError when `options.compared` is the content of something else.
+    fits one of `options.groups`, NoSummaryError when `options.compared` is the content of something else.
     """
     if len({name_of(source) for source in captures}) < len(captures):
         raise ValueError("two captures share a name")
@@ -133,12 +133,13 @@ def told(
 
     Raises as `replay`; `engine` is who did it, `origin` what it was made from, if that is known already.
     """
-    if options.groups:
-        results = of_groups(results, options.groups)
+    asked = asked_by(options)
+    if asked.groups:
+        results = of_groups(results, asked)
     if merged is not None:
         for result in results:
             result.capture = _with_origin(result.capture, merged)
-    summary = Summary(engine, provenance=origin or _origin(captures, options, merged))
+    summary = Summary(engine, provenance=origin or _origin(captures, options, merged), asked=asked)
     for result in results:
         summary.captures.append(result.capture)
         summary.losses += result.losses

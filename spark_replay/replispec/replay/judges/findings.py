@@ -21,6 +21,11 @@ class FindingRow:
     proofs: tuple[Proof, ...] = ()
 
     @property
+    def idle(self) -> bool:
+        """Whether the capture held nothing of what the rule is about."""
+        return self.verdict is Verdict.UNKNOWN and self.evaluated == 0
+
+    @property
     def says(self) -> str:
         """The sentence of the first proof; empty for a plain ok."""
         return self.proofs[0].text if self.proofs else ""

@@ -1,30 +1,69 @@
 """What is different between two replays, from what their summary.json say.
 
-An older summary is somebody's file: what it lacks, or says in another form, is an error that names it.
+What one of them was not asked for, or could not read, is no difference: it is said, and not compared. An
+older summary is somebody's file: what it lacks, or says in another form, is an error that names it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
+
+from replispec.replay.report.asked import Asked
+from replispec.replay.report.model import Comparison
+from replispec.replay.report.wording import asked_groups, asked_time, counted, epoch_of
 
 # More would not be read; the two files hold all.
 LINES_MAXIMUM = 200
+FILES_SHOWN = 5
 Findings = dict[tuple[str, ...], str]
-Losses = dict[tuple[str, ...], int]
 
 
 class NoSummaryError(ValueError):
     """What was given is no summary.json of a replay."""
 
+    def __init__(self, missing: str = "") -> None:
+        super().__init__("no summary.json of a replay" + (f": {missing}" if missing else ""))
+
+
+@dataclass(slots=True)
+class _Lost:
+    """Lost messages of one group and epoch: how many, and the first and the last place of each range."""
+
+    count: int = 0
+    ranges: set[tuple[int, int]] = field(default_factory=set)
+
+    def within(self, other: _Lost) -> bool:
+        """Whether all of them lie where others do."""
+        return all(any(low <= a and b <= high for low, high in other.ranges) for a, b in self.ranges)
+
+    def __str__(self) -> str:
+        return " and ".join(f"{first} to {last}" for first, last in sorted(self.ranges))
+
+
+Losses = dict[tuple[str, ...], _Lost]
+
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """Sentences, worse ones first; `left_out` counts those behind LINES_MAXIMUM."""
+class _Common:
+    """What both replays were asked for and could read. `by_file`: rows are told apart by their captures."""
 
-    lines: tuple[str, ...]
-    left_out: int = 0
+    asked: tuple[Asked, ...]
+    files: frozenset[str] | None
+
+    @property
+    def by_file(self) -> bool:
+        return self.files is not None
+
+    def holds(self, row: Mapping[str, Any], *, idle: bool = False) -> bool:
+        """Whether both could tell of what a row is about."""
+        group = str(row.get("group"))
+        both = all(each.of_group(group, idle=idle) for each in self.asked)
+        return both and (self.files is None or str(row.get("file")) in self.files)
+
+    def key(self, row: Mapping[str, Any], *names: str) -> tuple[str, ...]:
+        return tuple(str(row.get(name)) for name in (*names, *(("file",) if self.by_file else ())))
 
 
 def compare(old: object, new: Mapping[str, Any]) -> Comparison:
@@ -33,17 +72,20 @@ def compare(old: object, new: Mapping[str, Any]) -> Comparison:
     Two replays of one capture each are compared whatever their files are called.
     """
     before = _document(old)
-    by_file = not len(_files(before)) == len(_files(new)) == 1
-    lines = [*_losses(_lost(before, by_file=by_file), _lost(new, by_file=by_file))]
-    lines += _findings(_verdicts(before, by_file=by_file), _verdicts(new, by_file=by_file))
-    lines += _inputs(before, new)
-    return Comparison(tuple(lines[:LINES_MAXIMUM]), max(len(lines) - LINES_MAXIMUM, 0))
+    asked = _asked(before), _asked(new)
+    common = _Common(tuple(each for each in asked if each is not None), _common_files(before, new))
+    lines = [
+        *_losses(_lost(before, common), _lost(new, common)),
+        *_findings(_verdicts(before, common), _verdicts(new, common)),
+    ]
+    notes = (*_specifications(before, new), *_requests(*asked), *_only_in_one(before, new))
+    return Comparison(tuple(lines[:LINES_MAXIMUM]), max(len(lines) - LINES_MAXIMUM, 0), notes)
 
 
 def _document(old: object) -> Mapping[str, Any]:
     parts = ("captures", "losses", "findings")
     if not isinstance(old, dict) or not all(_rows(old.get(part)) for part in parts):
-        raise NoSummaryError("no summary.json of a replay")
+        raise NoSummaryError
     return old
 
 
@@ -51,38 +93,80 @@ def _rows(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(each, dict) for each in value)
 
 
-def _files(document: Mapping[str, Any]) -> set[str]:
-    return {str(each.get("file")) for each in document["captures"]}
+def _asked(document: Mapping[str, Any]) -> Asked | None:
+    """What a replay was asked for; None where its summary is too old to say so."""
+    said = document.get("asked")
+    if said is None:
+        return None
+    if not isinstance(said, dict) or not isinstance(groups := said.get("groups"), list | tuple):
+        raise NoSummaryError("what it was asked for has no groups")
+    moments = said.get("from_ns"), said.get("until_ns")
+    if not all(each is None or isinstance(each, int) for each in moments):
+        raise NoSummaryError("a moment that is no number")
+    return Asked(tuple(map(str, groups)), *moments)
 
 
-def _key(row: Mapping[str, Any], *names: str, by_file: bool) -> tuple[str, ...]:
-    return tuple(str(row.get(name)) for name in (*names, *(("file",) if by_file else ())))
+def _names(document: Mapping[str, Any], *, read: bool = False) -> frozenset[str]:
+    """The captures; `read`: those that could be."""
+    rows = document["captures"]
+    return frozenset(str(each.get("file")) for each in rows if not (read and each.get("error")))
 
 
-def _lost(document: Mapping[str, Any], *, by_file: bool) -> Losses:
+def _common_files(before: Mapping[str, Any], after: Mapping[str, Any]) -> frozenset[str] | None:
+    """The captures of both that both could read; None: one each, which are compared by whatever name."""
+    if all(len(_names(each)) == len(_names(each, read=True)) == 1 for each in (before, after)):
+        return None
+    if len(_names(before)) == len(_names(after)) == 1:
+        return frozenset()
+    return _names(before, read=True) & _names(after, read=True)
+
+
+def _lost(document: Mapping[str, Any], common: _Common) -> Losses:
     found: Losses = {}
     for loss in document["losses"]:
-        key = _key(loss, "group", "epoch", by_file=by_file)
-        count = loss.get("acknowledged")
-        if not isinstance(count, int):
-            raise NoSummaryError("no summary.json of a replay: a loss without a number")
-        found[key] = found.get(key, 0) + count
+        numbers = [loss.get(name) for name in ("acknowledged", "from_offset", "to_offset")]
+        if not all(isinstance(each, int) for each in numbers):
+            raise NoSummaryError("a loss without a number")
+        if common.holds(loss):
+            count, first, last = numbers
+            lost = found.setdefault(common.key(loss, "group", "epoch"), _Lost())
+            lost.count += count
+            lost.ranges.add((first, last))
     return found
 
 
 def _losses(before: Losses, after: Losses) -> Iterator[str]:
     for key in sorted(before.keys() | after.keys()):
-        old, new = before.get(key, 0), after.get(key, 0)
+        old, new = before.get(key, _Lost()), after.get(key, _Lost())
         if old != new:
-            worse = "more" if new > old else "fewer"
-            where = f"{key[0]}, masterEpoch {key[1]}{_in_file(key, 2)}"
-            yield f"{abs(new - old):,} {worse} messages lost: {where}: {old:,} before, {new:,} now"
+            yield f"{_changed(old, new)}: {_where(key)}: {_numbers(old, new)}"
 
 
-def _verdicts(document: Mapping[str, Any], *, by_file: bool) -> Findings:
+def _changed(old: _Lost, new: _Lost) -> str:
+    if old.count == new.count:
+        return f"Other messages lost, {new.count:,} as before"
+    difference, worse = abs(new.count - old.count), "more" if new.count > old.count else "fewer"
+    return f"{difference:,} {worse} message{'' if difference == 1 else 's'} lost"
+
+
+def _numbers(old: _Lost, new: _Lost) -> str:
+    said = f"{old.count:,} before, {new.count:,} now"
+    if old.count and new.count and old.ranges != new.ranges:
+        said += ", others among them" if new.count < old.count and not new.within(old) else ""
+        said += f"; commit-log offsets {old} before, {new} now"
+    return said
+
+
+def _where(key: tuple[str, ...]) -> str:
+    epoch = epoch_of(None) if key[1] == str(None) else f"masterEpoch {key[1]}"
+    return f"{key[0]}, {epoch}{_in_file(key, 2)}"
+
+
+def _verdicts(document: Mapping[str, Any], common: _Common) -> Findings:
     return {
-        _key(finding, "group", "invariant", by_file=by_file): str(finding.get("verdict"))
+        common.key(finding, "group", "invariant"): str(finding.get("verdict"))
         for finding in document["findings"]
+        if common.holds(finding, idle=finding.get("evaluated") == 0)
     }
 
 
@@ -104,9 +188,40 @@ def _in_file(key: tuple[str, ...], at: int) -> str:
     return f" ({key[at]})" if len(key) > at else ""
 
 
-def _inputs(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+def _specifications(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
     """Whether the rules themselves are others: then a difference may lie in them."""
     old, new = (each.get("provenance") for each in (before, after))
     if isinstance(old, dict) and isinstance(new, dict) and old.get("specification") != new["specification"]:
         names = f"{old.get('specification')} before, {new['specification']} now"
         yield f"The specification was another one: {names}"
+
+
+def _requests(old: Asked | None, new: Asked | None) -> Iterator[str]:
+    """Whether the two were asked for other things."""
+    if old is None or new is None:
+        yield "The older replay does not say which groups and which time it was asked for: maybe not all"
+        return
+    if old.groups != new.groups:
+        names = f"{asked_groups(old)} before, {asked_groups(new)} now"
+        yield f"The replays were asked for other groups ({names}): those of both are compared"
+    if (old.from_ns, old.until_ns) != (new.from_ns, new.until_ns):
+        times = f"{asked_time(old)} before, {asked_time(new)} now"
+        yield f"The replays were asked for other times ({times}): what differs may lie in that"
+
+
+def _only_in_one(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    """Captures that one replay did not have, or could not read."""
+    for document, when in ((before, "before"), (after, "now")):
+        if unread := _names(document) - _names(document, read=True):
+            yield f"Not compared, as it could not be read {when}: {_listed(unread)}"
+    if len(_names(before)) == len(_names(after)) == 1:
+        return
+    for own, other, when in ((before, after, "before"), (after, before, "now")):
+        if alone := _names(own) - _names(other):
+            yield f"Not compared, as it was replayed only {when}: {_listed(alone)}"
+
+
+def _listed(names: Collection[str]) -> str:
+    more = len(names) - FILES_SHOWN
+    shown = ", ".join(sorted(names)[:FILES_SHOWN])
+    return f"{shown} and {counted(more, 'other file')}" if more > 0 else shown

@@ -63,6 +63,7 @@ def fill(summary: Summary, story: Story) -> ReportModel:
         overlaps=story.overlaps,
         provenance=summary.provenance,
         comparison=summary.comparison,
+        asked=summary.asked,
         lost=story.lost.messages,
         lost_counts=story.lost.counts,
     )

@@ -6,11 +6,12 @@ and the lines say what is missing.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from replispec.replay.report.asked import Asked
 from replispec.replay.report.model import CaptureInfo, Loss, ReportFinding, ReportModel, Sends, Verdict
-from replispec.replay.report.wording import counted, loss_line, tls_line
+from replispec.replay.report.wording import asked_groups, asked_time, counted, loss_line, tls_line
 
 MESSAGE = "acknowledged message"
 
@@ -25,7 +26,13 @@ class Headline:
 
 
 def headline(model: ReportModel) -> Headline:
-    """Losses first; without any, a promise only where everything was compared with a later master."""
+    """Losses first; without any, a promise only where everything was compared with a later master. What was
+    asked for is said: the promise is of nothing else."""
+    found = _headline(model)
+    return replace(found, lines=(*found.lines, *_asked(model.asked)))
+
+
+def _headline(model: ReportModel) -> Headline:
     judged = [finding for finding in model.findings if finding.invariant == model.survival]
     unknown = tuple(_not_judged(each) for each in judged if each.verdict is Verdict.UNKNOWN)
     cut = tuple(_cut(each) for each in model.findings if _is_cut(each, model))
@@ -102,6 +109,13 @@ def _gaps(captures: Iterable[CaptureInfo]) -> Iterator[str]:
             odd = counted(each.commands_unread, "command")
             yield f"Not read: {each.file} holds {odd} with fields or bodies that break their types."
         yield from (f"Not read: {reason}." for reason in each.unread)
+
+
+def _asked(asked: Asked) -> Iterator[str]:
+    if asked.groups:
+        yield f"Asked for groups: {asked_groups(asked)}. Of others nothing is told but what may be of these."
+    if asked.from_ns is not None or asked.until_ns is not None:
+        yield f"Asked for packets {asked_time(asked)}. Of others nothing is told."
 
 
 def _not_judged(finding: ReportFinding) -> str:

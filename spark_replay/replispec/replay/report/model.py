@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from replispec.replay.report.compare import Comparison
+from replispec.replay.report.asked import EVERYTHING_ASKED, Asked
 from replispec.runtime.primitives.invariants import Verdict
 
 __all__ = [
     "Answers",
     "CaptureInfo",
+    "Comparison",
     "Curve",
     "CurveKind",
     "FailOver",
@@ -432,6 +433,21 @@ class Provenance:
 
 
 @dataclass(frozen=True, slots=True)
+class Comparison:
+    """How a replay differs from an older one: sentences, worse ones first; `left_out` counts those that are
+    too many. `notes` say what of the two could not be compared, or was not asked for."""
+
+    lines: tuple[str, ...]
+    left_out: int = 0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def all_the_same(self) -> str:
+        """What is to be said without lines."""
+        return f"no loss and no verdict differs{' in what was compared' if self.notes else ''}"
+
+
+@dataclass(frozen=True, slots=True)
 class ReportModel:
     """Everything on the page.
 
@@ -455,6 +471,7 @@ class ReportModel:
     lost_counts: tuple[LostCount, ...] = ()
     provenance: Provenance | None = None
     comparison: Comparison | None = None
+    asked: Asked = EVERYTHING_ASKED
     survival: str = "acknowledged-send-survives"
     of_logs: tuple[str, ...] = (
         "same-bytes",

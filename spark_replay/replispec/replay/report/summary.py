@@ -9,8 +9,8 @@ from typing import Any
 from replispec.replay.hosts.told import HostClock, Renaming
 from replispec.replay.judges.findings import FindingRow
 from replispec.replay.judges.sends import LossRow, SendsRow
-from replispec.replay.report.compare import Comparison
-from replispec.replay.report.model import FailOver, Latency, Provenance
+from replispec.replay.report.asked import EVERYTHING_ASKED, Asked
+from replispec.replay.report.model import Comparison, FailOver, Latency, Provenance
 from replispec.runtime.primitives.invariants import Verdict
 
 EXIT_OK, EXIT_VIOLATED, EXIT_UNUSABLE = 0, 1, 2
@@ -98,6 +98,7 @@ class Summary:
     latencies: list[Latency] = field(default_factory=list)
     provenance: Provenance | None = None
     comparison: Comparison | None = None
+    asked: Asked = EVERYTHING_ASKED
 
     @property
     def verdicts(self) -> dict[str, int]:
@@ -118,6 +119,7 @@ class Summary:
         return {
             "engine": self.engine,
             "provenance": None if self.provenance is None else asdict(self.provenance),
+            "asked": asdict(self.asked),
             "captures": [asdict(capture) for capture in self.captures],
             "losses": [asdict(loss) for loss in self.losses],
             "sends": [asdict(row) for row in self.sends],

@@ -6,6 +6,7 @@ count.
 
 from datetime import UTC, datetime, timedelta
 
+from replispec.replay.report.asked import Asked
 from replispec.replay.report.family import words_of
 from replispec.replay.report.model import (
     CaptureInfo,
@@ -62,6 +63,18 @@ def loss_line(loss: Loss) -> str:
     where = f"{loss.group}: {counted(loss.acknowledged, 'message')} of {epoch_of(loss.epoch)}, "
     where += f"commit-log offsets {loss.from_offset} to {loss.to_offset} ({loss.file})"
     return f"{where}; permitted by {loss.permitted_by}" if loss.permitted_by else where
+
+
+def asked_groups(asked: Asked) -> str:
+    """The groups that a replay was asked for."""
+    return " or ".join(asked.groups) or "all"
+
+
+def asked_time(asked: Asked) -> str:
+    """The time that a replay was asked for."""
+    since = [] if asked.from_ns is None else [f"from {clock(asked.from_ns)}"]
+    until = [] if asked.until_ns is None else [f"until {clock(asked.until_ns)}"]
+    return " ".join((*since, *until)) or "all"
 
 
 def tls_line(capture: CaptureInfo) -> str:

@@ -14,13 +14,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from replispec.replay.events.group_names import UNKNOWN_GROUP
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.clusters import by_cluster
 from replispec.replay.events.rocketmq.identities import Identities
 from replispec.replay.events.rocketmq.lives import Key, Lives, learn_lives
 from replispec.replay.events.rocketmq.reigns import Reigns
 
-UNKNOWN_GROUP = "unknown"
 _NAMING = (ObservationKind.BROKER, ObservationKind.ALIVE, ObservationKind.GRANTED)
 _OF_REPLICATION = (
     ObservationKind.OPENED,
@@ -220,8 +220,3 @@ def _learn_address(groups: BrokerGroups, row: Observation) -> None:
         groups.ids[row.address] = row.broker_id
     if row.address and row.version is not None:
         groups.versions[row.address].add(row.version)
-
-
-def is_named(group: str) -> bool:
-    """False of a group that is no more than an address of which nothing tells the broker set."""
-    return "/" in group or not group.startswith(UNKNOWN_GROUP)

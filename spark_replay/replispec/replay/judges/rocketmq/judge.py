@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from replispec.replay.events.rocketmq.groups import is_named
+from replispec.replay.events.group_names import is_named
 from replispec.replay.events.rocketmq.stream_events import Judged, StreamEvent, join
 from replispec.replay.events.tables import Events
 from replispec.replay.judges.findings import FindingRow, finding_of
