@@ -159,7 +159,7 @@ def test_lost_packets_invent_no_violation_and_no_loss(name: str, share: float) -
     "fault", [each for each in SEEDED if not each.all_ack], ids=lambda fault: fault.edit.__name__
 )
 def test_a_fault_is_found_however_late_connections_are(fault: Fault) -> None:
-    """Half of the seeds: some faults take a minute each, whose broker sets are walked in many orders."""
+    """Half of the seeds: some faults take seconds each, whose broker sets are walked in many orders."""
     made = pcap(written(fault.edit(taken(CAPTURES / f"{fault.capture}.pcap"))), nanoseconds=True)
     header, seen = mess.read(made)
     for seed in range(max(1, SEEDS // 2)):

@@ -6,6 +6,7 @@ import copy
 import operator
 import pickle
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from replispec.runtime.primitives.unknown import (
     covers,
     is_none,
     is_same,
+    key_of,
 )
 
 QUESTIONS: list[Callable[[Any, Any], Any]] = [
@@ -115,3 +117,11 @@ def test_whether_there_is_a_value_is_asked_only_of_what_was_seen() -> None:
     assert not is_none(0)
     with pytest.raises(UnknownRead):
         is_none(UNKNOWN)
+
+
+def test_keys_of_values_are_the_same_only_where_the_values_are() -> None:
+    values = [UNKNOWN, AtLeast(4), AtLeast(5), 4, None, "4", frozenset({4}), {1: "a"}, {1: "b"}, (4,)]
+    for one, other in product(values, values):
+        assert (key_of(one) == key_of(other)) == is_same(one, other), (one, other)
+    assert key_of(AtLeast(4)) == key_of(AtLeast(4))
+    assert len({key_of(each) for each in values}) == len(values)

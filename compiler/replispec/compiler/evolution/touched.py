@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Final
+from weakref import WeakKeyDictionary
 
 import yaml
 
@@ -25,6 +26,7 @@ _EXPECTED: Final = Path("spark_replay/captures/expected")
 _WRITTEN: Final = Path("docs")
 _OWN: Final = ("own message", "own field", "own enum", "own value")
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_RUN: Final = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,27 +219,52 @@ def findings_of(node: SpecNode) -> Iterator[str]:
 
 def _resting(node: SpecNode) -> Iterator[str]:
     """The machines and invariants that mention a message, a rule or a stream of events."""
-    root, word = node.root, re.compile(rf"\b{re.escape(node.name)}\b")
-    streams = {
-        name
-        for name, stream in root.children.get("streams", {}).items()
-        if any(word.search(shown(value)) for each in stream.below() for value in each.facts.values())
-    }
-    for name, invariant in root.children.get("invariants", {}).items():
-        if invariant.facts.get("stream") in streams or _mentions(invariant, word):
+    root = node.root
+    if root not in _SPEAKERS:
+        _SPEAKERS[root] = _Speakers(root)
+    speakers = _SPEAKERS[root]
+    streams = {name for name, said in speakers.streams.items() if said.mentions(node.name)}
+    for name, (stream, said) in speakers.invariants.items():
+        if stream in streams or said.mentions(node.name):
             yield name
-    for machine in root.children.get("machines", {}).values():
-        if machine.facts.get("finding") and _mentions(machine, word):
-            yield str(machine.facts["finding"])
+    for finding, said in speakers.machines:
+        if said.mentions(node.name):
+            yield finding
 
 
-def _mentions(node: SpecNode, word: re.Pattern[str]) -> bool:
-    return any(
-        word.search(shown(value))
-        for each in node.below()
-        for value in each.facts.values()
-        if isinstance(value, (Expression, str, tuple))
-    )
+class _Said:
+    """What an object and all that is below it say, in facts of these types."""
+
+    def __init__(self, node: SpecNode, *types: type) -> None:
+        facts = (value for each in node.below() for value in each.facts.values())
+        self._text = "\n".join(shown(value) for value in facts if isinstance(value, types))
+        self._words = frozenset(_RUN.findall(self._text))
+
+    def mentions(self, name: str) -> bool:
+        """Whether the name stands there as a word, or as several."""
+        if _RUN.fullmatch(name):
+            return name in self._words
+        return re.search(rf"\b{re.escape(name)}\b", self._text) is not None
+
+
+class _Speakers:
+    """What may mention an object of a family: read once, for all of its objects are asked about."""
+
+    def __init__(self, root: SpecNode) -> None:
+        own, types = root.children.get, (Expression, str, tuple)
+        self.streams = {name: _Said(each, object) for name, each in own("streams", {}).items()}
+        self.invariants = {
+            name: (each.facts.get("stream"), _Said(each, *types))
+            for name, each in own("invariants", {}).items()
+        }
+        self.machines = [
+            (str(each.facts["finding"]), _Said(each, *types))
+            for each in own("machines", {}).values()
+            if each.facts.get("finding")
+        ]
+
+
+_SPEAKERS: Final[WeakKeyDictionary[SpecNode, _Speakers]] = WeakKeyDictionary()
 
 
 _PAGES: Final[Mapping[str, tuple[str, ...]]] = {

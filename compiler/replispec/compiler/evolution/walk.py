@@ -45,7 +45,7 @@ _FRAMES: Final = ("Group",)
 _NAMES: Final = ("name", "id", "place")
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, weakref_slot=True)
 class SpecNode:
     """One object of the model.
 

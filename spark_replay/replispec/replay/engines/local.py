@@ -109,8 +109,10 @@ def stream_figures(
     warnings: Sequence[CaptureWarning],
 ) -> CaptureRow:
     """The figures of one capture; `frames` are those of remoting and of replication."""
-    foreign = streams.filter(~pc.field("protocol").isin([REMOTING, *REPLICATION, TLS]))
-    encrypted = streams.filter(pc.field("protocol") == TLS)
+    protocols = streams.column("protocol")
+    known = pc.is_in(protocols, value_set=pa.array([REMOTING, *REPLICATION, TLS], protocols.type))
+    foreign = streams.filter(pc.invert(known))
+    encrypted = streams.filter(pc.equal(protocols, TLS))
     remarks = wire.remarks
     row = CaptureRow(
         file=name_of(source),

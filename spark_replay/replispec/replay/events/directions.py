@@ -27,7 +27,7 @@ def of_kinds(frames: pa.Table, streams: pa.Table, kinds: Collection[str]) -> Del
 
 def seen_whole(streams: pa.Table) -> Directions:
     """Directions that were seen from their first byte."""
-    rows = streams.filter(pc.field("from_start"))
+    rows = streams.filter(streams.column("from_start"))
     return frozenset(zip(*values(rows, "connection", "direction"), strict=True))
 
 
@@ -36,7 +36,8 @@ def begun(frames: Delivered, streams: pa.Table, kinds: Collection[str], cut_shor
     sides, places = np.unique(frames.side, return_index=True)
     starts = frames.integers("sequence", places).tolist()
     first = dict(zip(map(frames.side_name, sides.tolist()), starts, strict=True))
-    found = seen_whole(streams.filter(pc.field("protocol").isin(sorted(kinds))))
+    own = pc.is_in(streams.column("protocol"), pa.array(sorted(kinds)))
+    found = seen_whole(streams.filter(own))
     return frozenset(key for key in found if (first[key] == 0 if key in first else key not in cut_short))
 
 
@@ -56,7 +57,7 @@ def ends_cut_short(frames: Delivered, holes: pa.Table, streams: pa.Table) -> Dir
 
 def _undecoded(streams: pa.Table) -> Iterator[tuple[Any, ...]]:
     """Capture, connection, direction, source and first time of directions with bytes that are of no frame."""
-    rows = streams.filter(pc.field("bytes_undecoded") > 0)
+    rows = streams.filter(pc.greater(streams.column("bytes_undecoded"), 0))
     return zip(*values(rows, "capture", "connection", "direction", "source", "first_time_ns"), strict=True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
+from functools import cache
 from typing import Any, Final
 
 import pyarrow as pa
@@ -70,7 +71,7 @@ def to_tables(observations: Iterable[Observation]) -> Events:
     rows: dict[ObservationKind, list[Observation]] = defaultdict(list)
     for row in observations:
         rows[row.kind].append(row)
-    return {kind: _table(schema, rows[kind]) for kind, schema in SCHEMAS.items()}
+    return {**no_events(), **{kind: _table(SCHEMAS[kind], each) for kind, each in rows.items()}}
 
 
 def _table(schema: pa.Schema, rows: list[Observation]) -> pa.Table:
@@ -90,8 +91,9 @@ def rows_of(
     return [KINDS[kind](*values) for values in zip(*columns, strict=True)]
 
 
+@cache
 def no_events() -> Events:
-    """Tables without rows."""
+    """Tables without rows. They are made when they are first asked for: Arrow then looks for pandas."""
     return {kind: schema.empty_table() for kind, schema in SCHEMAS.items()}
 
 
@@ -100,10 +102,9 @@ def joined_events(parts: Iterable[tuple[ObservationKind, pa.Table]]) -> Events:
     found: dict[ObservationKind, list[pa.Table]] = defaultdict(list)
     for kind, table in parts:
         found[kind].append(table)
-    return {
-        kind: in_order(pa.concat_tables([schema.empty_table(), *found[kind]]))
-        for kind, schema in SCHEMAS.items()
-    }
+    empty = no_events()
+    made = {kind: in_order(pa.concat_tables([empty[kind], *tables])) for kind, tables in found.items()}
+    return {**empty, **made}
 
 
 def in_order(table: pa.Table) -> pa.Table:

@@ -16,7 +16,7 @@ import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
-from operator import attrgetter
+from operator import attrgetter, is_
 from typing import Any, Final, Generic, TypeVar
 
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
@@ -298,7 +298,7 @@ def with_hidden(
         ]
         known = found
         found = distinct((*known, *reached))
-        fresh = tuple(each for each in found if not any(_covers(other, each) for other in known))
+        fresh = _beyond(known, found)
     return found
 
 
@@ -319,22 +319,37 @@ def reachable(
             for one in fresh
             for kind in kinds
             for way in ways(machine, one, Unseen(), kind, rules)
+            if way.edge.assign or way.edge.to is not one.state
         ]
         known = found
         found = distinct((*known, *reached))
-        fresh = tuple(each for each in found if not any(_covers(other, each) for other in known))
+        fresh = _beyond(known, found)
     return found
+
+
+def _beyond(
+    known: tuple[Configuration[StateT, VariablesT], ...], found: tuple[Configuration[StateT, VariablesT], ...]
+) -> tuple[Configuration[StateT, VariablesT], ...]:
+    """Those of `found` that `known` does not stand for; `found` begins with `known` unless it forgot some."""
+    if len(known) <= len(found) and all(map(is_, known, found)):
+        return found[len(known) :]
+    return tuple(each for each in found if not any(_covers(other, each) for other in known))
 
 
 def _grown(
     before: Configuration[StateT, VariablesT], after: Configuration[StateT, VariablesT]
 ) -> Configuration[StateT, VariablesT]:
     """The configuration after an event that may happen again, with AtLeast for numbers that it made grow."""
-    values: dict[str, Any] = {}
-    for name in _differing(before.variables, after.variables):
-        old, new = getattr(before.variables, name), getattr(after.variables, name)
-        if type(old) is int and type(new) is int and new > old:
-            values[name] = AtLeast(new)
+    if before.variables is after.variables:
+        return after
+    old_and_new = zip(_values_of(before.variables), _values_of(after.variables), strict=True)
+    values = {
+        name: AtLeast(new)
+        for name, (old, new) in zip(_names(after.variables), old_and_new, strict=True)
+        if old is not new and type(old) is int and type(new) is int and new > old
+    }
+    if not values:
+        return after
     return replace(after, variables=replace(after.variables, **values))  # type: ignore[type-var]
 
 

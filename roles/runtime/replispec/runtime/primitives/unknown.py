@@ -8,7 +8,7 @@ was written for known values thus never gives a wrong answer about an unknown on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from types import SimpleNamespace
 from typing import Any, Final, NoReturn, TypeVar
 
@@ -158,3 +158,15 @@ def is_same(left: object, right: object) -> bool:
     if isinstance(left, Unknown | AtLeast) or isinstance(right, Unknown | AtLeast):
         return False
     return left == right
+
+
+def key_of(value: Any) -> Hashable:
+    """What stands for a value as a key: of two values that are not the same by `is_same`, never the same."""
+    if value is UNKNOWN:
+        return Unknown
+    if isinstance(value, AtLeast):
+        return AtLeast, value.least
+    if isinstance(value, Mapping):
+        return Mapping, frozenset(value.items())
+    key: Hashable = value
+    return key

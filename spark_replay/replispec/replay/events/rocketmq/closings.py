@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from replispec.replay.events.directions import values
 from replispec.replay.events.observation import Alive, Closed, Observation
@@ -15,7 +14,7 @@ from replispec.replay.events.observation import Alive, Closed, Observation
 def closings(told: Iterable[Observation], streams: pa.Table) -> Iterator[Observation]:
     """The end of each connection that carried heartbeats, as far as the capture shows it."""
     alive = {each.connection: each for each in told if isinstance(each, Alive)}
-    ended = streams.filter(pc.field("closed"))
+    ended = streams.filter(streams.column("closed"))
     columns = values(ended, "connection", "direction", "last_time_ns")
     for connection, direction, time_ns in zip(*columns, strict=True):
         last = alive.get(connection)

@@ -7,7 +7,7 @@ there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from types import SimpleNamespace
@@ -24,7 +24,7 @@ from replispec.runtime.primitives.machines import (
     reachable,
     ways,
 )
-from replispec.runtime.primitives.unknown import UNKNOWN, UnknownRead, is_same
+from replispec.runtime.primitives.unknown import UNKNOWN, UnknownRead, is_same, key_of
 from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq.machines import broker_set
 
@@ -34,6 +34,8 @@ VERSIONS_MAX: Final = 256
 """Versions of one broker set that are kept: what is further back explains nothing any more."""
 WORK_MAX: Final = 4096
 """Steps of one broker set that are taken again before what may lie further back is left open."""
+LED_MAX: Final = 4096
+"""Possibilities of one broker set whose way on is remembered."""
 OWN: Final = tuple(kind for kind, info in MACHINE.events.items() if info.origin is Origin.LOCAL)
 """What a controller does of its own."""
 UNSEEN: Final = tuple(kind for kind in MACHINE.events if kind is not broker_set.CleaningAsked)
@@ -48,6 +50,7 @@ WRITES: Final = frozenset(
 
 # No answer tells what these hold: what they hold is left open rather than every possibility followed.
 _UNCLAIMED: Final = ("cluster_name", "addresses", "check_codes")
+_NAMES: Final = tuple(each.name for each in fields(broker_set.Variables))
 
 Possible = tuple[Configurations, ...]
 """For each release that the controller may be of, what is possible."""
@@ -120,6 +123,7 @@ class History:
         self.unseen = unseen
         first = tuple(_first(each, begun=begun) for each in self._machines)
         self._versions = [_Version(first, Step())]
+        self._led: dict[Hashable, Possible] = {}
         self.number = 1
         self.work = WORK_MAX
 
@@ -238,15 +242,22 @@ class History:
         return version.reached[kinds]
 
     def _with(self, possible: Possible, kinds: tuple[type, ...]) -> Possible:
-        return tuple(
-            reachable(machine, each, kinds, rules)
-            for machine, each in zip(self._machines, possible, strict=True)
-        )
+        """Where events of these classes lead unseen: the same possibilities come again whenever steps are
+        taken again."""
+        key = (kinds, *(tuple(map(_key, each)) for each in possible))
+        if key not in self._led:
+            if len(self._led) >= LED_MAX:
+                del self._led[next(iter(self._led))]
+            self._led[key] = tuple(
+                reachable(machine, each, kinds, rules)
+                for machine, each in zip(self._machines, possible, strict=True)
+            )
+        return self._led[key]
 
 
 def shown(claims: Claims) -> str:
     """What was told, in words."""
-    names = [each.name for each in fields(broker_set.Variables) if each.name in claims]
+    names = [name for name in _NAMES if name in claims]
     return ", ".join(f"{name} {_value(claims[name])}" for name in names) or "nothing"
 
 
@@ -269,10 +280,13 @@ def _are_same(one: Configurations, other: Configurations) -> bool:
 
 
 def _is_one(one: Configuration[Any, Any], other: Configuration[Any, Any]) -> bool:
-    names = [each.name for each in fields(one.variables)]
     return one.state is other.state and all(
-        is_same(getattr(one.variables, name), getattr(other.variables, name)) for name in names
+        is_same(getattr(one.variables, name), getattr(other.variables, name)) for name in _NAMES
     )
+
+
+def _key(one: Configuration[Any, Any]) -> Hashable:
+    return (one.state, *(key_of(getattr(one.variables, name)) for name in _NAMES))
 
 
 def _agreeing(configurations: Iterable[Configuration[Any, Any]], claims: Claims) -> Configurations:
