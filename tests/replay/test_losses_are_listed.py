@@ -6,6 +6,8 @@ import random
 
 import pytest
 
+from replispec.replay.judges.rocketmq.judge import Judgement
+from replispec.replay.report.model import LostSend
 from replispec.replay.report.rocketmq.lost_messages import lost_sends
 from tests.replay.brokers import PRODUCER
 from tests.replay.expectations import SEND_SURVIVES
@@ -32,6 +34,10 @@ def elected_again(rng: random.Random) -> World:
     return world
 
 
+def listed(found: Judgement) -> list[LostSend]:
+    return lost_sends("made.pcap", found.joined.sends, found.losses, found.lost)
+
+
 def of_producers(world: World) -> bytes:
     """Their connections alone."""
     alone = [each.talk for each in world.traffic.links if each.talk.client[0] == PRODUCER]
@@ -48,7 +54,7 @@ def test_a_message_that_is_violated_is_among_the_losses(seed: int) -> None:
     found = judged(pcap(in_time_order(kept), nanoseconds=True))
     survived = [each for each in found.findings if each.invariant == SEND_SURVIVES]
     told = sum(each.counts.get("violated", 0) for each in survived)
-    assert told == lost(found) == len(lost_sends("made.pcap", found.joined.sends, found.losses))
+    assert told == lost(found) == len(listed(found))
     assert told <= sum(each.acknowledged for each in world.ledger.losses())
 
 

@@ -153,7 +153,8 @@ class LostSend:
     """One acknowledgement that a loss is about: what it said, and the frame that said it.
 
     `place`: capture, connection, direction and sequence; `waited_ns`: from its request to it, None when the
-    request was not seen.
+    request was not seen. `in_doubt`: another message got the same place, and nothing tells which of them was
+    lost.
     """
 
     place: tuple[str, str, int, int]
@@ -163,6 +164,7 @@ class LostSend:
     broker: str
     time_ns: int
     waited_ns: int | None
+    in_doubt: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +174,7 @@ class LostMessage:
     `offset`: bytes of the commit log, `queue_offset`: messages of its queue. `part` is its number in a batch.
     `acknowledged_ns`: when the acknowledgement (at `sequence` of `direction` of `connection`) was captured.
     `flag`, `sys_flag`, `born_ms` (milliseconds since 1970 UTC): as the producer set them. `body` is base64.
+    `in_doubt`: this message or another one that got the same place, nothing tells which.
     """
 
     file: str
@@ -183,6 +186,7 @@ class LostMessage:
     connection: str
     direction: int
     sequence: int
+    in_doubt: bool | None = None
     topic: str = ""
     queue: int | None = None
     queue_offset: int | None = None

@@ -17,8 +17,7 @@ import numpy as np
 
 from replispec.replay.events.capture_events import Columns
 from replispec.replay.events.observation import Observation
-from replispec.replay.events.rocketmq.falls_in_order import least_places_behind
-from replispec.replay.judges.sends import LossRow
+from replispec.replay.judges.sends import LossRow, LostAt
 from replispec.replay.report.frame_rows import Place, Row, frames_at, frames_with_opaque
 from replispec.replay.report.model import LostMessage, LostSend
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -42,30 +41,26 @@ _SEND_HEADERS: Final[Mapping[int, type[broker.SendMessageRequest | broker.SendMe
 }
 
 
-def lost_sends(file: str, acknowledged: Columns, losses: Sequence[LossRow]) -> list[LostSend]:
-    """The acknowledgements of each loss, in the order of losses and offsets.
-
-    Where an offset was acknowledged again after its message was lost, the earlier ones are those of the loss.
-    Of an epoch that was not seen they are those behind which the log was cut.
-    """
+def lost_sends(file: str, acknowledged: Columns, losses: Sequence[LossRow], lost: LostAt) -> list[LostSend]:
+    """The acknowledgements of each loss, in the order of losses and offsets; `lost`: which these are."""
+    sends = acknowledged.take(lost.each)
+    in_doubt = np.isin(lost.each, lost.in_doubt)
+    group, epoch, connection = (sends.coded(name) for name in ("group", "epoch", "connection"))
+    names = np.argsort(np.argsort(np.array(connection.values, np.str_), kind="stable"))[connection.codes]
+    keys = [sends.numbers(name).numbers for name in ("index", "sequence", "direction")]
+    order = np.lexsort((*keys, names, sends.numbers("offset").numbers))
     found = []
-    offsets, orders = (acknowledged.numbers(name).numbers for name in ("offset", "order"))
     for loss in losses:
-        own = acknowledged.coded("group").where(loss.group) & acknowledged.coded("epoch").where(loss.epoch)
-        if loss.epoch is None:
-            own &= least_places_behind(acknowledged)[1] < offsets
-        rows = np.flatnonzero(own & (offsets >= loss.from_offset) & (offsets <= loss.to_offset))
-        first = rows[np.lexsort((offsets[rows], orders[rows]))[: loss.acknowledged]]
-        lost = acknowledged.rows(first[np.argsort(offsets[first], kind="stable")])
-        found += [_lost_send(file, loss, row) for row in lost]
+        own = order[(group.where(loss.group) & epoch.where(loss.epoch))[order]]
+        rows = zip(sends.rows(own), in_doubt[own].tolist(), strict=True)
+        found += [_lost_send(file, loss, row, in_doubt=doubt) for row, doubt in rows]
     return found
 
 
-def _lost_send(file: str, loss: LossRow, row: Observation) -> LostSend:
+def _lost_send(file: str, loss: LossRow, row: Observation, *, in_doubt: bool) -> LostSend:
     place = (file, row.connection, row.direction, row.sequence)
-    return LostSend(
-        place, loss.group, loss.epoch, row.offset or 0, row.address or "", row.time_ns, row.duration_ns
-    )
+    offset, address = row.offset or 0, row.address or ""
+    return LostSend(place, loss.group, loss.epoch, offset, address, row.time_ns, row.duration_ns, in_doubt)
 
 
 def lost_messages(frames: Path, sends: Sequence[LostSend]) -> Iterator[LostMessage]:
@@ -120,6 +115,7 @@ def _message(send: LostSend, answer: Row | None, request: Row | None) -> LostMes
         connection=connection,
         direction=direction,
         sequence=sequence,
+        in_doubt=send.in_doubt or None,
         **known,
     )
 
