@@ -149,12 +149,21 @@ class LossCause:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherSend:
+    """The frame that acknowledged another message at the same place of the log."""
+
+    connection: str
+    direction: int
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
 class LostSend:
     """One acknowledgement that a loss is about: what it said, and the frame that said it.
 
     `place`: capture, connection, direction and sequence; `waited_ns`: from its request to it, None when the
-    request was not seen. `in_doubt`: another message got the same place, and nothing tells which of them was
-    lost.
+    request was not seen. `instead`: others that got the same place, where nothing tells which of them was
+    kept; else None.
     """
 
     place: tuple[str, str, int, int]
@@ -164,7 +173,7 @@ class LostSend:
     broker: str
     time_ns: int
     waited_ns: int | None
-    in_doubt: bool = False
+    instead: tuple[OtherSend, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +183,7 @@ class LostMessage:
     `offset`: bytes of the commit log, `queue_offset`: messages of its queue. `part` is its number in a batch.
     `acknowledged_ns`: when the acknowledgement (at `sequence` of `direction` of `connection`) was captured.
     `flag`, `sys_flag`, `born_ms` (milliseconds since 1970 UTC): as the producer set them. `body` is base64.
-    `in_doubt`: this message or another one that got the same place, nothing tells which.
+    `instead`: what may have been lost instead of it, as in LostSend.
     """
 
     file: str
@@ -186,7 +195,6 @@ class LostMessage:
     connection: str
     direction: int
     sequence: int
-    in_doubt: bool | None = None
     topic: str = ""
     queue: int | None = None
     queue_offset: int | None = None
@@ -203,6 +211,7 @@ class LostMessage:
     sys_flag: int | None = None
     born_ms: int | None = None
     body: str | None = None
+    instead: tuple[OtherSend, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

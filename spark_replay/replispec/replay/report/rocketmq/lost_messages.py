@@ -16,10 +16,12 @@ from typing import Any, Final
 import numpy as np
 
 from replispec.replay.events.capture_events import Columns
+from replispec.replay.events.event_tables import Rows
 from replispec.replay.events.observation import Observation
+from replispec.replay.events.rocketmq.runs import are_different, message_of
 from replispec.replay.judges.sends import LossRow, LostAt
 from replispec.replay.report.frame_rows import Place, Row, frames_at, frames_with_opaque
-from replispec.replay.report.model import LostMessage, LostSend
+from replispec.replay.report.model import LostMessage, LostSend, OtherSend
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq import broker
@@ -44,7 +46,7 @@ _SEND_HEADERS: Final[Mapping[int, type[broker.SendMessageRequest | broker.SendMe
 def lost_sends(file: str, acknowledged: Columns, losses: Sequence[LossRow], lost: LostAt) -> list[LostSend]:
     """The acknowledgements of each loss, in the order of losses and offsets; `lost`: which these are."""
     sends = acknowledged.take(lost.each)
-    in_doubt = np.isin(lost.each, lost.in_doubt)
+    others = dict(_others(acknowledged, lost.in_doubt))
     group, epoch, connection = (sends.coded(name) for name in ("group", "epoch", "connection"))
     names = np.argsort(np.argsort(np.array(connection.values, np.str_), kind="stable"))[connection.codes]
     keys = [sends.numbers(name).numbers for name in ("index", "sequence", "direction")]
@@ -52,15 +54,31 @@ def lost_sends(file: str, acknowledged: Columns, losses: Sequence[LossRow], lost
     found = []
     for loss in losses:
         own = order[(group.where(loss.group) & epoch.where(loss.epoch))[order]]
-        rows = zip(sends.rows(own), in_doubt[own].tolist(), strict=True)
-        found += [_lost_send(file, loss, row, in_doubt=doubt) for row, doubt in rows]
+        rows = zip(sends.rows(own), lost.each[own].tolist(), strict=True)
+        found += [_lost_send(file, loss, row, others.get(place)) for row, place in rows]
     return found
 
 
-def _lost_send(file: str, loss: LossRow, row: Observation, *, in_doubt: bool) -> LostSend:
+def _others(sends: Columns, in_doubt: Rows) -> Iterator[tuple[int, tuple[OtherSend, ...]]]:
+    """Of messages that are in doubt, by their places here, the others that got their place of the log."""
+    offsets = sends.numbers("offset").numbers
+    perhaps = np.flatnonzero(np.isin(offsets, offsets[in_doubt]))
+    rows = dict(zip(perhaps.tolist(), sends.rows(perhaps), strict=True))
+    alike: dict[tuple[Any, ...], list[Observation]] = defaultdict(list)
+    for row in rows.values():
+        alike[row.group, row.epoch, row.offset].append(row)
+    for place in in_doubt.tolist():
+        own = rows[place]
+        same = alike[own.group, own.epoch, own.offset]
+        found = [each for each in same if are_different(message_of(each), message_of(own))]
+        places = sorted((each.connection, each.direction, each.sequence) for each in found)
+        yield place, tuple(OtherSend(*each) for each in places)
+
+
+def _lost_send(file: str, loss: LossRow, row: Observation, instead: tuple[OtherSend, ...] | None) -> LostSend:
     place = (file, row.connection, row.direction, row.sequence)
     offset, address = row.offset or 0, row.address or ""
-    return LostSend(place, loss.group, loss.epoch, offset, address, row.time_ns, row.duration_ns, in_doubt)
+    return LostSend(place, loss.group, loss.epoch, offset, address, row.time_ns, row.duration_ns, instead)
 
 
 def lost_messages(frames: Path, sends: Sequence[LostSend]) -> Iterator[LostMessage]:
@@ -115,7 +133,7 @@ def _message(send: LostSend, answer: Row | None, request: Row | None) -> LostMes
         connection=connection,
         direction=direction,
         sequence=sequence,
-        in_doubt=send.in_doubt or None,
+        instead=send.instead,
         **known,
     )
 
