@@ -19,9 +19,9 @@ from tests.replay.test_order import judged, lost
 from tests.replay.world import World
 
 
-def elected_again(rng: random.Random) -> World:
+def elected_again(rng: random.Random, world: World | None = None) -> World:
     """A master is deposed, cuts its log and is elected again without a restart: clients stay connected."""
-    world = two_brokers(messages=rng.randrange(1, 8))
+    world = two_brokers(world, messages=rng.randrange(1, 8))
     world.replicate(2)
     sent(world, rng, rng.randrange(1, 8))
     world.take_over(2)

@@ -70,7 +70,8 @@ def _others(sends: Columns, in_doubt: Rows) -> Iterator[tuple[int, tuple[OtherSe
     for place in in_doubt.tolist():
         own = rows[place]
         same = alike[own.group, own.epoch, own.offset]
-        found = [each for each in same if are_different(message_of(each), message_of(own))]
+        message = message_of(own)
+        found = [each for each in same if each is not own and are_different(message_of(each), message)]
         places = sorted((each.connection, each.direction, each.sequence) for each in found)
         yield place, tuple(OtherSend(*each) for each in places)
 
