@@ -42,6 +42,10 @@ _SEND_HEADERS: Final[Mapping[int, type[broker.SendMessageRequest | broker.SendMe
     RequestCode.SEND_BATCH_MESSAGE: broker.SendMessageV2Request,
 }
 
+ROWS_AT_ONCE: Final = 1 << 14
+OTHERS_MAXIMUM: Final = 16
+"""How many messages that may have been lost instead of one are named with it."""
+
 
 def lost_sends(file: str, acknowledged: Columns, losses: Sequence[LossRow], lost: LostAt) -> list[LostSend]:
     """The acknowledgements of each loss, in the order of losses and offsets; `lost`: which these are."""
@@ -54,8 +58,10 @@ def lost_sends(file: str, acknowledged: Columns, losses: Sequence[LossRow], lost
     found = []
     for loss in losses:
         own = order[(group.where(loss.group) & epoch.where(loss.epoch))[order]]
-        rows = zip(sends.rows(own), lost.each[own].tolist(), strict=True)
-        found += [_lost_send(file, loss, row, others.get(place)) for row, place in rows]
+        for at in range(0, len(own), ROWS_AT_ONCE):
+            part = own[at : at + ROWS_AT_ONCE]
+            rows = zip(sends.rows(part), lost.each[part].tolist(), strict=True)
+            found += [_lost_send(file, loss, row, others.get(place)) for row, place in rows]
     return found
 
 
@@ -73,7 +79,7 @@ def _others(sends: Columns, in_doubt: Rows) -> Iterator[tuple[int, tuple[OtherSe
         message = message_of(own)
         found = [each for each in same if each is not own and are_different(message_of(each), message)]
         places = sorted((each.connection, each.direction, each.sequence) for each in found)
-        yield place, tuple(OtherSend(*each) for each in places)
+        yield place, tuple(OtherSend(*each) for each in places[:OTHERS_MAXIMUM])
 
 
 def _lost_send(file: str, loss: LossRow, row: Observation, instead: tuple[OtherSend, ...] | None) -> LostSend:
