@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -32,7 +33,7 @@ STREAMS = Path(__file__).parents[2] / "spec/invariants/rocketmq/streams.yaml"
 BY_COLUMNS = [each.id for each in INVARIANTS.values() if not isinstance(each, PairingInvariant)]
 LOSING = "acknowledged-send-survives"
 SMALL, LARGE = st.integers(-1, 12), st.sampled_from([1 << 60, (1 << 63) - 1, -(1 << 63)])
-MESSAGE = {"is_message": True, "followed": False}
+MESSAGE = {"is_message": True, "followed": False, "in_doubt": False}
 EPOCHS = st.integers(0, 4).map(lambda epoch: epoch or UNKNOWN)
 NUMBERS = st.one_of(SMALL, SMALL, SMALL, LARGE)
 OTHERS: dict[str, st.SearchStrategy[Any]] = {
@@ -127,3 +128,16 @@ def test_all_evidence_is_counted_and_the_first_is_kept() -> None:
 def test_a_chain_of_many_runs_holds() -> None:
     found = assert_alike("offset-chain", batches(*range(0, 40_000, 10)))
     assert found.counts == {Verdict.OK: 3999, Verdict.UNKNOWN: 1}
+
+
+def test_lost_messages_take_eight_bytes_each_in_what_a_part_comes_to() -> None:
+    count = 50_000
+    told = {"epoch": 1, "cut_to": None, "given_again": True}
+    table = columns_of("sends", [("acknowledged", {**told, "offset": 10 * at}) for at in range(count)])
+    invariant = INVARIANTS[LOSING]
+    assert isinstance(invariant, OrderInvariant)
+    first = invariant.variables
+    judge = ColumnJudge(invariant, rules, of_sends=True)
+    found = judge.judge(table, table.templates(), lambda _: first)
+    assert (found.lost[1].count, found.lost_at.tolist()) == (count, [*range(count)])
+    assert len(pickle.dumps(found)) < 9 * count

@@ -6,6 +6,8 @@ import random
 
 import pytest
 
+from replispec.replay.judges.rocketmq.judge import Judgement
+from replispec.replay.report.model import LostSend
 from replispec.replay.report.rocketmq.lost_messages import lost_sends
 from tests.replay.brokers import PRODUCER
 from tests.replay.expectations import SEND_SURVIVES
@@ -17,9 +19,9 @@ from tests.replay.test_order import judged, lost
 from tests.replay.world import World
 
 
-def elected_again(rng: random.Random) -> World:
+def elected_again(rng: random.Random, world: World | None = None) -> World:
     """A master is deposed, cuts its log and is elected again without a restart: clients stay connected."""
-    world = two_brokers(messages=rng.randrange(1, 8))
+    world = two_brokers(world, messages=rng.randrange(1, 8))
     world.replicate(2)
     sent(world, rng, rng.randrange(1, 8))
     world.take_over(2)
@@ -30,6 +32,10 @@ def elected_again(rng: random.Random) -> World:
     world.notify(2)
     world.send(rng.randrange(2, 9))
     return world
+
+
+def listed(found: Judgement) -> list[LostSend]:
+    return lost_sends("made.pcap", found.joined.sends, found.losses, found.lost)
 
 
 def of_producers(world: World) -> bytes:
@@ -48,7 +54,7 @@ def test_a_message_that_is_violated_is_among_the_losses(seed: int) -> None:
     found = judged(pcap(in_time_order(kept), nanoseconds=True))
     survived = [each for each in found.findings if each.invariant == SEND_SURVIVES]
     told = sum(each.counts.get("violated", 0) for each in survived)
-    assert told == lost(found) == len(lost_sends("made.pcap", found.joined.sends, found.losses))
+    assert told == lost(found) == len(listed(found))
     assert told <= sum(each.acknowledged for each in world.ledger.losses())
 
 

@@ -67,7 +67,10 @@ def judged(streams: StreamJudges, groups: BrokerGroups, tables: list[EventTable]
 
 
 def plain(found: PartFindings) -> dict[tuple[str, str], Any]:
-    return {key: (part.counts, part.kept, part.lost, part.messages) for key, part in found.items()}
+    return {
+        key: (part.counts, part.kept, part.lost, part.messages, sorted(part.lost_at), sorted(part.in_doubt))
+        for key, part in found.items()
+    }
 
 
 @pytest.mark.parametrize("name", ["failover_lost", "hung_master", "m_mtu1500"])

@@ -122,9 +122,10 @@ class EventTable:
         return SimpleNamespace(**known, **numbers)
 
     def shown(self, row: int) -> SimpleNamespace:
-        """One event as an object, with its observation as `row`."""
+        """One event as an object, with its place, and its observation as `row`."""
         event = self.event(row)
-        event.row = self.row_at(int(self.places[row]))
+        event.place = int(self.places[row])
+        event.row = self.row_at(event.place)
         return event
 
     def parts(self, attribute: str) -> list[tuple[Any, Rows]]:

@@ -161,6 +161,7 @@ def _lose(finding: PartFinding, table: EventTable) -> None:
     for code, rows in split(epochs.codes):
         own = offsets[rows]
         finding.lose(_seen(epochs.values[code]), LostRange(int(own.min()), int(own.max()), len(own)))
+    finding.lose_at(table.places, table.places[table.known["in_doubt"].where(True)])
 
 
 def _seen(epoch: Any) -> int | None:
@@ -197,6 +198,9 @@ def _observer(finding: PartFinding) -> Callable[[Evidence], None]:
         finding.followed += event.followed
         if evidence.verdict is Verdict.VIOLATED:
             finding.lose(_seen(event.epoch), LostRange(event.offset, event.offset, 1))
+            finding.lost_at.append(event.place)
+            if event.in_doubt:
+                finding.in_doubt.append(event.place)
 
     return note
 

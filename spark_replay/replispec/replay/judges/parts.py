@@ -7,11 +7,15 @@ verdict, and the losses of each epoch.
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+from replispec.replay.events.event_tables import Numbers, Rows
 from replispec.runtime.primitives.invariants import EVIDENCE_MAX, Verdict, worst
 
 Place = tuple[Any, ...]
@@ -52,12 +56,19 @@ class LostRange:
         return LostRange(first, last, self.count + other.count)
 
 
+def _numbers() -> array[int]:
+    """Numbers in eight bytes each: many messages may be lost."""
+    return array("q")
+
+
 @dataclass(slots=True)
 class PartFinding:
     """What one rule says about one group in a part of a capture.
 
     Of the rule about acknowledged messages: `lost` are losses by epoch, of None where it was not seen,
-    `messages` all of them, `followed` those behind which the start of a later epoch was seen.
+    `messages` all of them, `followed` those behind which the start of a later epoch was seen. `lost_at`:
+    which were lost, each by its place in its table; `in_doubt`: those of them that may have kept their place,
+    while another message that was given it was lost.
     """
 
     counts: Counter[Verdict] = field(default_factory=Counter)
@@ -65,6 +76,8 @@ class PartFinding:
     lost: dict[int | None, LostRange] = field(default_factory=dict)
     messages: int = 0
     followed: int = 0
+    lost_at: array[int] = field(default_factory=_numbers)
+    in_doubt: array[int] = field(default_factory=_numbers)
 
     @property
     def verdict(self) -> Verdict:
@@ -89,6 +102,17 @@ class PartFinding:
         """More losses of an epoch."""
         self.lost[epoch] = self.lost[epoch] + lost if epoch in self.lost else lost
 
+    def lose_at(self, places: Rows, in_doubt: Rows) -> None:
+        """More places of messages that were lost, and which of them are in doubt."""
+        self.lost_at.frombytes(places.astype(np.int64).tobytes())
+        self.in_doubt.frombytes(in_doubt.astype(np.int64).tobytes())
+
+    def renumber(self, numbers: Numbers) -> None:
+        """Name lost messages by numbers that they have in the whole capture: `numbers[place]`."""
+        lost, in_doubt = (numbers[np.frombuffer(each, np.int64)] for each in (self.lost_at, self.in_doubt))
+        self.lost_at, self.in_doubt = _numbers(), _numbers()
+        self.lose_at(lost, in_doubt)
+
     def add(self, other: PartFinding) -> None:
         """What the same rule says about the same group in another part."""
         self.counts += other.counts
@@ -97,6 +121,8 @@ class PartFinding:
         self.followed += other.followed
         for epoch, lost in other.lost.items():
             self.lose(epoch, lost)
+        self.lost_at.extend(other.lost_at)
+        self.in_doubt.extend(other.in_doubt)
 
 
 def _heaviest_first(each: PlacedProofs) -> tuple[int, Place]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
+import numpy as np
+
+from replispec.replay.events.event_tables import Numbers, Rows
 from replispec.replay.judges.parts import PartFinding
 
 
@@ -36,6 +40,35 @@ class SendsRow:
     followed: int
     begun_anew: bool
     named: bool = True
+
+
+def _none() -> Numbers:
+    return np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LostAt:
+    """Which acknowledged messages of a capture were lost: by their places among all of them, or by other
+    numbers that they have, ascending. `in_doubt`: those of them that may have kept their place, while another
+    message that was given it was lost."""
+
+    each: Rows = field(default_factory=_none)
+    in_doubt: Rows = field(default_factory=_none)
+
+    def among(self, numbers: Numbers) -> LostAt:
+        """Those with these numbers, by their places there."""
+        each, in_doubt = (np.flatnonzero(np.isin(numbers, own)) for own in (self.each, self.in_doubt))
+        return LostAt(each, in_doubt)
+
+
+def lost_at(found: Iterable[PartFinding]) -> LostAt:
+    """Which messages findings about several groups call lost."""
+    parts = [*found]
+    each, in_doubt = (
+        np.sort(np.concatenate([_none(), *(np.frombuffer(own, np.int64) for own in columns)]))
+        for columns in ([part.lost_at for part in parts], [part.in_doubt for part in parts])
+    )
+    return LostAt(each, in_doubt)
 
 
 def losses_of(file: str, group: str, found: PartFinding) -> list[LossRow]:

@@ -152,11 +152,21 @@ class LossCause:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherSend:
+    """The frame that acknowledged another message at the same place of the log."""
+
+    connection: str
+    direction: int
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
 class LostSend:
     """One acknowledgement that a loss is about: what it said, and the frame that said it.
 
     `place`: capture, connection, direction and sequence; `waited_ns`: from its request to it, None when the
-    request was not seen.
+    request was not seen. `instead`: others that got the same place, where nothing tells which of them was
+    kept; else None.
     """
 
     place: tuple[str, str, int, int]
@@ -166,6 +176,7 @@ class LostSend:
     broker: str
     time_ns: int
     waited_ns: int | None
+    instead: tuple[OtherSend, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +186,7 @@ class LostMessage:
     `offset`: bytes of the commit log, `queue_offset`: messages of its queue. `part` is its number in a batch.
     `acknowledged_ns`: when the acknowledgement (at `sequence` of `direction` of `connection`) was captured.
     `flag`, `sys_flag`, `born_ms` (milliseconds since 1970 UTC): as the producer set them. `body` is base64.
+    `instead`: what may have been lost instead of it, as in LostSend.
     """
 
     file: str
@@ -202,6 +214,7 @@ class LostMessage:
     sys_flag: int | None = None
     born_ms: int | None = None
     body: str | None = None
+    instead: tuple[OtherSend, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,6 @@ from replispec.replay.events.rocketmq.telling import (
     numbers_of,
     of_history,
     of_logs,
-    of_losses,
     of_stored,
     of_story,
     without,
@@ -78,7 +77,7 @@ from replispec.replay.judges.findings import FindingRow
 from replispec.replay.judges.machines import of_connections, of_pairs
 from replispec.replay.judges.parts import PartFinding, PartFindings, add_up
 from replispec.replay.judges.rocketmq.judge import Judgement, conclude, named_learners, stream_judges
-from replispec.replay.judges.sends import LossRow, SendsRow
+from replispec.replay.judges.sends import LossRow, LostAt, SendsRow
 from replispec.replay.machines.rocketmq.replication_walks import walk_replication
 from replispec.replay.report.model import Answers, Latency, Overlap
 from replispec.replay.report.ranks import Ranks, counted
@@ -107,7 +106,7 @@ class Known:
     """What is known of a capture. `tables`: of frequent events those that were handed on; `dropped`: messages
     that were only passed on; `records` and `fallen`: as `Measured` has them; `replicated`: the groups
     and masterEpochs of which transfers tell; `cut`: connections of which several parts have messages;
-    `losses`: group, masterEpoch, first and last place.
+    `lost`: the messages that were lost, by the column AT.
     """
 
     capture: CaptureRow
@@ -132,6 +131,7 @@ class Known:
     findings: list[FindingRow] = field(default_factory=list)
     losses: list[LossRow] = field(default_factory=list)
     stored: list[SendsRow] = field(default_factory=list)
+    lost: LostAt = field(default_factory=LostAt)
     result: CaptureResult | None = None
 
     def take(self, tables: Iterable[Tables]) -> None:
@@ -141,7 +141,10 @@ class Known:
     def joined(self) -> Judged:
         """What is rare, and what was handed on, joined to what is known."""
         assert self.history is not None
-        events = CaptureEvents(_with(self.rare, self.tables))
+        told = _with(self.rare, self.tables)
+        if _STORED in self.tables:
+            told[_STORED] = self.tables[_STORED]
+        events = CaptureEvents(told)
         frames = with_groups(events.columns(*FRAMES), self.named.groups)
         sends = with_groups(events.columns(_STORED), self.named.groups)
         sends = told_epochs(sends, self.history.offices, self.named.rows)
@@ -150,7 +153,7 @@ class Known:
         return judged_of(events, self.named, frames, sends, self.history, measured, all_ack=all_ack)
 
 
-def _with(rare: Events, tables: Tables) -> Events:
+def _with(rare: Events, tables: Tables) -> dict[ObservationKind, pa.Table]:
     return {**rare, **{kind: table.select(SCHEMAS[kind].names) for kind, table in tables.items()}}
 
 
@@ -345,8 +348,11 @@ def _third(known: Known, number: int, part: Events) -> Said:
     messages = joined.tables[0]
     streams = stream_judges(joined.listed)
     span = _span(known)
+    judged = add_up(streams.of(each) for each in (joined.replication, messages) if len(each))
+    for found in judged.values():
+        found.renumber(numbers_of(joined.sends))
     told = _Third(
-        add_up(streams.of(each) for each in (joined.replication, messages) if len(each)),
+        judged,
         add_up(of_connections(walk_replication(joined.replication, joined.groups))),
         overlaps(known.capture.file, joined),
         [
@@ -426,6 +432,7 @@ def _judged(known: Known, told: Sequence[_Third], met: Sequence[PartFindings]) -
     joined = known.joined()
     found = conclude(known.capture.file, joined, judged, walked, known.pairs, learners)
     known.findings, known.losses, known.stored = found.findings, found.losses, found.sends
+    known.lost = found.lost
     if not known.losses:
         _tell(known, joined)
     return known
@@ -435,11 +442,8 @@ def _judged(known: Known, told: Sequence[_Third], met: Sequence[PartFindings]) -
 
 
 def _fourth(known: Known, number: int, part: Events) -> Said:
-    assert known.history is not None
-    assert known.given is not None
-    sends = with_epochs(_sends(known, CaptureEvents(numbered(number, part))), known.history.offices)
-    losses = [(each.group, each.epoch, each.from_offset, each.to_offset) for each in known.losses]
-    return Said(handed_on(sends, of_losses(sends, losses, known.given.behind)))
+    sends = _sends(known, CaptureEvents(numbered(number, part)))
+    return Said(handed_on(sends, known.lost.among(numbers_of(sends)).each))
 
 
 def _with_losses(known: Known, told: Sequence[Tables], _: Sequence[Any]) -> Known:
@@ -450,6 +454,7 @@ def _with_losses(known: Known, told: Sequence[Tables], _: Sequence[Any]) -> Know
 
 def _tell(known: Known, joined: Judged) -> None:
     judgement = Judgement(known.capture.file, joined, known.findings, known.losses, known.stored)
+    judgement.lost = known.lost.among(numbers_of(joined.sends))
     result = result_of(known.capture, judgement, known.options)
     result.latencies, result.answers, result.overlaps = known.latencies, known.answers, known.overlaps
     known.result = result

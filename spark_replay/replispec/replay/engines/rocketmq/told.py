@@ -18,6 +18,7 @@ def result_of(capture: CaptureRow, judgement: Judgement, options: Options) -> Ca
     """The verdicts of a capture with its story."""
     file = capture.file
     joined = judgement.joined
+    lost = joined.sends.take(judgement.lost.each)
     span = (capture.first_time_ns or 0, capture.last_time_ns or 0)
     return CaptureResult(
         capture,
@@ -25,11 +26,11 @@ def result_of(capture: CaptureRow, judgement: Judgement, options: Options) -> Ca
         judgement.losses,
         judgement.sends,
         switches(file, joined),
-        timelines(joined, span, file, judgement.findings, judgement.losses),
+        timelines(joined, span, file, judgement.findings, judgement.losses, lost),
         failovers(file, joined),
         latencies(file, joined.events),
-        lost_sends(file, joined.sends, judgement.losses),
-        loss_causes(file, joined, judgement.losses, all_ack=options.all_ack),
+        lost_sends(file, joined.sends, judgement.losses, judgement.lost),
+        loss_causes(file, joined, judgement.losses, lost, all_ack=options.all_ack),
         overlaps(file, joined),
         answers(file, joined.events),
     )

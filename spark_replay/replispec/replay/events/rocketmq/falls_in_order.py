@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from replispec.replay.events.capture_events import Columns
-from replispec.replay.events.event_tables import INT64_MAX, Coded, Numbers, Rows, combined, split
+from replispec.replay.events.event_tables import INT64_MAX, Coded, Numbers, combined, split
 from replispec.replay.events.observation import Observation, ends_of
 from replispec.replay.events.rocketmq.wholeness import host_of
 
@@ -164,17 +164,6 @@ def least_places_behind(
             at = np.searchsorted(behind.moments, order[rows], "right")
             least[rows], second[rows] = behind.least[at], behind.second[at]
     return least, second
-
-
-def showing_falls(sends: Columns, falls: Mapping[LogThere, Behind]) -> Rows:
-    """The messages that show what `falls` tell, and perhaps others."""
-    asked, logs = sends.numbers("request_order"), _logs(sends)
-    found = [np.zeros(0, np.int64)]
-    for code, rows in split(logs.codes):
-        behind = falls.get(logs.values[code])
-        if behind is not None:
-            found.append(rows[(asked.absent[rows] == 0) & np.isin(asked.numbers[rows], behind.moments)])
-    return np.concatenate(found)
 
 
 def _logs(sends: Columns) -> Coded:

@@ -41,6 +41,12 @@ def _is_another(office: InOffice, row: Observation) -> bool:
     return office.named_by == BY_ID and row.broker_id is not None and str(row.broker_id) != office.master
 
 
+def _is_requested_later(row: Observation, before: Observation) -> bool:
+    """Whether a message was requested after another one had been acknowledged on the same connection."""
+    same = (row.connection, row.direction) == (before.connection, before.direction)
+    return same and row.request_order is not None and row.request_order > before.order
+
+
 @dataclass(slots=True)
 class _Told:
     """What one run of a master told of its log.
@@ -218,6 +224,16 @@ class LogFalls:
             return False
         kept = max(given, key=self._last)
         return kept is not row and are_different(message_of(row), message_of(kept))
+
+    def may_be_kept(self, row: Observation) -> bool:
+        """Whether a message whose place was given again may be the one that is there: no cause tells that
+        another one was stored there later, and only the order of connections in the capture says so."""
+        key = self._key(row)
+        return key is None or not any(
+            self._is_before(row, self._run(each)) or _is_requested_later(each, row)
+            for each in self._given[key, row.offset or 0]
+            if are_different(message_of(row), message_of(each))
+        )
 
     def begun_again(self) -> set[str | None]:
         """The groups in whose logs the very first place was given to two messages."""

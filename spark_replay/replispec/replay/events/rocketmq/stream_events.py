@@ -269,7 +269,7 @@ def judged_of(
         _replicas(frames, rows, history, measured.fallen, whole=controllers_were_seen(rows, groups)),
         starts,
         beginnings(frames, history.tenures),
-        GivenAgain(row for row in again if falls.is_given_again(row)),
+        GivenAgain((row, falls.may_be_kept(row)) for row in again if falls.is_given_again(row)),
         ends_of(ends, starts),
         epochs,
     )
@@ -393,7 +393,7 @@ def _unseen(rows: Iterable[Observation], groups: BrokerGroups) -> Iterator[Simpl
     for row in rows:
         if row.kind == ObservationKind.UNSEEN and groups.name_at(row.address) is not None:
             event = _event(row, epoch=UNKNOWN, offset=UNKNOWN, cut_to=None, given_again=False)
-            event.is_message = event.followed = False
+            event.is_message = event.followed = event.in_doubt = False
             yield event
 
 

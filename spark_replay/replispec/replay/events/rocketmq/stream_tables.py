@@ -17,6 +17,7 @@ import numpy as np
 
 from replispec.replay.events.capture_events import MANY, Columns
 from replispec.replay.events.event_tables import (
+    INT64_MAX,
     Coded,
     Codes,
     EventTable,
@@ -244,23 +245,28 @@ def _any(**told: Any) -> Any:
 
 
 class GivenAgain:
-    """Acknowledged messages that another one keeps the place of."""
+    """Acknowledged messages that another one keeps the place of; with each whether it may be the one that
+    keeps it."""
 
-    def __init__(self, rows: Iterable[Observation]) -> None:
-        self._messages = Counter(rows)
+    def __init__(self, told: Iterable[tuple[Observation, bool]]) -> None:
+        rows = [*told]
+        self._messages = Counter(row for row, _ in rows)
+        self._in_doubt = {row for row, in_doubt in rows if in_doubt}
         self._offsets = np.unique(np.array([row.offset or 0 for row in self._messages], np.int64))
 
-    def among(self, sends: Columns) -> Rows:
-        """Which of these messages."""
+    def among(self, sends: Columns) -> tuple[Rows, Rows]:
+        """Which of these messages, and of which of them that is in doubt."""
         perhaps = np.flatnonzero(np.isin(sends.numbers("offset").numbers, self._offsets))
         left = self._messages.copy()
-        found = []
+        found, in_doubt = [], []
         # Of messages that nothing tells apart the first one keeps the place.
         for at, row in zip(perhaps[::-1].tolist(), reversed(sends.rows(perhaps)), strict=True):
             if left[row]:
                 left[row] -= 1
                 found.append(at)
-        return np.array(found, np.int64)
+                if row in self._in_doubt:
+                    in_doubt.append(at)
+        return np.array(found, np.int64), np.array(in_doubt, np.int64)
 
 
 def sends_table(
@@ -296,8 +302,13 @@ def sends_table(
     cut[later] = len(ends) + which
     ends += places.tolist()
     epoch, group = sends.coded("epoch"), sends.coded("group")
-    given = np.zeros(len(sends), np.int64)
-    given[again.among(sends)] = 1
+    given, in_doubt = (np.zeros(len(sends), np.int64) for _ in range(2))
+    replaced, perhaps = again.among(sends)
+    given[replaced] = 1
+    # What was cut off is lost, whatever got its place.
+    is_cut = np.array([end is not None and end is not UNKNOWN for end in ends], np.bool_)[cut]
+    in_doubt[perhaps] = 1
+    in_doubt[is_cut | _behind_their_epochs(sends, starts)] = 0
 
     def followed(row: Observation) -> bool:
         group = str(row.group)
@@ -309,10 +320,27 @@ def sends_table(
         "epoch": Coded(epoch.codes, [UNKNOWN if value is None else value for value in epoch.values]),
         "cut_to": Coded(cut, ends),
         "given_again": Coded(given, [False, True]),
+        "in_doubt": Coded(in_doubt, [False, True]),
         "is_message": Coded(np.zeros(len(sends), np.int64), [True]),
         "followed": Coded(np.where(short, len(told.values), told.codes), [*told.values, False]),
     }
     return EventTable("sends", sends.kinds, known, {"offset": offsets}, np.arange(len(sends)), sends.row)
+
+
+def _behind_their_epochs(sends: Columns, starts: Starts) -> Flags:
+    """Which messages lie behind the start of a later epoch."""
+
+    def end(row: Observation) -> int:
+        later = [
+            start
+            for epoch, start in starts.get(str(row.group), {}).items()
+            if row.epoch is not None and epoch > row.epoch
+        ]
+        return min(later, default=INT64_MAX)
+
+    ends = sends.told_alike(sends.alike("group", "epoch"), end)
+    found: Flags = np.array(ends.values, np.int64)[ends.codes] <= sends.numbers("offset").numbers
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,13 +16,6 @@ import pyarrow as pa
 from replispec.replay.events.capture_events import MANY, CaptureEvents, Columns, coded_column
 from replispec.replay.events.event_tables import Coded, Codes, Numbers, Rows, combined, split
 from replispec.replay.events.observation import Observation, ObservationKind
-from replispec.replay.events.rocketmq.falls_in_order import (
-    Behind,
-    LogThere,
-    falls_behind,
-    requested,
-    showing_falls,
-)
 from replispec.replay.events.rocketmq.relays import told_once
 from replispec.replay.events.rocketmq.stream_tables import RUNS, between_borders, ends_of_each, witnesses
 from replispec.replay.events.rocketmq.tenures import Offices, Tenure
@@ -207,22 +200,6 @@ def of_stored(sends: Columns, borders: Borders, moments: Numbers) -> Rows:
         *_ends(between, sends.numbers("time_ns").numbers, every),
         _least(between, -offsets.numbers, every),
     )
-
-
-def of_losses(
-    sends: Columns, losses: Sequence[tuple[str, int | None, int, int]], behind: Mapping[LogThere, Behind]
-) -> Rows:
-    """The messages among which those of some losses are: of a group and epoch, from one place to another; of
-    an epoch that was not seen also what shows which these are. `behind` as in `Given`."""
-    group, epoch = sends.coded("group"), sends.coded("epoch")
-    offsets, times = (sends.numbers(name).numbers for name in ("offset", "time_ns"))
-    found = [_NOTHING]
-    for name, number, first, last in losses:
-        beyond = np.flatnonzero(group.where(name) & epoch.where(number) & (offsets >= first))
-        found += [beyond[offsets[beyond] <= last], _least(np.zeros_like(times), times, beyond)]
-        if number is None:
-            found.append(showing_falls(sends, {**falls_behind(requested(sends)), **behind}))
-    return _union(*found)
 
 
 def _between(events: Columns, borders: Borders) -> Codes:

@@ -81,6 +81,10 @@ class ToldFalls:
         """As `LogFalls`; False where the whole set may have been set up anew, which `cut_to` tells."""
         return row.group not in self._anew and self._sure.is_given_again(row)
 
+    def may_be_kept(self, row: Observation) -> bool:
+        """As `LogFalls`."""
+        return self._sure.may_be_kept(row)
+
 
 def _is_shorter(event: SimpleNamespace) -> bool:
     return event.before is UNKNOWN or (event.before is not None and event.end < event.before)

@@ -15,7 +15,7 @@ from replispec.replay.events.tables import Events
 from replispec.replay.judges.findings import FindingRow, finding_of
 from replispec.replay.judges.machines import of_connections, of_machines, of_pairs
 from replispec.replay.judges.parts import PartFinding, PartFindings, add_up
-from replispec.replay.judges.sends import LossRow, SendsRow, losses_of, sends_of
+from replispec.replay.judges.sends import LossRow, LostAt, SendsRow, losses_of, lost_at, sends_of
 from replispec.replay.judges.streams import StreamJudges
 from replispec.replay.machines.rocketmq.findings import machine_findings
 from replispec.replay.machines.rocketmq.replication_walks import walk_replication
@@ -31,13 +31,14 @@ _CONTEXT = ("epoch_started", "epoch_unseen", "epoch_left_out")
 
 @dataclass(slots=True)
 class Judgement:
-    """The result of one capture."""
+    """The result of one capture; `lost`: which of the messages that were joined were lost."""
 
     file: str
     joined: Judged
     findings: list[FindingRow] = field(default_factory=list)
     losses: list[LossRow] = field(default_factory=list)
     sends: list[SendsRow] = field(default_factory=list)
+    lost: LostAt = field(default_factory=LostAt)
 
 
 def judge_capture(
@@ -94,6 +95,7 @@ def conclude(
             judgement.sends.append(
                 sends_of(file, group, survival, begun_anew=group in ended, named=is_named(group))
             )
+    judgement.lost = lost_at(part for (_, rule), part in found.items() if rule == SURVIVAL)
     judgement.findings.append(finding_of(file, EVERYTHING, PAIRING, pairs))
     judgement.findings.sort(key=lambda row: (row.group == EVERYTHING, row.group, row.invariant))
     return judgement

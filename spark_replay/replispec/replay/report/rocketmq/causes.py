@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from replispec.replay.events.capture_events import Columns
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.stream_events import Judged
 from replispec.replay.events.rocketmq.tenures import Tenure
@@ -41,17 +42,20 @@ CAPTURE_CONTROLLER = "Capture the controllers' port too: only their answers tell
 
 
 def loss_causes(
-    file: str, judged: Judged, losses: Sequence[LossRow], *, all_ack: bool = False
+    file: str, judged: Judged, losses: Sequence[LossRow], lost: Columns, *, all_ack: bool = False
 ) -> list[LossCause]:
-    """One cause for each loss, in their order. `all_ack` as in stream_events.join."""
-    return [_Cause(judged, loss, all_ack=all_ack).told(file) for loss in losses]
+    """One cause for each loss, in their order. `lost`: the messages that were; `all_ack` as in
+    stream_events.join."""
+    return [_Cause(judged, loss, lost, all_ack=all_ack).told(file) for loss in losses]
 
 
 class _Cause:
     """What is known around one loss."""
 
-    def __init__(self, judged: Judged, loss: LossRow, *, all_ack: bool) -> None:
+    def __init__(self, judged: Judged, loss: LossRow, lost: Columns, *, all_ack: bool) -> None:
         self._loss = loss
+        own = lost.coded("group").where(loss.group) & lost.coded("epoch").where(loss.epoch)
+        self._lost_ns = lost.numbers("time_ns").numbers[own]
         self._all_ack = all_ack
         self._own = judged.of_group(loss.group)
         self._main = judged.groups.main
@@ -132,15 +136,7 @@ class _Cause:
         new = self._tenures.get(self._epoch or 0)
         if new is None:
             return
-        loss = self._loss
-        sends = self._own.sends
-        offsets, times = (sends.numbers(name).numbers for name in ("offset", "time_ns"))
-        lost = (
-            sends.coded("epoch").where(loss.epoch)
-            & (offsets >= loss.from_offset)
-            & (offsets <= loss.to_offset)
-        )
-        late = int((lost & (times > new.time_ns)).sum())
+        late = int((self._lost_ns > new.time_ns).sum())
         if late:
             yield (
                 f"{late:,} of them {'was' if late == 1 else 'were'} acknowledged"

@@ -16,11 +16,12 @@ from typing import Any, Final
 import numpy as np
 
 from replispec.replay.events.capture_events import Columns
+from replispec.replay.events.event_tables import Rows
 from replispec.replay.events.observation import Observation
-from replispec.replay.events.rocketmq.falls_in_order import least_places_behind
-from replispec.replay.judges.sends import LossRow
+from replispec.replay.events.rocketmq.runs import are_different, message_of
+from replispec.replay.judges.sends import LossRow, LostAt
 from replispec.replay.report.frame_rows import Place, Row, frames_at, frames_with_opaque
-from replispec.replay.report.model import LostMessage, LostSend
+from replispec.replay.report.model import LostMessage, LostSend, OtherSend
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq import broker
@@ -41,31 +42,50 @@ _SEND_HEADERS: Final[Mapping[int, type[broker.SendMessageRequest | broker.SendMe
     RequestCode.SEND_BATCH_MESSAGE: broker.SendMessageV2Request,
 }
 
+ROWS_AT_ONCE: Final = 1 << 14
+OTHERS_MAXIMUM: Final = 16
+"""How many messages that may have been lost instead of one are named with it."""
 
-def lost_sends(file: str, acknowledged: Columns, losses: Sequence[LossRow]) -> list[LostSend]:
-    """The acknowledgements of each loss, in the order of losses and offsets.
 
-    Where an offset was acknowledged again after its message was lost, the earlier ones are those of the loss.
-    Of an epoch that was not seen they are those behind which the log was cut.
-    """
+def lost_sends(file: str, acknowledged: Columns, losses: Sequence[LossRow], lost: LostAt) -> list[LostSend]:
+    """The acknowledgements of each loss, in the order of losses and offsets; `lost`: which these are."""
+    sends = acknowledged.take(lost.each)
+    others = dict(_others(acknowledged, lost.in_doubt))
+    group, epoch, connection = (sends.coded(name) for name in ("group", "epoch", "connection"))
+    names = np.argsort(np.argsort(np.array(connection.values, np.str_), kind="stable"))[connection.codes]
+    keys = [sends.numbers(name).numbers for name in ("index", "sequence", "direction")]
+    order = np.lexsort((*keys, names, sends.numbers("offset").numbers))
     found = []
-    offsets, orders = (acknowledged.numbers(name).numbers for name in ("offset", "order"))
     for loss in losses:
-        own = acknowledged.coded("group").where(loss.group) & acknowledged.coded("epoch").where(loss.epoch)
-        if loss.epoch is None:
-            own &= least_places_behind(acknowledged)[1] < offsets
-        rows = np.flatnonzero(own & (offsets >= loss.from_offset) & (offsets <= loss.to_offset))
-        first = rows[np.lexsort((offsets[rows], orders[rows]))[: loss.acknowledged]]
-        lost = acknowledged.rows(first[np.argsort(offsets[first], kind="stable")])
-        found += [_lost_send(file, loss, row) for row in lost]
+        own = order[(group.where(loss.group) & epoch.where(loss.epoch))[order]]
+        for at in range(0, len(own), ROWS_AT_ONCE):
+            part = own[at : at + ROWS_AT_ONCE]
+            rows = zip(sends.rows(part), lost.each[part].tolist(), strict=True)
+            found += [_lost_send(file, loss, row, others.get(place)) for row, place in rows]
     return found
 
 
-def _lost_send(file: str, loss: LossRow, row: Observation) -> LostSend:
+def _others(sends: Columns, in_doubt: Rows) -> Iterator[tuple[int, tuple[OtherSend, ...]]]:
+    """Of messages that are in doubt, by their places here, the others that got their place of the log."""
+    offsets = sends.numbers("offset").numbers
+    perhaps = np.flatnonzero(np.isin(offsets, offsets[in_doubt]))
+    rows = dict(zip(perhaps.tolist(), sends.rows(perhaps), strict=True))
+    alike: dict[tuple[Any, ...], list[Observation]] = defaultdict(list)
+    for row in rows.values():
+        alike[row.group, row.epoch, row.offset].append(row)
+    for place in in_doubt.tolist():
+        own = rows[place]
+        same = alike[own.group, own.epoch, own.offset]
+        message = message_of(own)
+        found = [each for each in same if each is not own and are_different(message_of(each), message)]
+        places = sorted((each.connection, each.direction, each.sequence) for each in found)
+        yield place, tuple(OtherSend(*each) for each in places[:OTHERS_MAXIMUM])
+
+
+def _lost_send(file: str, loss: LossRow, row: Observation, instead: tuple[OtherSend, ...] | None) -> LostSend:
     place = (file, row.connection, row.direction, row.sequence)
-    return LostSend(
-        place, loss.group, loss.epoch, row.offset or 0, row.address or "", row.time_ns, row.duration_ns
-    )
+    offset, address = row.offset or 0, row.address or ""
+    return LostSend(place, loss.group, loss.epoch, offset, address, row.time_ns, row.duration_ns, instead)
 
 
 def lost_messages(frames: Path, sends: Sequence[LostSend]) -> Iterator[LostMessage]:
@@ -120,6 +140,7 @@ def _message(send: LostSend, answer: Row | None, request: Row | None) -> LostMes
         connection=connection,
         direction=direction,
         sequence=sequence,
+        instead=send.instead,
         **known,
     )
 

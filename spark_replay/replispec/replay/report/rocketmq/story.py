@@ -89,9 +89,15 @@ def _clients(sends: Columns, before: Tenure, after: Tenure) -> str:
 
 
 def timelines(
-    judged: Judged, span_ns: tuple[int, int], file: str, findings: list[FindingRow], losses: list[LossRow]
+    judged: Judged,
+    span_ns: tuple[int, int],
+    file: str,
+    findings: list[FindingRow],
+    losses: list[LossRow],
+    lost: Columns,
 ) -> list[Timeline]:
-    """One timeline per group that had a master or a SyncStateSet. `span_ns`: first and last packet."""
+    """One timeline per group that had a master or a SyncStateSet. `span_ns`: first and last packet; `lost`:
+    the messages that were lost."""
     found = []
     for group in sorted(
         {row.group for row in judged.rows if row.kind == ObservationKind.FACT and row.group is not None}
@@ -101,7 +107,7 @@ def timelines(
         events = [
             *_elections(tenures),
             *_sets(own.rows),
-            *_lost(own.sends, [loss for loss in losses if loss.group == group]),
+            *_lost(lost, [loss for loss in losses if loss.group == group]),
             *_violations(finding for finding in findings if finding.group == group),
             *_holes(own.rows),
         ]
@@ -155,9 +161,9 @@ def _sets(rows: list[Observation]) -> Iterator[TimelineEvent]:
 
 
 def _lost(sends: Columns, losses: list[LossRow]) -> Iterator[TimelineEvent]:
-    times, offsets = (sends.numbers(name).numbers for name in ("time_ns", "offset"))
+    times, group, epoch = sends.numbers("time_ns").numbers, sends.coded("group"), sends.coded("epoch")
     for loss in losses:
-        lost = times[sends.coded("epoch").where(loss.epoch) & (offsets >= loss.from_offset)]
+        lost = times[group.where(loss.group) & epoch.where(loss.epoch)]
         if len(lost):
             text = f"{loss.acknowledged} lost"
             owner = "an epoch that was not seen" if loss.epoch is None else f"epoch {loss.epoch}"
