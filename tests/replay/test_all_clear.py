@@ -18,7 +18,7 @@ from replispec.replay.report.model import CaptureInfo, ReportFinding, ReportMode
 from replispec.replay.report.summary import Summary
 from replispec.runtime.primitives.invariants import Verdict
 from tests.replay.expectations import SEND_SURVIVES
-from tests.replay.pcap_writer import Packet, interface, pcap, pcapng, section
+from tests.replay.pcap_writer import ACK, SYN, Conversation, Packet, interface, pcap, pcapng, section
 from tests.replay.scenarios import failed_over, two_brokers
 from tests.replay.test_judgement import replayed
 from tests.replay.test_stream_events import seen
@@ -241,6 +241,21 @@ def test_packets_that_may_be_of_any_connection_and_were_not_read_leave_no_promis
     assert (found.tone, summary.exit_code) == ("unjudged", 0)
     (why,) = summary.captures[0].unread
     assert why in " ".join(found.lines)
+
+
+@pytest.mark.parametrize("port", [10911, 9878, 3306])
+def test_what_nobody_can_read_on_connections_with_the_captures_own_listeners_leaves_no_promise(
+    port: int, tmp_path: Path
+) -> None:
+    """A later master may be in it; what is said to others may be of anything."""
+    packets = without_losses()
+    listeners = {each.destination for each in packets if each.flags & SYN and not each.flags & ACK}
+    host = next((host for host, own in sorted(listeners) if own == port), "10.0.9.9")
+    other = Conversation(("10.0.7.7", 51000), (host, port), time_ns=packets[-1].time_ns).open()
+    other.send(bytes(range(255, 55, -1)), from_client=True).acknowledge(from_client=False)
+    summary = told(pcap([*packets, *other.packets]), tmp_path / "strange.pcap")
+    assert headline_of(summary).tone == ("kept" if port == 3306 else "unjudged")
+    assert [f"{host}:{port}" in each for each in summary.captures[0].unread] == [True] * (port != 3306)
 
 
 def test_packets_that_are_known_to_be_no_tcp_take_no_promise(tmp_path: Path) -> None:

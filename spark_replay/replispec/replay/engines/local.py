@@ -124,11 +124,14 @@ def stream_figures(
         bytes_foreign=_total(foreign, "bytes_payload"),
         connections_tls=len(pc.unique(encrypted.column("connection"))),
         bytes_tls=_total(encrypted, "bytes_payload"),
-        tls_at=tuple(sorted({_listener(*ends) for ends in zip(*map(encrypted.column, ENDS), strict=True)})),
+        tls_at=tuple(sorted({*_listeners(encrypted)})),
         first_time_ns=pc.min(streams.column("first_time_ns")).as_py(),
         last_time_ns=pc.max(streams.column("last_time_ns")).as_py(),
         warnings=tuple(map(str, warnings)),
-        unread=tuple(str(warning) for warning in warnings if warning.unread),
+        unread=(
+            *(str(warning) for warning in warnings if warning.unread),
+            *(f"{name_of(source)}: {each}" for each in _unread_by(foreign, streams)),
+        ),
         holes_by_reason=dict(sorted(Counter(holes.column("kind").to_pylist()).items())),
         packets_tcp=remarks[names.TCP],
         packets_vouched=wire.checked,
@@ -140,6 +143,23 @@ def stream_figures(
         datagrams_joined=remarks[names.DATAGRAMS],
     )
     return replace(row, error=nothing_decoded(row))
+
+
+def _unread_by(file: str, foreign: pa.Table, streams: pa.Table) -> Iterator[str]:
+    """What was said in no known way to listeners that others in the capture speak to in known ways."""
+    known = _listeners(streams.filter(pc.field("protocol").isin([REMOTING, *REPLICATION])))
+    said: Counter[str] = Counter()
+    for listener, size in zip(_listeners(foreign), foreign.column("bytes_payload").to_pylist(), strict=True):
+        if listener in known:
+            said[listener] += size
+    for listener, size in sorted(said.items()):
+        if size:
+            yield f"{file}: {size} bytes on connections with {listener} are none of what others speak with it"
+
+
+def _listeners(streams: pa.Table) -> list[str]:
+    """The listener of each stream's connection."""
+    return [_listener(*ends) for ends in zip(*map(streams.column, ENDS), strict=True)]
 
 
 def _listener(source: pa.Scalar, destination: pa.Scalar) -> str:
