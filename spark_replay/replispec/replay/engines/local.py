@@ -130,7 +130,7 @@ def stream_figures(
         warnings=tuple(map(str, warnings)),
         unread=(
             *(str(warning) for warning in warnings if warning.unread),
-            *(f"{name_of(source)}: {each}" for each in _unread_by(foreign, streams)),
+            *_unread_by(name_of(source), foreign, streams),
         ),
         holes_by_reason=dict(sorted(Counter(holes.column("kind").to_pylist()).items())),
         packets_tcp=remarks[names.TCP],
