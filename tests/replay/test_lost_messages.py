@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from replispec.replay.engines.results import FRAMES_NAME, LOST_NAME, Options
 from replispec.replay.engines.run import EngineName, replay
 from replispec.replay.events.observation import ObservationKind
 from replispec.replay.events.observe import observe
+from replispec.replay.report.lost_file import write_lost
 from replispec.replay.report.model import LostMessage, LostSend
 from replispec.replay.report.rocketmq.lost_messages import lost_messages, properties_in
 from replispec.runtime.primitives.headers import Header
@@ -152,6 +154,16 @@ def test_each_message_of_a_batch_is_told_with_its_own_body_and_keys(tmp_path: Pa
     assert [(each.topic, each.flag, each.body_size) for each in lost] == [
         ("Orders", 0, 2), ("Orders", 1, 2), ("Orders", 2, 2),
     ]  # fmt: skip
+
+
+def test_an_empty_body_is_written_and_one_that_was_not_captured_is_not(tmp_path: Path) -> None:
+    talk = Talk()
+    for at, key in enumerate(["", "full"]):
+        talk.send(7, [100 * at], [key])
+    lost = [*talk.lost(tmp_path)]
+    write_lost([*lost, replace(lost[0], body=None)], tmp_path / "lost.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "lost.jsonl").read_text().splitlines()]
+    assert [each.get("body") for each in lines] == ["", base64.b64encode(b"full").decode(), None]
 
 
 def test_a_number_that_is_used_again_leads_to_the_request_that_was_answered(tmp_path: Path) -> None:

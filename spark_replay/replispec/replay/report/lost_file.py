@@ -31,7 +31,8 @@ NOTHING_LOST = Lost()
 def write_lost(messages: Iterable[LostMessage], path: Path) -> Lost:
     """Write every message to `path` while it is read, so that memory does not grow with them.
 
-    Keys without a value are left out. Without a message no file is written. Raises OSError.
+    Keys without a value are left out, but the `body` of an empty message. Without a message no file is
+    written. Raises OSError.
     """
     shown: list[LostMessage] = []
     counts: Counter[tuple[str, str, str, str]] = Counter()
@@ -51,5 +52,10 @@ def write_lost(messages: Iterable[LostMessage], path: Path) -> Lost:
 
 
 def _document(message: LostMessage) -> dict[str, object]:
-    told = {name: value for name, value in asdict(message).items() if value not in ("", None)}
+    # A body that is empty is not one that was not captured.
+    told = {
+        name: value
+        for name, value in asdict(message).items()
+        if value is not None and (value != "" or name == "body")
+    }
     return {"acknowledged": clock(message.acknowledged_ns), **told}

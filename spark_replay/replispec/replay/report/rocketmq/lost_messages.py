@@ -167,7 +167,8 @@ def _told_by_request(request: Row, part: int | None) -> dict[str, Any]:
     told: dict[str, Any] = {"producer": request["source"], "body_size": request["body_size"]}
     try:
         header = _SEND_HEADERS[request["code"]].from_ext_fields(dict(request["ext_fields"] or ()))
-        body, flag, text = request["body"], header.flag, header.properties or ""
+        body = b"" if request["body_size"] == 0 else request["body"]
+        flag, text = header.flag, header.properties or ""
         if part is not None and body is not None:
             inner = _inner(body, part)
             body, flag, text = inner.body, inner.flag, inner.properties.decode(errors="replace")
