@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import tarfile
 from pathlib import Path
@@ -14,6 +15,7 @@ from replispec.replay.engines import packing, spark
 from replispec.replay.engines.cluster import Cluster, ClusterError, meaning
 from replispec.replay.engines.packing import MANIFEST, check_packed, identity, pack
 from replispec.replay.engines.results import Options
+from replispec.replay.engines.spark_session import whole
 from replispec.replay.engines.spark_tasks import must_be
 from replispec.replay.engines.spark_workers import plain_failures
 from tests.house.tree import ROOT
@@ -138,3 +140,18 @@ def test_what_spark_says_of_jobs_that_an_interrupt_ends_is_an_interrupt() -> Non
         interrupted()
     with pytest.raises(RuntimeError), plain_failures():
         raise RuntimeError("something else")
+
+
+def test_an_interrupt_waits_until_the_jvm_is_there() -> None:
+    """One that is left while it starts goes on for ever."""
+    done = []
+
+    def start() -> None:
+        with whole():
+            signal.raise_signal(signal.SIGINT)
+            done.append("started")
+
+    with pytest.raises(KeyboardInterrupt):
+        start()
+    assert done == ["started"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -7,7 +7,9 @@ their own Python, with the packed environment in front of their packages when th
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +23,7 @@ STANDARD_ERROR = 2
 HERE = Cluster()
 # Where executors unpack the packed environment, below the folder that they work in.
 UNPACKED = "replispec-packed"
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def spark_session(
@@ -51,7 +54,7 @@ def spark_session(
     builder = SparkSession.builder.appName("replispec").master(cluster.master)
     for name, value in settings.items():
         builder = builder.config(name, value)
-    with _standard_error_to(log):
+    with _standard_error_to(log), whole():
         return builder.getOrCreate()
 
 
@@ -71,6 +74,34 @@ def _where(cluster: Cluster) -> dict[str, str]:
         settings["spark.archives"] = f"{cluster.packed.absolute()}#{UNPACKED}"
         settings["spark.executorEnv.PYTHONPATH"] = UNPACKED
     return settings
+
+
+@contextmanager
+def whole() -> Iterator[None]:
+    """Let the signals that end a command wait until this is done.
+
+    A JVM that is left while it starts never ends: it waits for the program that it has lost.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    waiting: list[int] = []
+
+    def wait(number: int, _frame: object) -> None:
+        waiting.append(number)
+
+    before = {
+        number: signal.signal(number, wait) for number in _ENDING if signal.getsignal(number) is not None
+    }
+    try:
+        yield
+    finally:
+        for number, own in before.items():
+            # Spark's own handler, which cancels jobs first, stays.
+            if signal.getsignal(number) is wait:
+                signal.signal(number, own)
+    if waiting:
+        signal.raise_signal(waiting[0])
 
 
 @contextmanager
