@@ -106,6 +106,12 @@ def test_a_replay_that_is_refused_leaves_no_result_of_an_older_one_beside_its_ow
     assert not {"report.html", "summary.json", "lost.jsonl"} & {each.name for each in tmp_path.iterdir()}
 
 
+def test_what_never_ends_is_no_older_replay(tmp_path: Path) -> None:
+    shown = replispec("replay", LOSING, "--out", tmp_path, "--compare", "/dev/zero", *LOCAL)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert "/dev/zero: no summary.json of a replay" in shown.stderr
+
+
 def test_two_runs_are_compared(tmp_path: Path) -> None:
     before, after = tmp_path / "before", tmp_path / "after"
     replispec("replay", LOSING, "--out", before, *LOCAL)

@@ -42,6 +42,8 @@ Examples:
 """
 # The local engine with what it decodes on the disk.
 BOUNDED = "local (bounded memory)"
+# No summary.json of a replay is larger: 300 groups take about 2 MB.
+SUMMARY_BYTES_MAXIMUM = 1 << 28
 HINT = """\
 replispec: these names look like one capture in several files; each is judged on its own, so that what
 replispec: goes on in the next file is unknown there. Add --rotated if they are parts of one capture."""
@@ -375,8 +377,10 @@ def _summary(path: Path) -> dict[str, Any]:
     from replispec.replay.engines.results import SUMMARY_NAME
 
     file = path / SUMMARY_NAME if path.is_dir() else path
+    with file.open("rb") as opened:
+        content = opened.read(SUMMARY_BYTES_MAXIMUM + 1)
     try:
-        found = orjson.loads(file.read_bytes())
+        found = orjson.loads(content if len(content) <= SUMMARY_BYTES_MAXIMUM else b"")
     except ValueError as error:
         raise click.UsageError(f"{file}: no summary.json of a replay") from error
     if not isinstance(found, dict):
