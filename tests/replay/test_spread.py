@@ -41,6 +41,8 @@ from tests.replay.test_stream_tables import damaged
 CAPTURES = Path(__file__).parents[2] / "spark_replay/captures"
 NAMES = sorted(path.stem for path in CAPTURES.glob("*.pcap"))
 DAMAGED = ("failover_lost", "hung_master", "older_copy", "power_cut", "g_mqadmin")
+# Of them those in which one masterEpoch gave a place of the log to two messages.
+GIVEN_AGAIN = ("older_copy", "power_cut")
 PARTS = 4
 BETWEEN_CONNECTIONS = [
     fault
@@ -177,7 +179,8 @@ def test_bodies_that_differ_are_told_with_the_same_frames(seed: int) -> None:
     rows = [altered(row, chance) for row in from_tables(events)]
     whole = judged(capture, to_tables(rows), Options())
     (found,) = {each.verdict.value for each in whole.findings if each.invariant == rule.BODY_STORED}
-    assert found == "violated"
+    # Where places were given again, other bodies may be those of messages that were not captured.
+    assert found == ("unknown" if name in GIVEN_AGAIN else "violated")
     assert_same(capture, to_tables(rows), Options(), seed, PARTS)
 
 

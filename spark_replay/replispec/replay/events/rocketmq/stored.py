@@ -45,7 +45,7 @@ def stored(frames: Columns, sends: Columns, ends: Ends, resumed: Collection[Epoc
     runs = frames.take(np.flatnonzero(frames.are(ObservationKind.BATCH)))
     found = _joined([*_found(runs, sends, ends)])
     known = {name: runs.coded(name).take(found.runs) for name in ("group", "epoch", "connection")}
-    known["begun_again"] = _in_any(known["group"], known["epoch"], resumed)
+    known["begun_again"] = _in_any(known["group"], known["epoch"], {*resumed, *_written_again(sends)})
     known["other"] = sends.coded("connection").take(found.messages)
     numbers = {
         "offset": sends.numbers("offset").take(found.messages),
@@ -54,6 +54,16 @@ def stored(frames: Columns, sends: Columns, ends: Ends, resumed: Collection[Epoc
     }
     names = Coded(np.zeros(len(found.runs), np.int64), [STORED])
     return EventTable("bodies", names, known, numbers, found.runs, runs.row)
+
+
+def _written_again(sends: Columns) -> Iterator[Epoch]:
+    """The epochs of groups in which different messages were acknowledged at one place: a log was cut."""
+    places, crcs = sends.numbers("offset").numbers, sends.numbers("body_crc")
+    for (group, epoch), rows in _by_epoch(sends, np.flatnonzero(crcs.absent == 0)):
+        order = rows[np.lexsort((crcs.numbers[rows], places[rows]))]
+        alike, differ = np.diff(places[order]) == 0, np.diff(crcs.numbers[order]) != 0
+        if group is not None and epoch is not None and bool((alike & differ).any()):
+            yield group, epoch
 
 
 def _in_any(group: Coded, epoch: Coded, wanted: Collection[Epoch]) -> Coded:
