@@ -9,6 +9,9 @@ nothing that anybody could see: those are named in lab/equivalent_edits.yaml, wi
 
 With --everybody each judge is asked about each edit, whatever the others say: explorer, suite, simulation,
 replay, stories, unit tests. So it is seen who alone notices what. That takes some minutes an edit.
+
+What is known is in --out after each edit; --go-on takes from there what was asked before, so that a run of
+hours may be ended and begun again.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -103,7 +106,8 @@ def main() -> int:
     asked.add_argument("--quick", action="store_true", help="ask only the quick judges")
     asked.add_argument("--everybody", action="store_true", help="ask every judge, not only until one notices")
     parser.add_argument("--list", action="store_true", help="name the edits and do nothing")
-    parser.add_argument("--out", type=Path, default=Path("out/mutants.json"))
+    parser.add_argument("--out", type=Path, default=Path("out/mutants.json"), help="where outcomes go")
+    parser.add_argument("--go-on", action="store_true", help="believe the outcomes that OUT has already")
     arguments = parser.parse_args()
     spec = ROOT / "spec"
     every = [edit for edit in edits(spec) if arguments.only in edit.name]
@@ -118,22 +122,37 @@ def main() -> int:
     if not arguments.skip_control and (complaint := _control(stages)):
         print(f"mutants: the tests fail without any edit: {complaint}", file=sys.stderr)
         return 2
-    outcomes = []
+    known = _known(arguments.out) if arguments.go_on else {}
+    outcomes: list[MutantOutcome] = []
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        for last in pool.map(lambda edit: _try(edit, stages, arguments.everybody), chosen):
+        for last in pool.map(
+            lambda edit: known.get(edit.name) or _try(edit, stages, arguments.everybody), chosen
+        ):
             outcomes.append(last)
+            _write(outcomes, arguments.out)
             place = f"{len(outcomes):>3}/{len(chosen)}"
             print(f"{place} {last.noticed_by} ({last.seconds:.0f} s): {last.edit}", flush=True)
             if last.by:
                 print(f"        {last.by}", flush=True)
             if len(last.all_noticed_by) > 1:
                 print(f"        noticed by {', '.join(last.all_noticed_by)}", flush=True)
-    return _report(outcomes, arguments.out)
+    return _report(outcomes)
 
 
-def _report(outcomes: list[MutantOutcome], out: Path) -> int:
+def _write(outcomes: list[MutantOutcome], out: Path) -> None:
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps([asdict(each) for each in outcomes], indent=1) + "\n")
+
+
+def _known(out: Path) -> dict[str, MutantOutcome]:
+    """What a run before found, by the name of the edit; nothing where there was none."""
+    if not out.exists():
+        return {}
+    found = [MutantOutcome(**each) for each in json.loads(out.read_text())]
+    return {each.edit: replace(each, all_noticed_by=tuple(each.all_noticed_by)) for each in found}
+
+
+def _report(outcomes: list[MutantOutcome]) -> int:
     for who, count in Counter(each.noticed_by for each in outcomes).most_common():
         print(f"{count:>4} {who}")
     for kind in sorted({each.kind for each in outcomes}):
