@@ -152,3 +152,30 @@ def test_a_master_that_was_replaced_and_does_not_know_leaves_consumers_where_the
     assert brokers.broker(1).serves
     code, told, _ = brokers.pull(first, 6)
     assert (code, told.next_begin_offset) == (AGAIN, 6)
+
+
+def trio(seed: int = 1) -> tuple[BrokerSet, list[str]]:
+    """A set of three whose sends wait for two, and three messages in it."""
+    brokers = BrokerSet(seed)
+    wanted_copies = {"all_ack_in_sync_state_set": False, "in_sync_replicas": 2}
+    addresses = [brokers.add_broker(number, **wanted_copies) for number in (1, 2, 3)]
+    brokers.start("broker1", "broker2", "broker3")
+    brokers.until(lambda: brokers.members(1) == {1, 2, 3})
+    assert [brokers.send(addresses[0], b"base")[0] for _ in range(3)] == [OK] * 3
+    brokers.world.run_for(3_000)
+    return brokers, addresses
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_of_the_living_members_the_longest_log_wins_however_late_another_was(seed: int) -> None:
+    """Both said the same in their last heartbeats, which are older than what one of them has."""
+    brokers, addresses = trio(seed)
+    brokers.world.network.block("broker1", "broker2")
+    brokers.world.run_for(30)
+    acknowledged = [b"old-%d" % number for number in range(5)]
+    assert [brokers.send(addresses[0], text)[0] for text in acknowledged] == [OK] * 5
+    brokers.world.kill("broker1")
+    brokers.until(lambda: any(brokers.broker(number).serves for number in (2, 3)))
+    brokers.world.network.heal()
+    brokers.until(lambda: brokers.broker(3).serves and brokers.members(3) == {2, 3})
+    assert texts(brokers, addresses[2]) == acknowledged

@@ -208,6 +208,10 @@ class BrokerNode:
 
     # What the controllers decide
 
+    def master_lost(self, now_ms: int) -> None:
+        """Nothing more comes from the master."""
+        self._manager.lose_master(now_ms)
+
     def identified(self, broker_id: int, now_ms: int) -> None:
         """The broker has its id."""
         last = self._log.store.epochs.last

@@ -33,12 +33,19 @@ class Administration:
     """
 
     def __init__(
-        self, options: ControllerOptions, sets: BrokerSets, changed: Callable[[ControllerOptions], None]
+        self,
+        options: ControllerOptions,
+        sets: BrokerSets,
+        changed: Callable[[ControllerOptions], None],
+        *,
+        heard: Callable[[str, int, int], None],
     ) -> None:
-        """`changed` is handed the options after every change of them."""
+        """`changed` is handed the options after every change of them; `heard` is told the broker set and
+        the id of whoever sent a heartbeat, and the time in milliseconds."""
         self.address = ""
         self._options = options
         self._changed = changed
+        self._heard = heard
         self._sets = sets
         self.admits = sets.heartbeats.admits
         self._answering = Answering(
@@ -81,6 +88,7 @@ class Administration:
         self._sets.heartbeats.heartbeat_received(
             request.connection, event.broker_name, event.broker_id, event.said
         )
+        self._heard(event.broker_name, event.broker_id, request.now_ms)
 
     def _change_configuration(self, request: Request, event: machine.ChangeAsked) -> None:
         """All of it or nothing. Names that are not known change nothing."""

@@ -15,6 +15,7 @@ from replispec.controller.consensus import LogDamaged
 from replispec.controller.rocketmq.administration import Administration
 from replispec.controller.rocketmq.core.broker_set import BrokerSet
 from replispec.controller.rocketmq.core.broker_sets import BrokerSets
+from replispec.controller.rocketmq.core.hearings import Hearings
 from replispec.controller.rocketmq.core.heartbeats import Key
 from replispec.controller.rocketmq.core.replies import Answer, Notice, Recorded, Replies, Reply
 from replispec.controller.rocketmq.log import ControllerLog
@@ -69,7 +70,10 @@ class ControllerNode:
         self._server = RequestServer(self._outbox, self._requests.take, limits=options.limits)
         self._notifier = Notifier(self._outbox)
         self._sets = BrokerSets(unclean=options.enable_elect_unclean_master)
-        self._administration = Administration(options, self._sets, self._configured)
+        self._hearings = Hearings(options, self._elect)
+        self._administration = Administration(
+            options, self._sets, self._configured, heard=self._hearings.heard
+        )
         self._waiting: dict[int, Request] = {}
         # Whose end came while a write was under way, or could not be written.
         self._losses: set[Key] = set()
@@ -101,6 +105,7 @@ class ControllerNode:
             self._watching.deadline_ms(),
             self._notifier.deadline_ms(),
             self._log.deadline_ms(),
+            self._hearings.deadline_ms(),
         )
         return min((each for each in times if each is not None), default=None)
 
@@ -135,6 +140,7 @@ class ControllerNode:
         self._options = options
         self._sets.unclean = options.enable_elect_unclean_master
         self._watching.timers.changed(options, self._sets.heartbeats.now_ms)
+        self._hearings.changed(options, self._sets.heartbeats.now_ms)
 
     # Starting
 
@@ -191,6 +197,7 @@ class ControllerNode:
         self._notifier.ticked(now_ms)
         self._log.ticked(now_ms)
         self._watching.ticked(now_ms)
+        self._hearings.ticked(now_ms)
 
     # Effects of the machine `controller` that answer nobody
 
@@ -206,18 +213,26 @@ class ControllerNode:
         if broker_set is None or broker_id not in broker_set.variables.broker_ids:
             return
         self._outbox.note(Level.INFO, "broker lost", broker=name, id=broker_id, reason=reason)
+        self._hearings.gone(name, broker_id, now_ms)
         self._replace_master(broker_set, broker_id, now_ms)
 
     def _replace_master(self, broker_set: BrokerSet, broker_id: int, now_ms: int) -> None:
         """Find who follows a dead master. What is being written may make this broker master, and what is
         refused leaves it: it is looked at again when that is known."""
-        is_master = broker_set.variables.master == broker_id
+        known = broker_set.variables
+        is_master = known.master == broker_id
         if is_master or self._log.is_writing:
             self._losses.add((broker_set.name, broker_id))
         if is_master:
-            name = broker_set.name
-            living = self._sets.heartbeats.living(name, broker_set.variables.broker_ids)
-            event = machine.MasterLost(broker_id, living, self._options.enable_elect_unclean_master)
+            living = self._sets.local(broker_set).living
+            self._hearings.lost(broker_set.name, broker_id, known.sync_state_set, living, now_ms)
+
+    def _elect(self, name: str, silent: int, now_ms: int) -> None:
+        """Whoever may follow this master was heard; it may have come back meanwhile, or been replaced."""
+        broker_set, heartbeats = self._sets.named(name), self._sets.heartbeats
+        if broker_set.variables.master == silent and not heartbeats.is_alive(name, silent):
+            living = heartbeats.living(name, broker_set.variables.broker_ids)
+            event = machine.MasterLost(silent, living, self._options.enable_elect_unclean_master)
             self._propose(broker_set, event, now_ms)
 
     def find_missed_masters(self, _event: controller.MastersDue) -> Nothing:

@@ -160,6 +160,10 @@ class ReplicasManager:
         """Another masterEpoch began, or there is no master: be heard again."""
         self._take(machine.OfficeSettled(), now_ms)
 
+    def lose_master(self, now_ms: int) -> None:
+        """The connection to the master ended: an election may wait for where the log ends now."""
+        self._take(machine.MasterOutOfReach(), now_ms)
+
     def stop(self, now_ms: int) -> None:
         """The broker stops."""
         self.registration.stop()

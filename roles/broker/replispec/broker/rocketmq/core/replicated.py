@@ -42,6 +42,10 @@ class ReplicatedOwner(Protocol):
         """This broker may serve as master: its log and its epoch are on the disk."""
         ...
 
+    def master_lost(self, now_ms: int, /) -> None:
+        """The connection to the master ended, or was not made."""
+        ...
+
 
 class Replicated:
     """Log, epochs and replication of one broker, in whichever role. As a master it keeps the SyncStateSet."""
@@ -305,8 +309,13 @@ class Replicated:
                 if side is not None:
                     side.received(event)
             case Closed():
-                if side is not None:
-                    side.closed(event)
+                self._closed(event, side)
+
+    def _closed(self, event: Closed, side: HaMaster | HaReplica | None) -> None:
+        if side is not None:
+            side.closed(event)
+        if isinstance(side, HaReplica):
+            self._owner.master_lost(event.now_ms)
 
     def ticked(self, now_ms: int) -> None:
         """Do what is due."""
