@@ -159,6 +159,8 @@ class Nemesis:
         )
         if self._settings.promise is Promise.WHILE_THE_MASTER_STAYS:
             return strikes[:3]
+        if self._settings.waits_for_some:
+            strikes = (*strikes, (6, self._hold_one_back))
         return (*strikes, (2, lambda: self._kill(self._rng.one_of(self._controllers))))
 
     def _one(self) -> str:
@@ -166,6 +168,19 @@ class Nemesis:
         if self._settings.promise is Promise.WHILE_THE_MASTER_STAYS:
             return self._rng.one_of([name for name in self._brokers if name != master])
         return master if self._rng.happens(600) else self._rng.one_of(self._brokers)
+
+    def _hold_one_back(self) -> None:
+        """One replica gets nothing more of what others acknowledge, and then the master ends."""
+        master = self._master()
+        late = self._rng.one_of([name for name in self._brokers if name != master])
+        lasts_ms = self._rng.between(20, 900)
+        self._tell(f"nothing from {master} to {late}, then its end", lasts_ms)
+        self._block(master, late, lasts_ms)
+        self._later(lasts_ms, partial(self._end, master))
+
+    def _end(self, name: str) -> None:
+        if not self._is_over:
+            self._kill(name)
 
     def _tell(self, what: str, lasts_ms: int = 0) -> None:
         self._busy_until_us = max(self._busy_until_us, self._world.now_us + lasts_ms * 1_000)

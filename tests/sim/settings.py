@@ -51,6 +51,11 @@ class Settings:
         return Promise.WHILE_THE_MASTER_STAYS
 
     @property
+    def waits_for_some(self) -> bool:
+        """Whether some members may have what others have not, though it was acknowledged."""
+        return not self.all_ack and 1 < self.in_sync < self.brokers
+
+    @property
     def copies_min(self) -> int:
         """How many brokers have a message on their disks when its sender is told."""
         return self.in_sync_min if self.all_ack else max(self.in_sync, 1)
