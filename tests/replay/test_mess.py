@@ -167,3 +167,22 @@ def test_a_request_that_was_lost_with_its_answer_leaves_open_how_its_broker_star
     assert ("lab/broker-a", "replicas-manager-machine") not in violated(found)
     assert violated(found) <= violated(clean(name))
     assert_no_loss_is_hidden(found, clean(name))
+
+
+@pytest.mark.parametrize(("name", "seed"), [("a_first_start", 14), ("failover_lost", 17)])
+def test_two_damaged_numbers_do_not_bear_each_other_out(name: str, seed: int) -> None:
+    """A packet that claims to lie far behind, and an acknowledgment of less than that; and an acknowledgment
+    of what lies before the first byte."""
+    packets = offloaded(header_and_packets(name)[1])
+    found = replayed(name, with_wrong_numbers(packets, random.Random(f"{name} {seed}")))
+    assert violated(found) <= violated(clean(name))
+    assert_no_loss_is_invented(found, clean(name))
+
+
+@pytest.mark.parametrize("name", ["m_mtu1500", "older_copy"])
+def test_attempts_that_nobody_answered_and_a_late_direction_invent_nothing(name: str) -> None:
+    rng = random.Random(f"{name} attempts")
+    packets = DEFECTS["one direction late"].make(
+        DEFECTS["everything again"].make(header_and_packets(name)[1], rng), rng
+    )
+    assert told(replayed(name, packets)) == told(clean(name))

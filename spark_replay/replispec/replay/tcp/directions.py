@@ -122,9 +122,10 @@ def _without_strays(side: FlowSide, pieces: Pieces) -> Pieces:
 
 def _is_astray(pieces: Pieces, at: int, told: int) -> bool:
     before = int(pieces.end[at - 1])
-    apart = int(pieces.start[at]) > before
+    start = int(pieces.start[at])
     # A FIN takes a number as well.
-    return apart and told <= before + 1 and int(pieces.trust[at]) != VOUCHED
+    is_told = told > before + 1 and told >= start
+    return start > before and not is_told and int(pieces.trust[at]) != VOUCHED
 
 
 def _bytes_early(side: FlowSide) -> int:
