@@ -69,10 +69,10 @@ def of_one_log(carried_on: Codes, sent_on: Codes, places: Numbers, begins: Numbe
     place, where the log ended when the one with the run began, and whether the record is the message surely.
     """
     carrying, sending = (np.unique(each, return_inverse=True)[1] for each in (carried_on, sent_on))
-    count = int(carrying.max(initial=-1)) + 1
+    count, others = int(carrying.max(initial=-1)) + 1, int(sending.max(initial=-1)) + 1
     is_written = is_known & (begins <= places)
-    pairs = np.unique(np.stack([carrying[is_written], sending[is_written] + count]), axis=1)
-    of = _joined(count + int(sending.max(initial=-1)) + 1, pairs)
+    pairs = np.unique(carrying[is_written] * others + sending[is_written])
+    of = _joined(count + others, [(pair // others, count + pair % others) for pair in pairs.tolist()])
     logs = combined(carrying, of[sending + count])
     reach = np.full(int(logs.max(initial=-1)) + 1, _NOWHERE)
     np.maximum.at(reach, logs[is_known], places[is_known])
@@ -87,7 +87,7 @@ def begins_of(connections: Codes, names: Iterable[str | None], ends: Mapping[str
     return found
 
 
-def _joined(count: int, pairs: Codes) -> Codes:
+def _joined(count: int, pairs: Iterable[tuple[int, int]]) -> Codes:
     """For each of so many things the least one that pairs join it to."""
     parent = list(range(count))
 
@@ -97,7 +97,7 @@ def _joined(count: int, pairs: Codes) -> Codes:
             each = parent[each]
         return each
 
-    for one, other in pairs.T.tolist():
+    for one, other in pairs:
         least, most = sorted((first(one), first(other)))
         parent[most] = least
     return np.array([first(each) for each in range(count)], np.int64)
