@@ -78,6 +78,16 @@ def test_what_crossed_on_the_way_was_sent_before_the_other_was_received() -> Non
     assert found.received.tolist() == [0, 0]
 
 
+@pytest.mark.parametrize("behind", [1, 1 << 22])
+def test_what_acknowledges_less_than_the_first_byte_tells_no_order(behind: int) -> None:
+    rows = talk((5_000_000, 7_000), 6)
+    for place, row in enumerate(rows):
+        row["record_offset"] = 1000 * place
+    sound = places(delivered(frames(*rows), streams((5_000_000, 7_000))))
+    rows[1]["acknowledged"] = 5_000_000 - behind
+    assert places(delivered(frames(*rows), streams((5_000_000, 7_000)))) == sound
+
+
 @pytest.mark.parametrize("number", [0, 95, 135, 2**31, 2**32 - 1])
 def test_one_damaged_number_moves_no_other_frame(number: int) -> None:
     rows = talk((100, 7000), 6)

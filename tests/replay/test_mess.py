@@ -11,6 +11,7 @@ import os
 import random
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,6 +29,7 @@ from tests.replay.defects import (
     with_damaged_copies,
     with_wrong_numbers,
 )
+from tests.replay.envelopes import payload_at, torn
 
 ROOT = Path(__file__).parents[2]
 FILES = {
@@ -37,6 +39,7 @@ FILES = {
 SEEDS = int(os.environ.get("REPLISPEC_MESS", "2"))
 FULL_SEEDS, FEW_PARTS = 20, 4
 SURVIVES = "acknowledged-send-survives"
+CONTROLLER = (39_871).to_bytes(2, "big")
 LIFE = re.compile(r"#\d+$")
 Rules = set[tuple[str, str]]
 
@@ -167,3 +170,39 @@ def test_a_request_that_was_lost_with_its_answer_leaves_open_how_its_broker_star
     assert ("lab/broker-a", "replicas-manager-machine") not in violated(found)
     assert violated(found) <= violated(clean(name))
     assert_no_loss_is_hidden(found, clean(name))
+
+
+@pytest.mark.parametrize(("name", "seed"), [("a_first_start", 14), ("failover_lost", 17)])
+def test_two_damaged_numbers_do_not_bear_each_other_out(name: str, seed: int) -> None:
+    """A packet that claims to lie far behind, and an acknowledgment of less than that; and an acknowledgment
+    of what lies before the first byte."""
+    packets = offloaded(header_and_packets(name)[1])
+    found = replayed(name, with_wrong_numbers(packets, random.Random(f"{name} {seed}")))
+    assert violated(found) <= violated(clean(name))
+    assert_no_loss_is_invented(found, clean(name))
+
+
+@pytest.mark.parametrize("name", ["m_mtu1500", "older_copy"])
+def test_attempts_that_nobody_answered_and_a_late_direction_invent_nothing(name: str) -> None:
+    rng = random.Random(f"{name} attempts")
+    packets = DEFECTS["one direction late"].make(
+        DEFECTS["everything again"].make(header_and_packets(name)[1], rng), rng
+    )
+    assert told(replayed(name, packets)) == told(clean(name))
+
+
+def test_a_damaged_number_of_a_packet_in_fragments_is_borne_out_by_none_of_them() -> None:
+    name = "a_first_start"
+    packets = offloaded(header_and_packets(name)[1])
+    answer = next(
+        each for each in packets if each.ends and each.ends[0].endswith(CONTROLLER) and _carries(each)
+    )
+    data = bytearray(answer.data)
+    data[14 + (data[14] & 15) * 4 + 4] ^= 1 << 5
+    astray = [replace(answer, data=part, wire_size=len(part)) for part in torn(bytes(data), 40, 1)]
+    found = replayed(name, [*packets, *astray])
+    assert (violated(found), found.capture.datagrams_joined) == (set(), 1)
+
+
+def _carries(each: mess.Seen) -> bool:
+    return len(each.data) > payload_at(each.data)

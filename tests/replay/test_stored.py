@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from replispec.replay.events.capture_events import CaptureEvents, Columns
 from replispec.replay.events.event_tables import INT64_MAX, Coded
 from replispec.replay.events.observation import Acknowledged, Batch, Observation, ObservationKind, Place
+from replispec.replay.events.rocketmq.same_logs import OneLog
 from replispec.replay.events.rocketmq.sends import body_crc
 from replispec.replay.events.rocketmq.stored import Ends, Epoch, cuts_of, ends_of, least_of, stored
 from replispec.replay.events.tables import to_tables
@@ -146,12 +147,16 @@ def columns(kind: ObservationKind, rows: Sequence[Observation], **told: Any) -> 
 
 
 def compared(
-    *rows: Observation, ends: Ends | None = None, epoch: int | None = 1, resumed: Collection[Epoch] = ()
+    *rows: Observation,
+    ends: Ends | None = None,
+    epoch: int | None = 1,
+    resumed: Collection[Epoch] = (),
+    one: OneLog | None = None,
 ) -> list[SimpleNamespace]:
     runs = columns(ObservationKind.BATCH, [each for each in rows if isinstance(each, Batch)], group="g")
     messages = [each for each in rows if isinstance(each, Acknowledged)]
     sends = columns(ObservationKind.ACKNOWLEDGED, messages, group="g", epoch=epoch)
-    table = stored(runs, sends, ends or {}, resumed)
+    table = stored(runs, sends, ends or {}, resumed, one or OneLog({}, ()))
     return [table.event(row) for row in range(len(table))]
 
 

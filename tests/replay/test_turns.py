@@ -39,6 +39,10 @@ def texts(found: list[Incarnation], data: bytes) -> list[tuple[str, str]]:
     return [(text(each.sides[1], data), text(each.sides[0], data)) for each in found]
 
 
+def answered(found: list[Incarnation]) -> list[Incarnation]:
+    return [each for each in found if None not in each.sides]
+
+
 A, B = b"first" * 20, b"second" * 20
 ONE, TWO = talk(FIRST, A), talk(SECOND, B)
 TOLD = [(2 * each.decode(), 2 * each.decode().upper()) for each in (A, B)]
@@ -65,6 +69,27 @@ def test_copies_of_a_syn_that_nobody_answered_open_no_other_connection(tmp_path:
     once = [unanswered, *ONE]
     found, data = connections(tmp_path, with_times([*once, *once]))
     assert texts(found[1:], data) == TOLD[:1]
+
+
+def test_a_syn_that_nobody_answered_takes_no_connection_of_which_the_answers_were_seen_first(
+    tmp_path: Path,
+) -> None:
+    """What the server said overtook what the client did, its SYN packets with it."""
+    unanswered = replace(ONE[0], sequence=700_000_000)
+    of_server, of_client = ([each for each in ONE if each.source == end] for end in (SERVER, CLIENT))
+    late = [*of_server[:2], unanswered, *of_client, *of_server[2:]]
+    for packets in (late, [*late, *late]):
+        found, data = connections(tmp_path, with_times(packets))
+        assert texts(answered(found), data) == TOLD[:1]
+
+
+def test_the_answer_to_a_syn_belongs_to_that_one(tmp_path: Path) -> None:
+    """It overtook its SYN, and not the one before that nobody answered."""
+    unanswered = replace(ONE[0], sequence=700_000_000)
+    found, data = connections(tmp_path, with_times([unanswered, ONE[1], ONE[0], *ONE[2:]]))
+    (one,) = answered(found)
+    assert texts([one], data) == TOLD[:1]
+    assert all(side is not None and side.syn is not None for side in one.sides)
 
 
 def test_copies_of_connections_whose_numbers_lie_close_follow_their_syn(tmp_path: Path) -> None:

@@ -153,7 +153,8 @@ class _Sides:
         numbers, packets = self._numbers, self.arrivals
         first = self._first_number[peer]
         upto = arrived + (numbers - first - arrived + 2**31) % 2**32 - 2**31
-        known = (numbers >= 0) & (first >= 0)
+        # Nobody acknowledges what lies before the first byte, or before the least one that anybody mentions.
+        known = (numbers >= 0) & (first >= 0) & (upto >= 0)
         # What somebody acknowledged never falls: numbers that say so are believed neither way. What came
         # out of order may have been sent again: it makes no other number doubtful.
         firm = known & (packets <= self._least_from(packets, known))

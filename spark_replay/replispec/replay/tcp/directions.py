@@ -115,16 +115,28 @@ def _without_strays(side: FlowSide, pieces: Pieces) -> Pieces:
     """
     told = max((each - side.zero for each in (side.acknowledged, side.fin) if each is not None), default=0)
     last = len(pieces)
-    while last > 1 and _is_astray(pieces, last - 1, told):
-        last -= 1
+    while last > 1:
+        first = _of_one_packet(pieces, last - 1)
+        if not first or not _is_astray(pieces, first, last, told):
+            break
+        last = first
     return pieces if last == len(pieces) else pieces.take(np.arange(last))
 
 
-def _is_astray(pieces: Pieces, at: int, told: int) -> bool:
-    before = int(pieces.end[at - 1])
-    apart = int(pieces.start[at]) > before
+def _of_one_packet(pieces: Pieces, at: int) -> int:
+    """Where the pieces begin that follow each other up to this one and came with its packet: fragments."""
+    while at and pieces.record_offset[at - 1] == pieces.record_offset[at]:
+        if pieces.end[at - 1] != pieces.start[at]:
+            break
+        at -= 1
+    return at
+
+
+def _is_astray(pieces: Pieces, first: int, last: int, told: int) -> bool:
+    before, start = int(pieces.end[first - 1]), int(pieces.start[first])
     # A FIN takes a number as well.
-    return apart and told <= before + 1 and int(pieces.trust[at]) != VOUCHED
+    is_told = told > before + 1 and told >= start
+    return start > before and not is_told and not (pieces.trust[first:last] == VOUCHED).any()
 
 
 def _bytes_early(side: FlowSide) -> int:

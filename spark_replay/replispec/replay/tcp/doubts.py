@@ -1,10 +1,10 @@
 """Flows in which more than one connection may be, told by columns of what each part of a capture holds.
 
 Most flows are one connection, of which no packet has to be looked at by itself. A flow is in doubt when a
-side sent SYN packets with two numbers, or one behind other packets, or when both numbers of a packet lie far
-from those of the packet before. That is never said too rarely: `turns` finds one connection in all flows that
-are in no doubt. What checksums are worth is not yet known; packets that one contradicts make doubt
-and clear none.
+side sent SYN packets with two numbers, or its peer answered another one, or one lies behind other packets, or
+when both numbers of a packet lie far from those of the packet before. That is never said too rarely: `turns`
+finds one connection in all flows that are in no doubt. What checksums are worth is not yet known; packets
+that one contradicts make doubt and clear none.
 
 Source: RFC 9293, section 3.4.
 """
@@ -37,9 +37,10 @@ Pair = tuple[int, int]
 class Outline:
     """What a part of a capture holds of one flow.
 
-    `in_doubt`: these packets alone make doubt; `initial`: the number of each side's SYN packets, or UNSEEN;
-    `plain`: whether a side sent packets that are neither SYN nor RST. `begins`: the numbers of both sides in
-    the first packet of these that acknowledges something; `ends`: in the last that no checksum contradicts.
+    `in_doubt`: these packets alone make doubt; `initial`: the number of each side's SYN packets, or that its
+    peer's answer, or UNSEEN; `plain`: whether a side sent packets that are neither SYN nor RST. `begins`:
+    the numbers of both sides in the first packet of these that acknowledges something; `ends`: in the last
+    that no checksum contradicts.
     """
 
     in_doubt: bool
@@ -121,8 +122,10 @@ def _told(grouped: Grouped) -> tuple[Flags, Integers, Flags, Ends]:
     for side in (0, 1):
         mine = grouped.direction == side
         syn = is_syn & mine
-        initial[:, side] = np.maximum.reduceat(np.where(syn, packets.sequence, UNSEEN), first)
-        least = np.minimum.reduceat(np.where(syn, packets.sequence, 1 << 32), first)
+        answers = is_syn & ~mine & (packets.flags & ACK != 0)
+        numbers = np.where(syn, packets.sequence, (packets.acknowledgment - 1) % (1 << 32))
+        initial[:, side] = np.maximum.reduceat(np.where(syn | answers, numbers, UNSEEN), first)
+        least = np.minimum.reduceat(np.where(syn | answers, numbers, 1 << 32), first)
         early = np.minimum.reduceat(np.where(is_plain & mine, rows, count), first)
         last_syn = np.maximum.reduceat(np.where(syn, rows, UNSEEN), first)
         plain[:, side] = early < count

@@ -47,8 +47,9 @@ class Row(NamedTuple):
 
 @dataclass(slots=True)
 class Handshake:
-    """What decides whether a SYN opens another connection: for both sides the initial sequence number
-    and the sequence number and time of the first packet that is neither SYN nor RST; None: not seen."""
+    """What decides whether a SYN opens another connection: for both sides the initial sequence number, its
+    own or the one that its peer's SYN answers, and the sequence number and time of the first packet that is
+    neither SYN nor RST; None: not seen."""
 
     initial: list[int | None] = field(default_factory=lambda: [None, None])
     plain: list[tuple[int, int] | None] = field(default_factory=lambda: [None, None])
@@ -117,6 +118,11 @@ class _Turn:
             return own == row.sequence and (other is None or answered)
         return answered and self.spans[row.side].far(row.sequence) <= OVERTAKING_BYTES
 
+    def denies(self, row: Row) -> bool:
+        """Whether a SYN answers another one than this connection's."""
+        other = self.handshake.initial[1 - row.side]
+        return bool(row.flags & ACK) and other is not None and (other + 1) % NUMBERS != row.acknowledgment
+
     def fits(self, row: Row) -> bool:
         """Whether none of a packet's numbers lies far outside of what was mentioned."""
         return all(span.far(number) <= OVERTAKING_BYTES for span, number in self._mentioned(row))
@@ -143,6 +149,8 @@ class _Turn:
             return
         if row.flags & SYN:
             self.handshake.initial[row.side] = row.sequence
+            if row.flags & ACK and self.handshake.initial[1 - row.side] is None:
+                self.handshake.initial[1 - row.side] = (row.acknowledgment - 1) % NUMBERS
         elif self.handshake.plain[row.side] is None:
             self.handshake.plain[row.side] = row.sequence, row.time_ns
         self.spans[row.side].mention(row.sequence, row.size)
@@ -174,7 +182,7 @@ class FlowTurns:
             if belongs(self._known[at], row):
                 return at
         if begins:
-            opens = present.handshake.opens(row.side, row.sequence, row.time_ns)
+            opens = present.handshake.opens(row.side, row.sequence, row.time_ns) or present.denies(row)
         else:
             opens = not row.flags & RST and present.refuses(row)
         if not opens:

@@ -35,7 +35,7 @@ from replispec.replay.events.rocketmq.falls_in_order import (
 from replispec.replay.events.rocketmq.history import History, Named, history_of
 from replispec.replay.events.rocketmq.ranges import ranges
 from replispec.replay.events.rocketmq.recounts import Fallen, fallen_of, fallen_to, of_recounts
-from replispec.replay.events.rocketmq.stored import Ends, cuts_of, least_of, stored
+from replispec.replay.events.rocketmq.stored import Ends, cuts_of, least_of
 from replispec.replay.events.rocketmq.stream_events import (
     Given,
     Judged,
@@ -419,7 +419,7 @@ def _meet(known: Known, brought: Sequence[_Brought]) -> PartFindings:
     else:
         sends = from_short([each.messages for each in brought if each.messages is not None])
         due = least_of([known.given.due, *(each.cuts for each in brought)])
-        found = [ranges(frames), stored(frames, sends, due, known.given.history.resumed)]
+        found = [ranges(frames), known.given.bodies(frames, sends, due)]
     return add_up(streams.of(table) for table in found if len(table))
 
 

@@ -3,7 +3,7 @@
 A message is looked for in the runs of the masterEpoch under which it was acknowledged, on every replication
 connection of its group. Behind an end to which the log fell in that epoch, and where a later epoch starts,
 other bytes may be due than those of the message: nothing is compared there, nor where a place was given
-again.
+again. Whether such an end may have gone unseen, same_logs.py tells.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from replispec.replay.events.capture_events import Columns
 from replispec.replay.events.event_tables import INT64_MAX, Coded, Counted, EventTable, Numbers, Rows, split
 from replispec.replay.events.observation import ObservationKind
+from replispec.replay.events.rocketmq.same_logs import OneLog, begins_of, of_one_log
 from replispec.runtime.primitives.unknown import UNKNOWN
 
 STORED: Final = "stored"
@@ -30,22 +31,31 @@ Epoch = tuple[str, int]
 
 class _Found(NamedTuple):
     """Messages with what shows them: the row of a run, that of the message, and the CRC-32 of the body in the
-    run; `absent` where its bytes are missing."""
+    run; `absent` where its bytes are missing; `same`: the run is surely of the log that holds the message."""
 
     runs: Rows
     messages: Rows
     crcs: Numbers
     absent: Numbers
+    same: Numbers
 
 
-def stored(frames: Columns, sends: Columns, ends: Ends, resumed: Collection[Epoch]) -> EventTable:
+def stored(
+    frames: Columns,
+    sends: Columns,
+    ends: Ends,
+    resumed: Collection[Epoch],
+    one: OneLog,
+) -> EventTable:
     """The events of the stream `bodies`. `frames` are those of replication, `sends` acknowledged messages,
     both with their groups; `ends`: from where on nothing is compared; `resumed`: epochs of groups in which
-    the master started again."""
+    the master started again; `one`: what tells that two connections saw one log."""
     runs = frames.take(np.flatnonzero(frames.are(ObservationKind.BATCH)))
-    found = _joined([*_found(runs, sends, ends)])
+    found = _joined([*_found(runs, sends, ends, one.begins)])
     known = {name: runs.coded(name).take(found.runs) for name in ("group", "epoch", "connection")}
     known["begun_again"] = _in_any(known["group"], known["epoch"], {*resumed, *_written_again(sends)})
+    watched = _in_any(known["group"], known["epoch"], one.watched)
+    known["same_log"] = Coded(found.same | watched.codes, [False, True])
     known["other"] = sends.coded("connection").take(found.messages)
     numbers = {
         "offset": sends.numbers("offset").take(found.messages),
@@ -79,7 +89,7 @@ def _in_any(group: Coded, epoch: Coded, wanted: Collection[Epoch]) -> Coded:
 def _joined(parts: list[_Found]) -> _Found:
     """All of them in the order of the capture."""
     nothing = np.zeros(0, np.int64)
-    none = _Found(nothing, nothing, nothing, nothing)
+    none = _Found(nothing, nothing, nothing, nothing, nothing)
     every = [np.concatenate(column) for column in zip(none, *parts, strict=True)]
     order = np.lexsort((every[1], every[0]))
     return _Found(*(column[order] for column in every))
@@ -117,7 +127,7 @@ def least_of(told: Iterable[Ends]) -> Ends:
     return found
 
 
-def _found(runs: Columns, sends: Columns, ends: Ends) -> Iterator[_Found]:
+def _found(runs: Columns, sends: Columns, ends: Ends, begins: Mapping[str, int]) -> Iterator[_Found]:
     """Group by group, and in each epoch by epoch."""
     own = dict(_by_epoch(runs, np.arange(len(runs))))
     for (group, epoch), rows in _by_epoch(sends, np.arange(len(sends))):
@@ -126,7 +136,7 @@ def _found(runs: Columns, sends: Columns, ends: Ends) -> Iterator[_Found]:
         messages = _one_a_place(sends, rows, ends.get((group, epoch), INT64_MAX))
         places = sends.numbers("offset").numbers[messages]
         whole = _whole(runs, own[group, epoch], messages, places)
-        yield whole
+        yield whole._replace(same=_same(runs, sends, whole, begins))
         left = ~np.isin(messages, whole.messages)
         yield _missing(runs, own[group, epoch], messages[left], places[left])
 
@@ -156,7 +166,20 @@ def _whole(runs: Columns, rows: Rows, messages: Rows, places: Numbers) -> _Found
     at = np.minimum(np.searchsorted(places, offsets), len(places) - 1)
     found = np.flatnonzero(places[at] == offsets) if len(places) else np.zeros(0, np.int64)
     run = np.repeat(rows, sizes)[found]
-    return _Found(run, messages[at[found]], crcs[found], np.full(len(found), _SEEN))
+    nothing = np.zeros(len(found), np.int64)
+    return _Found(run, messages[at[found]], crcs[found], nothing + _SEEN, nothing)
+
+
+def _same(runs: Columns, sends: Columns, found: _Found, begins: Mapping[str, int]) -> Numbers:
+    """Which of these records of one epoch are surely of the log that holds the message."""
+    carried, sent = runs.coded("connection").take(found.runs), sends.coded("connection").take(found.messages)
+    crcs = sends.numbers("body_crc").numbers[found.messages]
+    each, first = np.unique(found.messages, return_index=True)
+    values, counts = np.unique(crcs[first], return_counts=True)
+    is_known = (crcs == found.crcs) & (counts[np.searchsorted(values, crcs)] == 1) if len(each) else crcs > 0
+    places = sends.numbers("offset").numbers[found.messages]
+    begun = begins_of(carried.codes, carried.values, begins)
+    return of_one_log(carried.codes, sent.codes, places, begun, is_known).astype(np.int64)
 
 
 def _missing(runs: Columns, rows: Rows, messages: Rows, places: Numbers) -> _Found:
@@ -173,4 +196,4 @@ def _missing(runs: Columns, rows: Rows, messages: Rows, places: Numbers) -> _Fou
     run = np.append(reaches, len(gaps))[before]
     inside = np.flatnonzero((before >= 0) & (ends[run] > places))
     nothing = np.zeros(len(inside), np.int64)
-    return _Found(gaps[run[inside]], messages[inside], nothing, nothing + _UNSEEN)
+    return _Found(gaps[run[inside]], messages[inside], nothing, nothing + _UNSEEN, nothing)

@@ -40,6 +40,7 @@ from replispec.replay.events.rocketmq.recounts import (
     members_told,
 )
 from replispec.replay.events.rocketmq.relays import told_once
+from replispec.replay.events.rocketmq.same_logs import OneLog, one_log
 from replispec.replay.events.rocketmq.short_logs import Beginnings, beginnings, below
 from replispec.replay.events.rocketmq.stored import Ends, cuts_of, ends_of, least_of, stored
 from replispec.replay.events.rocketmq.stream_tables import (
@@ -181,6 +182,7 @@ class Given:
     replicas: Replicas
     starts: Mapping[str, Mapping[int, int]]
     begun: Beginnings
+    one_log: OneLog
     again: GivenAgain
     due: Ends
     listed: list[StreamEvent]
@@ -189,6 +191,11 @@ class Given:
     def replication(self, frames: Columns) -> EventTable:
         """The stream `ha` of any whole connections; `frames` are theirs, with their groups."""
         return replication_table(frames, Recounts(frames, self.replicas))
+
+    def bodies(self, frames: Columns, sends: Columns, due: Ends) -> EventTable:
+        """The stream `bodies` of whole masterEpochs, of frames and messages with their groups; `due`: from
+        where on nothing is compared."""
+        return stored(frames, sends, due, self.history.resumed, self.one_log)
 
     def sends(self, sends: Columns) -> EventTable:
         """The acknowledged messages of any connections, with groups and epochs."""
@@ -212,7 +219,7 @@ def join(observed: Events, learners: Collection[str] = (), *, all_ack: bool = Fa
     joined = judged_of(events, named, frames, sends, history, measured, all_ack=all_ack)
     messages = joined.given.sends(sends)
     due = least_of([joined.given.due, cuts_of(sends, messages.known["cut_to"])])
-    tables = [joined.replication, messages, ranges(frames), stored(frames, sends, due, history.resumed)]
+    tables = [joined.replication, messages, ranges(frames), joined.given.bodies(frames, sends, due)]
     if all_ack:
         # Without the setting the rule says nothing, and there is an event for every frame.
         tables.append(confirms_table(named.rows, frames))
@@ -269,6 +276,7 @@ def judged_of(
         _replicas(frames, rows, history, measured.fallen, whole=controllers_were_seen(rows, groups)),
         starts,
         beginnings(frames, history.tenures),
+        one_log(rows, history.tenures),
         GivenAgain((row, falls.may_be_kept(row)) for row in again if falls.is_given_again(row)),
         ends_of(ends, starts),
         epochs,
