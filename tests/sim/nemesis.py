@@ -160,7 +160,7 @@ class Nemesis:
         if self._settings.promise is Promise.WHILE_THE_MASTER_STAYS:
             return strikes[:3]
         if self._settings.waits_for_some:
-            strikes = (*strikes, (6, self._hold_one_back))
+            strikes = (*strikes, (14, self._hold_one_back))
         return (*strikes, (2, lambda: self._kill(self._rng.one_of(self._controllers))))
 
     def _one(self) -> str:

@@ -16,6 +16,7 @@ import pytest
 from replispec.broker.rocketmq.core.pulls import Pulls
 from replispec.broker.rocketmq.core.replicated import Replicated
 from replispec.broker.rocketmq.core.role import Role
+from replispec.controller.rocketmq.core.hearings import Hearings
 from replispec.runtime.rocketmq.remoting.calls import _Channel
 from tests.sim.run import run
 from tests.sim.settings import Promise, drawn
@@ -52,6 +53,11 @@ def _never_hung_up() -> Iterator[None]:
         yield
 
 
+def _elected_at_once(hearings: Hearings, name: str, silent: int, *others: int) -> None:
+    """Nobody is heard."""
+    hearings._elect(name, silent, others[-1])
+
+
 Mutant = Callable[[], AbstractContextManager[object]]
 BROKEN: Final[Mapping[str, tuple[Mutant, int, str]]] = {
     "a master goes on in its epoch with a log that may lack what it acknowledged": (
@@ -73,6 +79,11 @@ BROKEN: Final[Mapping[str, tuple[Mutant, int, str]]] = {
         lambda: patch.object(Pulls, "_may_move", lambda *_: True),
         12,
         "moved a consumer",
+    ),
+    "an election goes by what was said before the loss": (
+        lambda: patch.object(Hearings, "lost", _elected_at_once),
+        360,
+        "is lost",
     ),
     "a connection without answers is kept": (_never_hung_up, 70, "not whole"),
 }
