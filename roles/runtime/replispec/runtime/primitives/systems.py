@@ -162,7 +162,8 @@ class Act:
     asked, and no answer to it, is on its way. `forgets`: nobody waits any more for an answer to what it
     asked. `timer`: one of its timers ends, as PART.TIMER, and has to be armed. `crash`: the instance begins
     again with what is durable. It `opens` a connection to the one instance that `each` names, or `breaks`
-    one, with all that is on its way in it.
+    one, with all that is on its way in it. `requests` are what it is on the wire of the suite's subject: the
+    name of the instance on whose connection each is made (empty: nobody's in particular), and what makes it.
     """
 
     name: str
@@ -179,6 +180,7 @@ class Act:
     crash: bool = False
     opens: str = ""
     breaks: str = ""
+    requests: tuple[tuple[str, Read], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +195,17 @@ class Property:
     holds: Read | None = None
     whenever: Read | None = None
     clauses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """How cases of the suite speak of a system: the party that is their subject, of which `kind` and part
+    (`profile`) it is there, and what a case calls texts that the system says."""
+
+    subject: str
+    kind: str
+    profile: str
+    values: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,3 +227,4 @@ class System:
     messages_max: int
     within: Read | None = None
     connections: tuple[Connection, ...] = ()
+    suite: Suite | None = None
