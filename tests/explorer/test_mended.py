@@ -172,6 +172,15 @@ ERRORS = {
         "acknowledged_is_kept",
         17,
     ),
+    "who lacks what a master acknowledged before it began again joins": Error(
+        "statemachines/rocketmq/ha_master",
+        "max(event.confirm_offset, event.served_from)",
+        "event.confirm_offset",
+        "fail_over",
+        (),
+        "nothing_acknowledged_is_lost",
+        13,
+    ),
     "a master that begins again has lost what it sent": Error(
         "systems/rocketmq/replication",
         "self.stored: self.stored + 1}",

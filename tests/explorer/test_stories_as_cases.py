@@ -14,7 +14,7 @@ from tests.cli.command import replispec
 from tests.explorer.judged_case import verdicts
 from tests.explorer.test_mended import ERRORS, ROOT, Error, compiled
 
-MENDED = ("--mended", ROOT / "spec")
+MENDED: tuple[str | Path, ...] = ("--mended", ROOT / "spec")
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ def judged_with(environment: Mapping[str, str], cases: Path) -> list[str]:
 def test_a_story_is_a_case_that_finds_its_fault_and_nothing_in_ours(shown: Shown, tmp_path: Path) -> None:
     error, cases = shown.error, tmp_path / "cases"
     environment = compiled(error, tmp_path)
-    asked = ("spec", "explore", error.system, *error.asked, "--case", cases, *MENDED)
-    found = replispec(*asked, environment=environment)
+    asked: tuple[str | Path, ...] = (error.system, *error.asked, "--case", cases, *MENDED)
+    found = replispec("spec", "explore", *asked, environment=environment)
     assert found.returncode == 1, found.stderr
     assert f"BROKEN  {error.promise}" in found.stdout
     path = cases / "controller" / f"{error.system}.yaml"
@@ -93,7 +93,14 @@ def test_a_story_that_no_one_wire_shows_is_refused_with_one_sentence(name: str, 
 
 
 def test_without_a_broken_promise_there_is_no_case(tmp_path: Path) -> None:
-    asked = ("registration", "--count", "broker=1", "--case", tmp_path / "cases", *MENDED)
+    asked: tuple[str | Path, ...] = (
+        "registration",
+        "--count",
+        "broker=1",
+        "--case",
+        tmp_path / "cases",
+        *MENDED,
+    )
     done = replispec("spec", "explore", *asked)
     assert (done.returncode, done.stderr) == (
         2,

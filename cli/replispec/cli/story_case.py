@@ -43,7 +43,7 @@ def write_case(search: Search, mended: str, folder: Path) -> Path:
     except NotOnOneWire as fault:
         raise click.ClickException(f"the story is no case: {fault}") from None
     asked = _first_difference(told, mended)
-    path = folder / told["kind"] / f"{told['system'].replace('_', '-')}.yaml"
+    path: Path = folder / told["kind"] / f"{told['system'].replace('_', '-')}.yaml"
     try:
         text = case_text(told, asked)
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -111,7 +111,14 @@ class ClosesSpec:
     connection: str
 
 
-MeaningSpec = AsksSpec | RaisesSpec | AssignsSpec | SendsSpec | ClosesSpec
+@dataclass(frozen=True, slots=True)
+class BeginsSpec:
+    """An effect has another machine of the instance begin anew."""
+
+    part: str
+
+
+MeaningSpec = AsksSpec | RaisesSpec | AssignsSpec | SendsSpec | ClosesSpec | BeginsSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from replispec.compiler.model.system import (
     ActSpec,
     AsksSpec,
     AssignsSpec,
+    BeginsSpec,
     ClosesSpec,
     ConnectionSpec,
     MeaningSpec,
@@ -160,6 +161,8 @@ def _meaning(means: MeaningSpec) -> str:
             return _sends(means)
         case ClosesSpec(connection):
             return f"closes `{connection}`"
+        case BeginsSpec(part):
+            return f"`{part}` begins anew"
 
 
 def _sends(means: SendsSpec) -> str:

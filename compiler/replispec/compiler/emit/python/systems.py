@@ -32,6 +32,7 @@ from replispec.compiler.model.system import (
     ActSpec,
     AsksSpec,
     AssignsSpec,
+    BeginsSpec,
     ClosesSpec,
     ConnectionSpec,
     EndSpec,
@@ -245,6 +246,8 @@ class _Emitter:
                 return self._sends(means, instances)
             case ClosesSpec(connection):
                 return f"{_SYSTEMS.Closes}({connection!r})"
+            case BeginsSpec(part):
+                return f"{_SYSTEMS.Begins}({part!r})"
 
     def _sends(self, means: SendsSpec, instances: Instances) -> str:
         says = f"{Ref(self._package, f'{means.machine}_wire')}.{means.says}"

@@ -122,12 +122,20 @@ class SendsFrame:
 
 @dataclass(frozen=True, slots=True)
 class Closes:
-    """An effect, or a step, closes a connection at this end: nothing of what is on its way to it arrives."""
+    """An effect, or a step, closes a connection at this end: nothing of what is on its way to it arrives.
+    Of a machine that is no end of it, every one of the instance."""
 
     connection: str
 
 
-Meaning = Asks | Raises | Assigns | SendsFrame | Closes
+@dataclass(frozen=True, slots=True)
+class Begins:
+    """An effect has another machine of the instance begin anew, from what the instance keeps."""
+
+    part: str
+
+
+Meaning = Asks | Raises | Assigns | SendsFrame | Closes | Begins
 
 
 @dataclass(frozen=True, slots=True)
