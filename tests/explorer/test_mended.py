@@ -64,6 +64,15 @@ ERRORS = {
         "counts_with_the_set",
         9,
     ),
+    "whom it asked in is forgotten with an epoch in which nothing was written": Error(
+        "statemachines/rocketmq/broker_role",
+        "asked_epoch == event.master_epoch and event.set_epoch <= asked_set_epoch",
+        "asked_epoch == event.master_epoch and event.set_epoch < asked_set_epoch",
+        "sync_state_set",
+        ("--set", "lost=0", "--set", "crashes=1"),
+        "counts_with_the_set",
+        9,
+    ),
     "any newer set ends the doubt of a master that began again": Error(
         "statemachines/rocketmq/broker_role",
         "event.set_epoch <= asked_set_epoch\n    to: MASTER\n    do: [count_again]",

@@ -20,6 +20,10 @@ RUNS = {
         "sync_state_set",
         Extent(budgets={"lost": 0, "silences": 1}),
     ),
+    "sync_state_set, a crash": (
+        "sync_state_set",
+        Extent(budgets={"lost": 0, "crashes": 1}, messages=3),
+    ),
     "sync_state_set, a removal": ("sync_state_set", Extent(budgets={"lost": 0, "removals": 1})),
     "replication": ("replication", Extent()),
     "replication, elections without a message": (
