@@ -138,7 +138,7 @@ ERRORS = {
     ),
     "a replica joins before it has what is confirmed": Error(
         "statemachines/rocketmq/ha_master",
-        "rule.may_join(acknowledged, event.confirm_offset,",
+        "rule.may_join(acknowledged, max(event.confirm_offset, event.served_from),",
         "rule.may_join(acknowledged, acknowledged,",
         "replication",
         PLAIN,
