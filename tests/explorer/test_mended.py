@@ -130,7 +130,7 @@ ERRORS = {
     "a learner is asked to join": Error(
         "statemachines/rocketmq/ha_master",
         "event.is_member, is_learner)",
-        "event.is_member, false)",
+        "event.is_member, is_learner and event.is_member)",
         "replication",
         (),
         "no_learner_joins",
