@@ -104,6 +104,8 @@ explore: $(READY) ## explore every system of the specification with more faults 
 	@$(BIN)/replispec spec explore sync_state_set --set lost=0 --set silences=1 --set removals=1 $(ARGS)
 	@$(BIN)/replispec spec explore replication --set elections=3 --set repetitions=2 $(ARGS)
 	@$(BIN)/replispec spec explore replication --set crashes=1 --set silences=1 --set messages=3 --set strangers=0 $(ARGS)
+	@$(BIN)/replispec spec explore fail_over --set breaks=1 --set crashes=0 --seconds 600 $(ARGS)
+	@$(BIN)/replispec spec explore fail_over --set crashes=2 --set messages=1 --seconds 600 $(ARGS)
 	@$(BIN)/replispec spec explore registration --set late=1 --set refusals=1 --messages 4 $(ARGS)
 	@$(BIN)/replispec spec explore registration --set removals=1 $(ARGS)
 	@$(BIN)/replispec spec explore registration --count broker=3 --messages 4 --seconds 300 $(ARGS)

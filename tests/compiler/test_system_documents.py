@@ -7,7 +7,7 @@ import re
 import pytest
 
 from replispec.compiler.generate import generate
-from replispec.compiler.read import system_effects, systems
+from replispec.compiler.read import system_effects, system_suite, systems
 from tests.compiler.specification import ROOT
 from tests.explorer.walkthrough import written
 
@@ -18,6 +18,7 @@ KEYS = (
     *systems._MACHINE_KEYS,
     *systems._ACT_KEYS,
     *systems._PROMISE_KEYS,
+    *system_suite.SUITE_KEYS,
     *system_effects._KEYS,
     *(key for beside in system_effects._KEYS.values() for key in beside),
     *systems.OF_MESSAGES,

@@ -172,7 +172,27 @@ PROMISES = [
     (ALWAYS, "always: rule.sells(till.desk.sold)", "sells"),
     ("clause: TILL-ASK-1", "clause: TILL-ASK-2", "the clause 'TILL-ASK-2' is not defined"),
 ]
-CASES = [*PARTIES, *EFFECTS, *ACTS, *PROMISES]
+BY = "by: customer"
+SUITES = [
+    (
+        "messages: 2\n",
+        "messages: 2\nsuite: {subject: tiller, kind: till, profile: core}\n",
+        "is no party of one",
+    ),
+    (
+        "messages: 2\n",
+        "messages: 2\nsuite: {subject: customer, kind: till, profile: core}\n",
+        "no machine of customer answers. a case asks, and is answered",
+    ),
+    ("messages: 2\n", "messages: 2\nsuite: {subject: till, kind: till, profile: core, x: 1}\n", "option 'x'"),
+    (BY, f"{BY}\n    requests: {{BuyRequest: {{purchase: '1'}}}}", "wants is requests to nobody. say suite"),
+    (BY, f"{BY}\n    over: self", "over 'self', which asks nothing"),
+    (BY, f"{BY}\n    requests: {{BuyRequest: {{price: '1'}}}}", "BuyRequest has no field 'price'"),
+    (BY, f"{BY}\n    requests: {{BuyRequest: {{till: '1'}}}}", "BuyRequest.till is string, not int"),
+    (BY, f"{BY}\n    requests: {{BuyRequest: {{body: {{a: '1'}}}}}}", "BuyRequest has no one body"),
+    (BY, f"{BY}\n    requests: {{BuyResponse: {{}}}}", "BuyResponse is no request"),
+]
+CASES = [*PARTIES, *EFFECTS, *ACTS, *PROMISES, *SUITES]
 
 
 @pytest.fixture(scope="module")

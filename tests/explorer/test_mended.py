@@ -64,6 +64,15 @@ ERRORS = {
         "counts_with_the_set",
         9,
     ),
+    "whom it asked in is forgotten with an epoch in which nothing was written": Error(
+        "statemachines/rocketmq/broker_role",
+        "asked_epoch == event.master_epoch and event.set_epoch <= asked_set_epoch",
+        "asked_epoch == event.master_epoch and event.set_epoch < asked_set_epoch",
+        "sync_state_set",
+        ("--set", "lost=0", "--set", "crashes=1"),
+        "counts_with_the_set",
+        9,
+    ),
     "any newer set ends the doubt of a master that began again": Error(
         "statemachines/rocketmq/broker_role",
         "event.set_epoch <= asked_set_epoch\n    to: MASTER\n    do: [count_again]",
@@ -121,7 +130,7 @@ ERRORS = {
     "a learner is asked to join": Error(
         "statemachines/rocketmq/ha_master",
         "event.is_member, is_learner)",
-        "event.is_member, false)",
+        "event.is_member, is_learner and event.is_member)",
         "replication",
         (),
         "no_learner_joins",
@@ -129,7 +138,7 @@ ERRORS = {
     ),
     "a replica joins before it has what is confirmed": Error(
         "statemachines/rocketmq/ha_master",
-        "rule.may_join(acknowledged, event.confirm_offset,",
+        "rule.may_join(acknowledged, max(event.confirm_offset, event.served_from),",
         "rule.may_join(acknowledged, acknowledged,",
         "replication",
         PLAIN,
@@ -171,6 +180,15 @@ ERRORS = {
         ("--count", "controller=1", "--set", "lags=1"),
         "acknowledged_is_kept",
         17,
+    ),
+    "who lacks what a master acknowledged before it began again joins": Error(
+        "statemachines/rocketmq/ha_master",
+        "max(event.confirm_offset, event.served_from)",
+        "event.confirm_offset",
+        "fail_over",
+        (),
+        "nothing_acknowledged_is_lost",
+        13,
     ),
     "a master that begins again has lost what it sent": Error(
         "systems/rocketmq/replication",

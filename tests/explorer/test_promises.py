@@ -20,6 +20,10 @@ RUNS = {
         "sync_state_set",
         Extent(budgets={"lost": 0, "silences": 1}),
     ),
+    "sync_state_set, a crash": (
+        "sync_state_set",
+        Extent(budgets={"lost": 0, "crashes": 1}, messages=3),
+    ),
     "sync_state_set, a removal": ("sync_state_set", Extent(budgets={"lost": 0, "removals": 1})),
     "replication": ("replication", Extent()),
     "replication, elections without a message": (
@@ -30,6 +34,7 @@ RUNS = {
         "replication",
         Extent(budgets={"learners": 0, "strangers": 0, "repetitions": 0, "silences": 1}, messages=4),
     ),
+    "fail_over": ("fail_over", Extent()),
     "registration": ("registration", Extent()),
     "registration, a full disk": ("registration", Extent(budgets={"refusals": 1})),
     "registration, a removal": ("registration", Extent(budgets={"crashes": 0, "removals": 1})),

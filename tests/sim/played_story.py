@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from replispec.runtime.configuration import parse
 from replispec.runtime.sim import NetworkConditions, Pace, Rng, World
@@ -31,8 +31,6 @@ from tests.sim.gate import Gate, Held
 GATE: Final = "127.0.0.3:9878"
 WAITS_MS: Final = 30_000
 AFTER_MS: Final = 10_000
-SYSTEMS: Final = ("registration",)
-"""Those whose acts somebody plays."""
 
 
 class Unplayable(Exception):
@@ -43,7 +41,8 @@ class Unplayable(Exception):
 class Played:
     """What came of a script: steps that were played, and how often each message came when all was left alone.
 
-    `stopped` says why it ended before its last step.
+    `stopped` says why it ended before its last step, `passed_over` how many messages the nodes did without,
+    being further by themselves. `holds`: whether the nodes keep the promise, None where nobody asks them.
     """
 
     promise: str
@@ -51,14 +50,17 @@ class Played:
     stopped: str
     after: Mapping[str, int]
     digest: str
+    passed_over: int = 0
+    holds: bool | None = None
 
     def __str__(self) -> str:
         """A few lines for people."""
         ended = f", then {self.stopped}" if self.stopped else ", all"
         counts = "".join(f"  {count:>6} x {name}\n" for name, count in self.after.items())
-        return (
-            f"{self.promise}: {self.steps} steps played{ended}; in {AFTER_MS / 1_000:g} s after it\n{counts}"
-        )
+        over = f", {self.passed_over} of them passed over" if self.passed_over else ""
+        kept = "" if self.holds is None else f"  the promise {'holds' if self.holds else 'is broken'}\n"
+        steps = f"{self.steps} steps played{over}{ended}"
+        return f"{self.promise}: {steps}; in {AFTER_MS / 1_000:g} s after it\n{counts}{kept}"
 
 
 @dataclass
@@ -69,21 +71,22 @@ class Player:
     world: World = field(init=False)
     gate: Gate = field(init=False)
     names: dict[int, str] = field(init=False)
+    outlives: ClassVar[bool] = False
+    """Whether what a node asked before its process ended may still arrive; see the gate."""
 
     def __post_init__(self) -> None:
-        if self.script["system"] not in SYSTEMS:
-            raise Unplayable(f"nobody plays {self.script['system']}, only {', '.join(SYSTEMS)}")
         calm = NetworkConditions(jitter_us=0, spike_per_mille=0, slow_per_mille=0, cut_per_mille=0)
         self.world = World(0, conditions=calm, pace=Pace())
         messages = [each for each in _all_steps(self.script) if each["happens"] != "act"]
         self.names = {_asked(each): each["name"] for each in messages}
-        self.gate = Gate(GATE, address(CONTROLLER), self.names.keys())
+        self.gate = Gate(GATE, address(CONTROLLER), self.names.keys(), outlives=self.outlives)
         for name in (CONTROLLER, NAMESERVER, *self.brokers):
             text = "".join(f"{key}={value}\n" for key, value in self._properties(name).items())
             self.world.add(name, HOSTS[name], maker(name, parse(text, ROLES[role(name)]).options, Rng(1)))
         self.world.add("gate", GATE.rpartition(":")[0], lambda _: [Member("gate", self.gate)])
         for name in ("gate", CONTROLLER, NAMESERVER):
             self.world.start(name)
+        self.passed_over = 0
 
     @property
     def brokers(self) -> Sequence[str]:
@@ -98,28 +101,48 @@ class Player:
         """Play the steps, then leave all alone."""
         steps, stopped = 0, ""
         try:
+            self.prepare()
             for step in self.script["steps"]:
                 self._step(step)
                 steps += 1
         except Unplayable as fault:
             stopped = str(fault)
-        self.gate.open_wide()
+        holds = self.holds()
+        self.open_wide()
         before = len(self.gate.passed)
         self.world.run_for(AFTER_MS)
         asked = Counter(each.code for each in self.gate.passed[before:] if not each.is_answer)
         after = {name: asked[code] for code, name in sorted(self.names.items())}
-        return Played(self.script["promise"], steps, stopped, after, self.world.digest())
+        if holds is not None and self.script["shape"] == "eventually":
+            holds = self.holds()
+        over = self.passed_over
+        return Played(self.script["promise"], steps, stopped, after, self.world.digest(), over, holds)
+
+    def prepare(self) -> None:
+        """Bring the nodes to where the system begins."""
+
+    def holds(self) -> bool | None:
+        """Whether the nodes keep the promise now; None: what they keep does not tell."""
+        return None
+
+    def open_wide(self) -> None:
+        """Let everything through from now on."""
+        self.gate.open_wide()
 
     def _step(self, step: Mapping[str, Any]) -> None:
         match step["happens"]:
             case "act":
                 self._act(step)
             case "arrives":
-                self.gate.release(self._held(step))
-                self.world.run_for(20)
+                held = self._held(step)
+                if held is not None:
+                    self._gate_of(step).release(held)
+                    self.world.run_for(20)
             case "lost":
-                self.gate.held.remove(self._held(step))
-            case "silence":
+                held = self._held(step)
+                if held is not None:
+                    self._gate_of(step).held.remove(held)
+            case "silence" | "late":
                 """The node's own patience ends; what it does then is waited for."""
             case other:
                 raise Unplayable(f"nobody plays that a message is {other}")
@@ -146,15 +169,24 @@ class Player:
         self.world.start("administrator")
         self._wait(lambda: asker.is_done, "the administrator has no answer")
 
-    def _held(self, step: Mapping[str, Any]) -> Held:
-        """The message of a step, when it has come to the gate."""
+    def _held(self, step: Mapping[str, Any]) -> Held | None:
+        """The message of a step, when it has come to its gate; None when the node is further already."""
+        self._wait(lambda: self._find(step) is not None or self._is_further(step), f"no {step['name']} comes")
+        held = self._find(step)
+        self.passed_over += held is None
+        return held
+
+    def _find(self, step: Mapping[str, Any]) -> Held | None:
         is_answer = step["kind"] == "answer"
         broker = step["to" if is_answer else "from"].replace(" ", "-")
-        what = (HOSTS[broker], _asked(step))
-        self._wait(lambda: self.gate.find(*what, is_answer=is_answer) is not None, f"no {step['name']} comes")
-        held = self.gate.find(*what, is_answer=is_answer)
-        assert held is not None, "it was waited for"
-        return held
+        return self.gate.find(HOSTS[broker], _asked(step), is_answer=is_answer)
+
+    def _is_further(self, _step: Mapping[str, Any]) -> bool:
+        """Whether the node did without a message, and what it says later in the script is here."""
+        return False
+
+    def _gate_of(self, _step: Mapping[str, Any]) -> Gate:
+        return self.gate
 
     def _wait(self, is_so: Callable[[], bool], fault: str) -> None:
         if not self.world.run_until(is_so, at_most_ms=WAITS_MS, step_ms=5):
@@ -167,15 +199,25 @@ def _all_steps(script: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _asked(step: Mapping[str, Any]) -> int:
     """The code of the request that a message is, or answers."""
-    code: int = step["code"] if step["kind"] == "request" else step["asked"]
+    code: int = step["asked"] if step["kind"] in ("answer", "silence") else step["code"]
     return code
+
+
+def player_of(script: Mapping[str, Any]) -> Player:
+    """Who plays the acts of a system. Raises Unplayable."""
+    from tests.sim.played_set import SetPlayer
+
+    players = {"registration": Player, "sync_state_set": SetPlayer}
+    if script["system"] not in players:
+        raise Unplayable(f"nobody plays {script['system']}, only {', '.join(players)}")
+    return players[script["system"]](script)
 
 
 def main() -> int:
     """Play the script that is named."""
     script = json.loads(Path(sys.argv[1]).read_text("utf-8"))
     try:
-        played = Player(script).play()
+        played = player_of(script).play()
     except Unplayable as fault:
         sys.stderr.write(f"{fault}\n")
         return 2

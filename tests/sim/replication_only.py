@@ -87,6 +87,7 @@ class Copier:
         self.epoch = 0
         self.members: tuple[int, ...] = ()
         self.ends: dict[int, int] = {}
+        self.served_from = 0
         self._pending: list[Placed] = []
         self._look_ms = 0
         self._put_ms = 0
@@ -174,6 +175,7 @@ class Copier:
                 self._replica.stop(now_ms)
                 self._replica = None
             self.store.begin_as_master(self.epoch)
+            self.served_from = self.store.log.end
             self.members = self.arbiter.members
             self.ends.clear()
             self._is_becoming = True

@@ -19,7 +19,10 @@ MASTER, JOINING = BROKERS[:2]
 ALTER = RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET
 
 
-def gated(seed: int) -> tuple[Cluster, Gate]:
+CALM = NetworkConditions(spike_per_mille=0, slow_per_mille=0)
+
+
+def gated(seed: int, conditions: NetworkConditions = CALM) -> tuple[Cluster, Gate]:
     """A calm cluster of one broker, which is master; what brokers ask their controller passes a gate."""
     gate = Gate(GATE, address(CONTROLLER), {ALTER}, outlives=True)
 
@@ -27,9 +30,8 @@ def gated(seed: int) -> tuple[Cluster, Gate]:
         given = dict(properties(name, settings))
         return {**given, "controllerAddr": GATE} if name in BROKERS else given
 
-    calm = NetworkConditions(spike_per_mille=0, slow_per_mille=0)
     with patch.object(clusters, "properties", through_the_gate):
-        cluster = build(seed, conditions=calm, pace=Pace())
+        cluster = build(seed, conditions=conditions, pace=Pace())
     cluster.world.add("gate", GATE.rpartition(":")[0], lambda _: [Member("gate", gate)])
     for name in ("gate", CONTROLLER, "nameserver", MASTER, "client"):
         cluster.world.start(name)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.explorer.test_mended import ERRORS, ROOT, compiled
-from tests.sim.played_story import Player, Unplayable
+from tests.sim.played_story import Player, Unplayable, player_of
 
 ERROR = ERRORS["a refused registration is sent again at once"]
 REPEATED = "RegisterBrokerToControllerRequest"
@@ -87,7 +87,7 @@ def test_a_lost_answer_is_never_heard(faulty: Faulty) -> None:
 
 def test_what_nobody_plays_is_said(faulty: Faulty) -> None:
     with pytest.raises(Unplayable, match="nobody plays elections"):
-        Player({**script(faulty), "system": "elections"})
-    late = [{**script(faulty)["steps"][1], "happens": "late"}]
-    played = Player({**script(faulty), "steps": late}).play()
-    assert (played.steps, played.stopped) == (0, "nobody plays that a message is late")
+        player_of({**script(faulty), "system": "elections"})
+    torn = [{**script(faulty)["steps"][1], "happens": "torn"}]
+    played = Player({**script(faulty), "steps": torn}).play()
+    assert (played.steps, played.stopped) == (0, "nobody plays that a message is torn")

@@ -130,7 +130,7 @@ def judged(path: Path) -> list[JudgedMessage]:
     kinds = {name: getattr(wire, name) for name in ("LeaseAsked", "LeaseGranted", "LeaseRefused")}
     messages = read_messages(path, (streams.ASKER, streams.KEEPER), kinds)
     machine = module("wire.toy.machines.lease_keeper").MACHINE
-    return judge_messages(machine, messages, module("families.toy.rules"))
+    return judge_messages(machine, messages, module("families.toy.runtime"))
 
 
 def test_what_is_written_by_hand_is_small() -> None:
@@ -170,7 +170,7 @@ def test_the_documents_tell_of_it(compiled: Path) -> None:
 @pytest.mark.usefixtures("compiled")
 def test_the_rule_gives_what_its_examples_say() -> None:
     examples = module("wire.toy.vectors").RULES["may_lead"]["vectors"]
-    may_lead = module("families.toy.rules").may_lead
+    may_lead = module("families.toy.runtime").may_lead
     assert [may_lead(**each["given"]) for each in examples] == [each["result"] for each in examples]
     assert len(examples) == 3
 

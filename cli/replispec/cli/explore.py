@@ -19,6 +19,7 @@ Examples:
   replispec spec explore sync_state_set --set lost=1 --set silences=1
   replispec spec explore sync_state_set --count broker=3 --messages 5 --seconds 600
   replispec spec explore sync_state_set --json found.json --html story.html --script story.json
+  replispec spec explore cleaning --case mine --mended HEAD   a story of an edit, judged by what it was before
 
 \b
 A broken promise, as it is printed (shortened):
@@ -73,6 +74,13 @@ A broken promise, as it is printed (shortened):
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the first story as a script that the simulation plays on real nodes.",
 )
+@click.option(
+    "--case",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Write the first story as a case of the suite, for --add-cases; asks for --mended.",
+)
+@click.option("--mended", metavar="FOLDER", help="The specification that says what --case expects.")
 def explore(
     system: str | None,
     budgets: tuple[str, ...],
@@ -83,16 +91,23 @@ def explore(
     out: Path | None,
     html: Path | None,
     script: Path | None,
+    case: Path | None,
+    mended: str | None,
     *,
     to_the_end: bool,
     never: bool,
 ) -> int:
     """Explore a system, or list all."""
+    from replispec.cli.story_case import write_case
     from replispec.explorer.page import page_of
     from replispec.explorer.report import ExplorationError, Extent, explored, system_named, to_plain
     from replispec.explorer.script import script_of
     from replispec.runtime.net.clock import now_s
 
+    if (case is None) != (mended is None):
+        raise click.ClickException(
+            "--case and --mended go together: what is right, a story alone does not say"
+        )
     if system is None:
         _list()
         return 0
@@ -112,6 +127,8 @@ def explore(
         if not search.broken:
             raise click.ClickException("no promise is broken: there is no story to write as a script")
         script.write_text(json.dumps(script_of(search, search.broken[0]), indent=1) + "\n", "utf-8")
+    if case is not None and mended is not None:
+        click.echo(f"written: {write_case(search, mended, case)}")
     return EXIT_BROKEN if report.stories else 0
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from replispec.cli.compiling import ask_for_compiler
+from replispec.cli.compiling import ask_for_compiler, compiled_into
 
 EXIT_BROKEN = 1
 Found = Mapping[str, Any]
@@ -73,7 +73,7 @@ def what_if(
     asked += ["--to-the-end"] * to_the_end
     with tempfile.TemporaryDirectory(prefix="replispec-what-if-") as folder:
         place = Path(folder)
-        _compile(edited, place / "generated")
+        compiled_into(edited, place / "generated")
         page = [] if html is None else [f"--html={html}"]
         before, after = _both(system, asked, page, place)
         if not to_the_end and not _comparable(before, after):
@@ -96,24 +96,6 @@ def _comparable(before: Found, after: Found) -> bool:
         if found["stories"]
     ]
     return not any(ended_early)
-
-
-def _compile(edited: str, generated: Path) -> None:
-    """Write what the edited specification becomes; the compiler is no part of every install."""
-    from replispec.compiler.evolution.read import NoSpecification, specification_folder
-    from replispec.compiler.evolution.revisions import Unreadable, checked_out
-    from replispec.compiler.generate import generate, write
-    from replispec.compiler.model.message import SpecificationError
-
-    try:
-        with checked_out(edited, Path()) as folder:
-            write(generate(specification_folder(folder)), generated)
-    except (NoSpecification, Unreadable) as fault:
-        raise click.ClickException(str(fault)) from None
-    except SpecificationError as fault:
-        first, *others = str(fault).splitlines()
-        more = f" (and {len(others)} more)" if others else ""
-        raise click.ClickException(f"{edited} does not compile: {first}{more}") from None
 
 
 def _explored(

@@ -187,10 +187,15 @@ def bases(family: Family) -> tuple[Basis, ...]:
     return PROPOSAL, family.vocabulary.implementation, OURS
 
 
+def basis_of_clause(clause: str, family: Family) -> Basis:
+    """What a clause rests on."""
+    return bases(family)[_BASIS_OF_CLAUSE[clauses_of(family.name)[clause].basis]]
+
+
 def _basis(item: Item | None, clause: str, family: Family) -> Basis:
     """What the clause rests on; a case that demands more than its clause's words names what it rests on."""
     known = bases(family)
-    of_clause = _BASIS_OF_CLAUSE[clauses_of(family.name)[clause].basis]
+    of_clause = known.index(basis_of_clause(clause, family))
     if item is None:
         return known[of_clause]
     narrower = known[of_clause + 1 :]

@@ -18,6 +18,7 @@ from replispec.runtime.primitives.machines import Configuration, Edge, step
 from replispec.runtime.primitives.systems import (
     Asks,
     Assigns,
+    Begins,
     Closes,
     Connection,
     Meaning,
@@ -377,8 +378,24 @@ class Turn:
                 self._assign(means, given, instances)
             case SendsFrame():
                 self._send(means, part, given)
-            case Closes(connection):
-                self._close(connection, part)
+            case Closes(name):
+                connection = self._composed.connections[name]
+                ends = ((end.party, end.part) for end in (connection.dials, connection.accepts))
+                is_end = part is not None and (self._party.name, part.name) in ends
+                self._close(name, part if is_end else None)
+            case Begins(name):
+                self._begin(self._part(name))
+
+    def _begin(self, part: Part) -> None:
+        """A machine begins anew, with the timers that run where it begins."""
+        read = self._party.begins.get(part.name)
+        self._configure(part, initial(part) if read is None else self.read(read, {}), 0)
+        if self._party.timers:
+            me = self._values[self._me]
+            running = {f"{part.name}.{name}" for name in part.machine.armed_in(getattr(me, part.name).state)}
+            others = {each for each in me.armed if each.partition(".")[0] != part.name}
+            armed = frozenset(others | running.intersection(self._party.timers))
+            self._values[self._me] = replace(me, armed=armed)
 
     def _raises(self, means: Raises, doing: Part | None, given: Mapping[str, Any]) -> None:
         """Raise an event of one machine; where there is one for each connected peer, of every one, but

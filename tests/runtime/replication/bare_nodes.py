@@ -38,6 +38,11 @@ class LoneMaster:
         """Everything: nobody else is to be asked."""
         return self._store.log.flushed
 
+    @property
+    def served_from(self) -> int:
+        """It has served as long as there is a log."""
+        return 0
+
     def is_member(self, broker_id: int) -> bool:  # noqa: ARG002
         return False
 

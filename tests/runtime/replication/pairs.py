@@ -50,6 +50,7 @@ class Keeper:
         self.members: set[int] = set()
         self.received: list[tuple[str, int]] = []
         self.confirm_offset = store.log.end
+        self.served_from = 0
 
     def is_member(self, broker_id: int) -> bool:
         return broker_id in self.members

@@ -111,7 +111,14 @@ class ClosesSpec:
     connection: str
 
 
-MeaningSpec = AsksSpec | RaisesSpec | AssignsSpec | SendsSpec | ClosesSpec
+@dataclass(frozen=True, slots=True)
+class BeginsSpec:
+    """An effect has another machine of the instance begin anew."""
+
+    part: str
+
+
+MeaningSpec = AsksSpec | RaisesSpec | AssignsSpec | SendsSpec | ClosesSpec | BeginsSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +146,29 @@ class PartySpec:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestSpec:
+    """What an act is on the wire of the subject: a message with these fields, said on the connection of the
+    instance that is called `over`."""
+
+    message: str
+    fields: Mapping[str, Expression]
+    body: str = ""
+    body_fields: Mapping[str, Expression] = field(default_factory=dict)
+    over: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteSpec:
+    """Whose wire cases of the suite speak on: the party, the kind of subject, the part of it that is judged,
+    and what texts of the system are called in a case."""
+
+    subject: str
+    kind: str
+    profile: str
+    values: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class ActSpec:
     """Something around the machines. `timer`: the part and the timer of it that has to be armed, and ends.
     `crash`: the instance begins again with what is durable."""
@@ -158,6 +188,7 @@ class ActSpec:
     crash: bool = False
     opens: str = ""
     breaks: str = ""
+    requests: tuple[RequestSpec, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,3 +218,4 @@ class SystemSpec:
     messages_max: int
     within: Expression | None = None
     connections: Mapping[str, ConnectionSpec] = field(default_factory=dict)
+    suite: SuiteSpec | None = None

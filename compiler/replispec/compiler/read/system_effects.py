@@ -14,6 +14,7 @@ from replispec.compiler.model.message import Place, SpecificationError
 from replispec.compiler.model.system import (
     AsksSpec,
     AssignsSpec,
+    BeginsSpec,
     ClosesSpec,
     ConnectionSpec,
     MeaningSpec,
@@ -37,6 +38,7 @@ _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "assign": (),
     "sends": ("over", "body", "where", "while", "once"),
     "closes": (),
+    "begins": (),
     "nothing": (),
 }
 """What an effect may mean, with what may be said beside."""
@@ -195,8 +197,20 @@ class MeaningReader:
                 yield self._sends(tree, scope)
             case "closes":
                 yield ClosesSpec(self._connection(tree, "closes"))
+            case "begins":
+                yield self._begins(tree)
             case _:
                 self.reasons[effect] = tree.text("nothing")
+
+    def _begins(self, tree: Tree) -> BeginsSpec:
+        name = tree.text("begins")
+        part = self._party.parts.get(name)
+        if part is None or part.peers:
+            known = ", ".join(one for one, each in self._party.parts.items() if not each.peers)
+            raise SpecificationError(
+                tree.place_of("begins"), f"{self._party.name} has no one machine {name!r}", known
+            )
+        return BeginsSpec(name)
 
     def _asks(self, tree: Tree, effect: str, word: str, scope: Scope) -> AsksSpec:
         party = tree.text(word)

@@ -34,6 +34,7 @@ from replispec.compiler.read.system_effects import (
     needed_local,
     peer_of,
 )
+from replispec.compiler.read.system_suite import RequestReader, check_requests, read_suite
 from replispec.compiler.read.values import EACH, read_values
 from replispec.compiler.read.yaml_source import Scalar, Tree
 
@@ -60,6 +61,7 @@ _SYSTEM_KEYS: Final = (
     "messages",
     "within",
     "promises",
+    "suite",
 )
 _PARTY_KEYS: Final = ("about", "count", "machines", "keeps", "local", "effects")
 _MACHINE_KEYS: Final = ("machine", "instance", "state", "begins")
@@ -77,6 +79,8 @@ _ACT_KEYS: Final = (
     "where",
     "assign",
     "budget",
+    "requests",
+    "over",
     *_OF_CONNECTIONS,
     *_FLAGS,
 )
@@ -149,7 +153,9 @@ class _Reader:
             raise SpecificationError(place, "nothing is promised", "say under promises what must hold")
         messages = self._number(tree, "messages", MESSAGES_MAX)
         about = tree.text("about")
-        whole = (self._parties, acts, promises, budgets, messages, within, self._connections)
+        suite = read_suite(tree.tree("suite"), self._parties) if "suite" in tree.items else None
+        check_requests(acts, suite)
+        whole = (self._parties, acts, promises, budgets, messages, within, self._connections, suite)
         return SystemSpec(tree.text("system"), about, place, *whole)
 
     def _check_done(self, acts: tuple[ActSpec, ...]) -> None:
@@ -423,6 +429,7 @@ class _Reader:
             crash,
             opens,
             breaks,
+            RequestReader(self._model, self._scope, self._expression).requests(tree, kinds),
         )
 
     def _timer(self, tree: Tree, party: PartySpec) -> tuple[str, str]:

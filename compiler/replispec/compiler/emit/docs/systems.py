@@ -13,6 +13,7 @@ from replispec.compiler.model.system import (
     ActSpec,
     AsksSpec,
     AssignsSpec,
+    BeginsSpec,
     ClosesSpec,
     ConnectionSpec,
     MeaningSpec,
@@ -48,6 +49,7 @@ def _page(system: SystemSpec) -> Iterator[str]:
     yield "What happens around the machines, whenever its condition holds and its budget lasts."
     yield ""
     yield from table(("act", "of", "whenever", "does", "budget", "meaning"), map(_act, system.acts))
+    yield from _suite(system)
     yield from _bounds(system)
     yield "## Promises"
     yield "Beside these, every system promises that each event that reaches a machine has an edge."
@@ -159,6 +161,8 @@ def _meaning(means: MeaningSpec) -> str:
             return _sends(means)
         case ClosesSpec(connection):
             return f"closes `{connection}`"
+        case BeginsSpec(part):
+            return f"`{part}` begins anew"
 
 
 def _sends(means: SendsSpec) -> str:
@@ -188,7 +192,24 @@ def _act(act: ActSpec) -> tuple[str, ...]:
     begins = ["begins again with what is durable"] * act.crash
     forgets += [f"opens `{act.opens}`"] * bool(act.opens) + [f"breaks `{act.breaks}`"] * bool(act.breaks)
     does = "; ".join([*begins, *forgets, *(f"does `{each}`" for each in act.does), *map(_meaning, act.means)])
+    if act.requests:
+        does += f"; in a case of the suite: {', '.join(f'`{each.message}`' for each in act.requests)}"
     return f"`{act.name}`", f"{act.party}{others}", f"{condition}{quiet}", does, act.budget, act.about
+
+
+def _suite(system: SystemSpec) -> Iterator[str]:
+    if system.suite is None:
+        return
+    suite = system.suite
+    yield "## Suite"
+    yield (
+        f"A story that the wire of `{suite.subject}` shows is a case for subjects of kind `{suite.kind}`, "
+        f"profile `{suite.profile}`. What texts of the system are there:"
+    )
+    yield ""
+    yield from table(
+        ("here", "in a case"), ((f"`{here}`", f"`${name}`") for here, name in suite.values.items())
+    )
 
 
 def _bounds(system: SystemSpec) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import Final
 
 from replispec.compiler.emit.python.annotations import annotation
 from replispec.compiler.emit.python.codes import certificate
-from replispec.compiler.emit.python.expressions import initial_value, strings
+from replispec.compiler.emit.python.expressions import enum_refs, initial_value, strings
 from replispec.compiler.emit.python.instances import EACH, ME, PEER, TO, Instances
 from replispec.compiler.emit.python.naming import class_name
 from replispec.compiler.emit.python.tree import (
@@ -32,6 +32,7 @@ from replispec.compiler.model.system import (
     ActSpec,
     AsksSpec,
     AssignsSpec,
+    BeginsSpec,
     ClosesSpec,
     ConnectionSpec,
     EndSpec,
@@ -41,11 +42,14 @@ from replispec.compiler.model.system import (
     PartySpec,
     PropertySpec,
     RaisesSpec,
+    RequestSpec,
     SendsSpec,
     SystemSpec,
 )
+from replispec.compiler.model.value_types import fields_of
 
 _SYSTEMS: Final = Names(f"{PRIMITIVES}.systems")
+_BINDINGS: Final = Names(f"{PRIMITIVES}.bindings")
 _MACHINES: Final = Names(f"{PRIMITIVES}.machines")
 _IMMUTABLE: Final = Names(f"{PRIMITIVES}.immutable").immutable
 
@@ -242,6 +246,8 @@ class _Emitter:
                 return self._sends(means, instances)
             case ClosesSpec(connection):
                 return f"{_SYSTEMS.Closes}({connection!r})"
+            case BeginsSpec(part):
+                return f"{_SYSTEMS.Begins}({part!r})"
 
     def _sends(self, means: SendsSpec, instances: Instances) -> str:
         says = f"{Ref(self._package, f'{means.machine}_wire')}.{means.says}"
@@ -301,7 +307,36 @@ class _Emitter:
             repr(act.opens),
             repr(act.breaks),
         ]
+        if act.requests:
+            given.append(f"({''.join(f'{self._request(each, instances)}, ' for each in act.requests)})")
         return f"{_SYSTEMS.Act}({', '.join(given)})"
+
+    def _request(self, request: RequestSpec, instances: Instances) -> str:
+        """A request that an act is: the instance on whose connection it is made, and what makes it."""
+        header = self._message(request.message, request.fields, instances)
+        code = self._code(request.message)
+        text = f"{_BINDINGS.Call}({code}, {header}"
+        if request.body:
+            text += f", {self._message(request.body, request.body_fields, instances)}.encode()"
+        nodes = (*request.fields.values(), *request.body_fields.values())
+        parties = sorted({party for node in nodes for party in instances.parties_of(node)})
+        return f"({request.over!r}, {self._reading(f'{text})', instances, parties, request.message)})"
+
+    def _code(self, message: str) -> str:
+        """The code of a request by its name."""
+        number = self._model.messages[message].codes[0]
+        names = enum_refs(self._model)
+        codes = next(each for each in self._model.enums.values() if each.codes)
+        member = next(each.name for each in codes.values if each.number == number)
+        return f"{names[codes.name]}.{member}"
+
+    def _message(self, name: str, fields: Mapping[str, ex.Expression], instances: Instances) -> str:
+        kinds = fields_of(self._model.messages[name], self._model)
+        said = []
+        for field, node in fields.items():
+            text = instances.python(node)
+            said.append(f"{field}={f'sorted({text})' if kinds[field].kind == 'list' else text}")
+        return f"{own(name)}({', '.join(said)})"
 
     def _property(self, promised: PropertySpec) -> str:
         holds, whenever = (
@@ -328,6 +363,10 @@ class _Emitter:
         ]
         if system.connections:
             given.append(f"({''.join(f'{_constant(name)}, ' for name in system.connections)})")
+        if system.suite is not None:
+            suite = system.suite
+            words = f"{suite.subject!r}, {suite.kind!r}, {suite.profile!r}, {dict(suite.values)!r}"
+            given.append(f"suite={_SYSTEMS.Suite}({words})")
         return f"{_SYSTEMS.System}({', '.join(given)})"
 
 

@@ -122,12 +122,20 @@ class SendsFrame:
 
 @dataclass(frozen=True, slots=True)
 class Closes:
-    """An effect, or a step, closes a connection at this end: nothing of what is on its way to it arrives."""
+    """An effect, or a step, closes a connection at this end: nothing of what is on its way to it arrives.
+    Of a machine that is no end of it, every one of the instance."""
 
     connection: str
 
 
-Meaning = Asks | Raises | Assigns | SendsFrame | Closes
+@dataclass(frozen=True, slots=True)
+class Begins:
+    """An effect has another machine of the instance begin anew, from what the instance keeps."""
+
+    part: str
+
+
+Meaning = Asks | Raises | Assigns | SendsFrame | Closes | Begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +170,8 @@ class Act:
     asked, and no answer to it, is on its way. `forgets`: nobody waits any more for an answer to what it
     asked. `timer`: one of its timers ends, as PART.TIMER, and has to be armed. `crash`: the instance begins
     again with what is durable. It `opens` a connection to the one instance that `each` names, or `breaks`
-    one, with all that is on its way in it.
+    one, with all that is on its way in it. `requests` are what it is on the wire of the suite's subject: the
+    name of the instance on whose connection each is made (empty: nobody's in particular), and what makes it.
     """
 
     name: str
@@ -179,6 +188,7 @@ class Act:
     crash: bool = False
     opens: str = ""
     breaks: str = ""
+    requests: tuple[tuple[str, Read], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +203,17 @@ class Property:
     holds: Read | None = None
     whenever: Read | None = None
     clauses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """How cases of the suite speak of a system: the party that is their subject, of which `kind` and part
+    (`profile`) it is there, and what a case calls texts that the system says."""
+
+    subject: str
+    kind: str
+    profile: str
+    values: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,3 +235,4 @@ class System:
     messages_max: int
     within: Read | None = None
     connections: tuple[Connection, ...] = ()
+    suite: Suite | None = None

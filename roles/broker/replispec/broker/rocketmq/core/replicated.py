@@ -71,6 +71,7 @@ class Replicated:
         self._master: HaMaster | None = None
         self._replica: HaReplica | None = None
         self._confirmed = 0
+        self._served_from = 0
         # Whether this master has heard since it began from all whose word makes the confirm offset.
         self._knows = False
         self._flush_ms: int | None = None
@@ -110,7 +111,8 @@ class Replicated:
             self.store.resume_as_master()
         else:
             self.store.begin_as_master(epoch)
-        self._confirmed = min(self._confirmed, self.store.log.end)
+        self._served_from = self.store.log.end
+        self._confirmed = min(self._confirmed, self._served_from)
         self._is_becoming = True
         self._commit.request()
         self._serve_when_written(now_ms)
@@ -240,6 +242,11 @@ class Replicated:
     def confirm_offset(self) -> int:
         """Up to where messages may be shown to consumers."""
         return self._confirmed
+
+    @property
+    def served_from(self) -> int:
+        """Where the log ended when this broker began to serve as master: all of it may be acknowledged."""
+        return self._served_from
 
     def is_member(self, broker_id: int) -> bool:
         """Whether this replica is in the set, or in one that was asked for."""

@@ -40,6 +40,11 @@ class SyncStateSetKeeper(Protocol):
         """Up to where messages may be shown to consumers; goes into every header."""
         ...
 
+    @property
+    def served_from(self) -> int:
+        """Where the log ended when this broker began to serve as master."""
+        ...
+
     def is_member(self, broker_id: int) -> bool:
         """Whether this replica is in the set, or in one that was asked for."""
         ...
@@ -246,8 +251,10 @@ class Feed:
         last = self._store.epochs.last
         if self.broker_id is None or last is None:
             return
-        is_member = self._keeper.is_member(self.broker_id)
-        self._step(machine.MembershipConsidered(self._keeper.confirm_offset, last.start_offset, is_member))
+        keeper = self._keeper
+        is_member = keeper.is_member(self.broker_id)
+        known = (keeper.confirm_offset, last.start_offset, keeper.served_from, is_member)
+        self._step(machine.MembershipConsidered(*known))
 
     def _do_ask_to_expand(self, _event: machine.MembershipConsidered) -> None:
         assert self.broker_id is not None, "only a replica with an id is considered"

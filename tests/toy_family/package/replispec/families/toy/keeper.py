@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from replispec.families.toy import rules
+from replispec.families.toy import runtime as rules
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.frames import FrameBuffer
 from replispec.runtime.primitives.machines import step

@@ -1,0 +1,151 @@
+"""Plays stories of `sync_state_set` on a controller and brokers, and asks these whether the promise holds.
+
+What brokers and their controller ask each other passes one gate, what the controller notifies a broker of
+another one, at the address that the broker says is its own. Brokers are registered before the first step, and
+everything of one that the script is not about is held until it is to catch up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from replispec.explorer.composed import Composed
+from replispec.explorer.report import Extent, bounded, system_named
+from replispec.runtime.primitives.machines import Configuration
+from replispec.runtime.world import Member
+from replispec.wire.rocketmq.codes import RequestCode
+from tests.sim.cluster import BROKER_NAME, CONTROLLER, HOSTS, address
+from tests.sim.gate import Gate, Held
+from tests.sim.played_story import Player, Unplayable
+
+NOTICE = RequestCode.NOTIFY_BROKER_ROLE_CHANGED
+ASKED = {
+    RequestCode.CONTROLLER_ELECT_MASTER,
+    RequestCode.CONTROLLER_GET_REPLICA_INFO,
+    RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET,
+}
+
+
+def notified_at(name: str) -> str:
+    """Where the gate of a broker's notices listens: as long an address as the broker's."""
+    return address(name).replace("127.0.0.1", "127.0.0.5", 1)
+
+
+class SetPlayer(Player):
+    """A world in which brokers are registered, and nothing else has happened."""
+
+    outlives: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.gate.codes = ASKED
+        self.notices = {name: Gate(notified_at(name), address(name), {NOTICE}) for name in self.brokers}
+        for name, gate in self.notices.items():
+            host = notified_at(name).rpartition(":")[0]
+            self.world.add(f"notices-{name}", host, lambda _, gate=gate: [Member("gate", gate)])  # type: ignore[misc]
+            self.world.start(f"notices-{name}")
+        self._done = 0
+
+    def _properties(self, name: str) -> Mapping[str, object]:
+        given = super()._properties(name)
+        return {**given, "brokerIP1": notified_at(name).rpartition(":")[0]} if name in self.brokers else given
+
+    def prepare(self) -> None:
+        """Register all brokers, in the order of their numbers, so that these are their ids."""
+        for name in self.brokers:
+            self.world.start(name)
+            first = (HOSTS[name], RequestCode.CONTROLLER_ELECT_MASTER)
+            self._wait(lambda: self.gate.find(*first, is_answer=False) is not None, f"{name} asks nothing")  # noqa: B023
+
+    def holds(self) -> bool | None:
+        """Ask the promise of the machines that the nodes step."""
+        counts = {"broker": self.script["instances"]["broker"]}
+        system = bounded(system_named(self.script["system"]), Extent(counts))
+        composed = Composed(system)
+        values = dict(enumerate(composed.start()))
+        for place, spot in enumerate(composed.places):
+            name = spot.name.replace(" ", "-")
+            for part, held in self._machines(name).items():
+                values[place] = replace(values[place], **{part: held})
+        promise = next(each for each in system.properties if each.name == self.script["promise"])
+        return None if promise.holds is None else composed.holds(promise.holds, values)
+
+    def _machines(self, name: str) -> dict[str, Configuration[Any, Any]]:
+        node: Any = next(iter(self.world.processes[name].nodes), None)
+        if node is None:
+            return {}
+        known = node._sets.find(BROKER_NAME) if name == CONTROLLER else node._role
+        if known is None:
+            return {}
+        return {"set" if name == CONTROLLER else "role": Configuration(known.state, known.variables)}
+
+    def open_wide(self) -> None:
+        """Let everything through from now on."""
+        super().open_wide()
+        for gate in self.notices.values():
+            gate.open_wide()
+
+    def _step(self, step: Mapping[str, Any]) -> None:
+        if step["happens"] == "silence":
+            name = step["to"].replace(" ", "-")
+            before = self._machines(name)
+            self._wait(lambda: self._machines(name) != before, f"{name} does not give up")
+        super()._step(step)
+        self._done += 1
+
+    def _act(self, step: Mapping[str, Any]) -> None:
+        name = step["by"].replace(" ", "-")
+        match step["act"]:
+            case "polls" | "asks_again" | "outlasts_the_doubt" | "loses_the_master":
+                """A node does it by itself."""
+            case "catches_up":
+                self._let_in(step["with"]["replica"].replace(" ", "-"))
+                asked = (HOSTS[name], RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET)
+                self._wait(
+                    lambda: self.gate.find(*asked, is_answer=False) is not None, f"{name} asks nobody in"
+                )
+            case "begins_again" | "begins_again_without_its_epoch":
+                self.world.kill(name)
+                self.world.start(name)
+            case "removes_the_master":
+                known = self._machines(CONTROLLER)["set"].variables
+                self._ask_to_remove(known.master)
+            case other:
+                raise Unplayable(f"nobody plays {other}")
+
+    def _let_in(self, name: str) -> None:
+        """Have a broker hear who is master, so that it copies until its master asks it in."""
+        asked = self.gate.find(HOSTS[name], RequestCode.CONTROLLER_ELECT_MASTER, is_answer=False)
+        if asked is None:
+            return
+        self.gate.release(asked)
+        answer = (HOSTS[name], RequestCode.CONTROLLER_ELECT_MASTER)
+        self._wait(lambda: self.gate.find(*answer, is_answer=True) is not None, f"{name} is told nothing")
+        told = self.gate.find(*answer, is_answer=True)
+        assert told is not None, "it was waited for"
+        self.gate.release(told)
+
+    def _find(self, step: Mapping[str, Any]) -> Held | None:
+        if step["kind"] != "notice":
+            return super()._find(step)
+        return self._gate_of(step).find(HOSTS[CONTROLLER], NOTICE, is_answer=False)
+
+    def _gate_of(self, step: Mapping[str, Any]) -> Gate:
+        return self.notices[step["to"].replace(" ", "-")] if step["kind"] == "notice" else self.gate
+
+    def _is_further(self, step: Mapping[str, Any]) -> bool:
+        """A broker asks for an election where it is told that there is no master, before it asks who is."""
+        if step["kind"] == "notice":
+            name = step["to"].replace(" ", "-")
+            return bool(self._machines(name)) and self.is_told(name)
+        steps, names = self.script["steps"][self._done + 1 :], (step["from"], step["to"])
+        later = [each for each in steps if each.get("kind") == "request" and each["from"] in names]
+        return any(super(SetPlayer, self)._find(each) is not None for each in later)
+
+    def is_told(self, name: str) -> bool:
+        """Whether a broker knows already what a notice would tell it."""
+        known, controller = self._machines(name)["role"], self._machines(CONTROLLER)
+        set_known = controller["set"].variables if controller else None
+        return set_known is not None and known.variables.set_epoch >= set_known.sync_state_set_epoch
