@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from pyspark.accumulators import AccumulatorTCPServer
 from pyspark.sql import SparkSession
 
 from replispec.replay.engines.cluster import Cluster
@@ -51,11 +52,17 @@ def spark_session(
         **_where(cluster),
         **cluster.settings,
     }
+    # Where the JVM ended, whoever asks it says so; this server of Spark's would add its trace.
+    AccumulatorTCPServer.handle_error = _say_nothing  # type: ignore[method-assign]
     builder = SparkSession.builder.appName("replispec").master(cluster.master)
     for name, value in settings.items():
         builder = builder.config(name, value)
     with _standard_error_to(log), whole():
         return builder.getOrCreate()
+
+
+def _say_nothing(_server: AccumulatorTCPServer, _request: object, _client: object) -> None:
+    """A failed request of an accumulator, of which a replay has none."""
 
 
 def _where(cluster: Cluster) -> dict[str, str]:
