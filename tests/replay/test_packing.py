@@ -113,8 +113,10 @@ def test_a_worker_that_has_another_replispec_does_nothing_and_says_so() -> None:
 
 
 def test_a_java_process_that_ended_is_one_line() -> None:
-    for said in ("Answer from Java side is empty", "[Errno 111] Connection refused"):
+    called = "An error occurred while calling o63.processAllAvailable"
+    for said in (called, "Answer from Java side is empty", "[Errno 111] Connection refused"):
         assert (meaning(said) or "").startswith("Spark's Java process ended")
+    assert meaning(f"{called}.\n: java.lang.Error: odd") != meaning(called)
 
 
 @pytest.mark.parametrize("text", ["", "another = True"])

@@ -12,7 +12,7 @@ from typing import cast
 
 import pytest
 from pyspark.errors import StreamingQueryException
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from replispec.replay.engines.cluster import LATE, Cluster, meaning
 from replispec.replay.watch.spark_watch import STARTS, Stream, streaming
@@ -89,6 +89,6 @@ def test_a_java_process_that_ends_is_one_line_of_a_watch(tmp_path: Path) -> None
         with (folder / capture.name).open("ab") as file:
             file.write(capture.read_bytes()[24:])
         _, said = process.communicate()
-    assert process.returncode == 2
+    assert process.returncode == 2, said
     assert said.splitlines()[-1].startswith("Error: Spark's Java process ended")
     assert "Traceback" not in said

@@ -26,7 +26,9 @@ _MEANINGS = (
     (r"ExecutorLostFailure|Python worker exited unexpectedly",
      "workers ended at one task as often as Spark tries it, out of memory perhaps; see spark.log in --out"),
     (LATE, "a Python worker of Spark did not start within 10 s: this machine does too much else"),
-    (r"Answer from Java side is empty|Error while sending or receiving|Py4JNetworkError|Connection refused",
+    # What Py4J says of a call whose Java process ended; of one that failed there it has more to say.
+    ((r"\AAn error occurred while calling \S+\Z|Answer from Java side is empty|"
+     r"Error while sending or receiving|Py4JNetworkError|Connection refused"),
      "Spark's Java process ended, as one that is out of memory is ended; spark.log in --out says more"),
     (r"\[Errno \d+\] (No space left on device|Disk quota exceeded)",
      "what a worker was to write does not fit: {0}"),

@@ -41,9 +41,10 @@ SETTINGS: Final = {
     "spark.hadoop.fs.s3a.connection.timeout": "60s",
     "spark.hadoop.ipc.client.connect.max.retries": "3",
     "spark.hadoop.ipc.client.connect.max.retries.on.timeouts": "2",
-    # A name node that is started again answers after some seconds: each try waits four times for about 2 s.
+    # A name node that is started again answers after some seconds. This counts for connections and for calls on
+    # them: two times a second for each of three calls, and between these, about 8 s in each try.
     "spark.hadoop.dfs.client.retry.policy.enabled": "true",
-    "spark.hadoop.dfs.client.retry.policy.spec": "2000,4",
+    "spark.hadoop.dfs.client.retry.policy.spec": "1000,2",
 }
 _SHOWN_CHARACTERS: Final = 200
 _CAUSES_MAXIMUM: Final = 20

@@ -16,7 +16,7 @@ from typing import Any, Final
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from replispec.replay.engines.cluster import LATE, Cluster
 from replispec.replay.engines.results import SPARK_LOG_NAME
