@@ -41,8 +41,8 @@ SETTINGS: Final = {
     "spark.hadoop.fs.s3a.connection.timeout": "60s",
     "spark.hadoop.ipc.client.connect.max.retries": "3",
     "spark.hadoop.ipc.client.connect.max.retries.on.timeouts": "2",
-    # A name node that is started again answers after some seconds. This counts for connections and for calls on
-    # them: two times a second for each of three calls, and between these, about 8 s in each try.
+    # A name node that is started again answers after some seconds. Both calls and their connections are tried
+    # so often: about 8 s in each try.
     "spark.hadoop.dfs.client.retry.policy.enabled": "true",
     "spark.hadoop.dfs.client.retry.policy.spec": "1000,2",
 }
