@@ -32,7 +32,7 @@ class SparkCluster:
 
     def kill(self, worker: int) -> None:
         """End a worker and its executors without a word, as a machine that loses power does."""
-        for pid in [*_children(worker), worker]:
+        for pid in [*children(worker), worker]:
             os.kill(pid, signal.SIGKILL)
 
 
@@ -68,7 +68,7 @@ def _running(name: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
         try:
             yield process
         finally:
-            for pid in _children(process.pid) if process.poll() is None else ():
+            for pid in children(process.pid) if process.poll() is None else ():
                 os.kill(pid, signal.SIGTERM)
             process.terminate()
 
@@ -86,7 +86,7 @@ def _said(process: subprocess.Popen[str], pattern: re.Pattern[str]) -> re.Match[
     raise AssertionError(f"a process of the cluster ended: {''.join(lines)}")
 
 
-def _children(pid: int) -> list[int]:
+def children(pid: int) -> list[int]:
     """The processes that this one started and that still run."""
     return [
         int(child)

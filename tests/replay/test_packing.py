@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
+import sys
 import tarfile
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
@@ -13,7 +16,7 @@ import pytest
 
 from replispec.replay.engines import packing, spark
 from replispec.replay.engines.cluster import Cluster, ClusterError, meaning
-from replispec.replay.engines.packing import MANIFEST, check_packed, identity, pack
+from replispec.replay.engines.packing import MANIFEST, _own_files, check_packed, identity, pack
 from replispec.replay.engines.results import Options
 from replispec.replay.engines.spark_session import whole
 from replispec.replay.engines.spark_tasks import must_be
@@ -110,8 +113,89 @@ def test_a_worker_that_has_another_replispec_does_nothing_and_says_so() -> None:
 
 
 def test_a_java_process_that_ended_is_one_line() -> None:
-    for said in ("Answer from Java side is empty", "[Errno 111] Connection refused"):
+    called = "An error occurred while calling o63.processAllAvailable"
+    for said in (called, "Answer from Java side is empty", "[Errno 111] Connection refused"):
         assert (meaning(said) or "").startswith("Spark's Java process ended")
+    assert meaning(f"{called}.\n: java.lang.Error: odd") != meaning(called)
+
+
+@pytest.mark.parametrize("text", ["", "another = True"])
+def test_a_replispec_behind_the_packed_one_changes_nothing(tmp_path: Path, text: str) -> None:
+    """Workers find the packed one first, whatever their Python has."""
+    engines = find_spec("replispec.replay.engines")
+    assert engines is not None
+    assert engines.origin is not None
+    room = Path(engines.origin).parents[3]
+    behind = tmp_path / "installed"
+    shutil.copytree(room / "replispec", behind / "replispec")
+    with (behind / "replispec" / "replay" / "__init__.py").open("a") as file:
+        file.write(text)
+    told = (
+        "from replispec.replay.engines import packing as own; print(own.identity(), len([*own._own_files()]))"
+    )
+    line = [sys.executable, "-c", f"import sys; sys.path.append({str(behind)!r}); {told}"]
+    said = subprocess.run(line, capture_output=True, text=True, check=True).stdout.split()
+    assert said == [identity(), str(len([*_own_files()]))]
+
+
+_JAVA_SAID = """An error occurred while calling o71.getResult.
+: org.apache.spark.SparkException: Exception thrown in awaitResult:
+\tat org.apache.spark.util.SparkThreadUtils$.awaitResult(SparkThreadUtils.scala:53)
+Caused by: org.apache.spark.SparkException: Job aborted due to stage failure: {}
+\tat java.base/java.lang.Thread.run(Thread.java:840)
+"""
+
+
+@pytest.mark.parametrize(
+    ("failure", "expected"),
+    [
+        (
+            (
+                "Total size of serialized results of 1 tasks (2.8 KiB) is bigger than "
+                "spark.driver.maxResultSize (1024.0 B)"
+            ),
+            "what workers tell is more than spark.driver.maxResultSize (1024.0 B): set it by --spark-setting",
+        ),
+        (
+            (
+                "Task 0 in stage 1.0 failed 1 times, most recent failure: Lost task 0.0 in stage 1.0 (TID 1) "
+                "(127.0.0.1 executor 0): ExecutorLostFailure (executor 0 exited caused by one of the running "
+                "tasks) Reason: Command exited with code 137"
+            ),
+            "workers ended at one task as often as Spark tries it",
+        ),
+        (
+            (
+                "Task 0 in stage 1.0 failed 1 times, most recent failure: Lost task: java.io.EOFException: "
+                "Python worker exited unexpectedly (crashed)"
+            ),
+            "workers ended at one task as often as Spark tries it",
+        ),
+        (
+            "java.lang.OutOfMemoryError: Java heap space",
+            "Spark's Java process is out of memory: give --spark-setting",
+        ),
+        (
+            "Traceback (most recent call last):\nOSError: [Errno 28] No space left on device",
+            "what a worker was to write does not fit: No space left on device",
+        ),
+        (
+            "something odd happened",
+            (
+                "Spark says SparkException: Job aborted due to stage failure: something odd happened; "
+                "spark.log in --out says more"
+            ),
+        ),
+    ],
+)
+def test_what_spark_cannot_do_is_one_line(failure: str, expected: str) -> None:
+    said = meaning(_JAVA_SAID.format(failure)) or ""
+    assert said.startswith(expected)
+    assert "\n" not in said
+
+
+def test_a_fault_of_ours_on_a_worker_keeps_its_trace() -> None:
+    assert meaning(_JAVA_SAID.format("Traceback (most recent call last):\nKeyError: 'x'")) is None
 
 
 def test_a_capture_that_goes_away_while_spark_reads_it_is_one_line(

@@ -168,3 +168,12 @@ def test_every_session_of_a_process_reads_captures(spark: SparkSession) -> None:
     spark.createDataFrame([], "active string")  # Spark looks for names in the active session: this one, now
     sessions = (spark, spark.newSession(), spark, spark.newSession())
     assert len({read_captures(each, CAPTURE, "packets").count() for each in sessions}) == 1
+
+
+def test_a_folder_is_no_capture(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    for path in (tmp_path, tmp_path / "*", tmp_path / "inner" / "*"):
+        with pytest.raises(SourceOptionError, match="is no file, and no glob that fits one"):
+            _Request({"path": str(path)}).paths()
+    (tmp_path / "a.pcap").write_bytes(CAPTURE.read_bytes())
+    assert _Request({"path": str(tmp_path / "*")}).paths() == [str(tmp_path / "a.pcap")]

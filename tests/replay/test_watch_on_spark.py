@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import random
+import shutil
+import signal
+import subprocess
 from pathlib import Path
+from typing import cast
 
-from replispec.replay.engines.cluster import Cluster
-from replispec.replay.watch.spark_watch import streaming
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql.streaming.query import StreamingQuery
+
+from replispec.replay.engines.cluster import LATE, Cluster, meaning
+from replispec.replay.watch.spark_watch import STARTS, Stream, streaming
 from replispec.replay.watch.watcher import Bounds, Round
+from tests.cli.command import command
+from tests.replay.spark_cluster import children
 from tests.replay.watching import CAPTURES, Watched, cut
 
 
@@ -37,3 +48,47 @@ def test_spark_goes_on_from_its_checkpoint_and_tells_what_the_local_engine_tells
     watched.end()
     assert watched.shown() == alerts
     watched.assert_replayed(sources)
+
+
+class Query:
+    """A stream of Spark that fails with these words, or not at all."""
+
+    def __init__(self, words: str) -> None:
+        self.words = words
+
+    def processAllAvailable(self) -> None:  # noqa: N802 (Spark's)
+        if self.words:
+            raise StreamingQueryException(self.words)
+
+
+def test_a_stream_whose_python_starts_late_is_begun_again() -> None:
+    late = f"[STREAM_FAILED] Query terminated with exception: {LATE}. SQLSTATE: XXKST"
+    said = iter([late] * (STARTS - 1) + [""])
+    Stream(lambda: cast("StreamingQuery", Query(next(said)))).run()
+    assert next(said, None) is None
+    with pytest.raises(StreamingQueryException, match="failed to connect"):
+        Stream(lambda: cast("StreamingQuery", Query(late))).run()
+    once = iter(["something else"])
+    with pytest.raises(StreamingQueryException, match="something else"):
+        Stream(lambda: cast("StreamingQuery", Query(next(once)))).run()
+    assert (meaning(late) or "").startswith("a Python worker of Spark did not start within 10 s")
+
+
+def test_a_java_process_that_ends_is_one_line_of_a_watch(tmp_path: Path) -> None:
+    folder, out = tmp_path / "folder", tmp_path / "out"
+    folder.mkdir()
+    capture = CAPTURES / "hung_master.pcap"
+    shutil.copy(capture, folder)
+    line = command("watch", folder, "--out", out, "--engine", "spark", "--every", "0.05", "--quiet")
+    with subprocess.Popen(line, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("ALERT ")
+        for java in children(process.pid):
+            os.kill(java, signal.SIGKILL)
+        # Spark is asked again when there is something new.
+        with (folder / capture.name).open("ab") as file:
+            file.write(capture.read_bytes()[24:])
+        _, said = process.communicate()
+    assert process.returncode == 2, said
+    assert said.splitlines()[-1].startswith("Error: Spark's Java process ended")
+    assert "Traceback" not in said

@@ -13,7 +13,7 @@ import re
 import sys
 import sysconfig
 import tarfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from importlib.util import find_spec
@@ -88,11 +88,27 @@ def check_packed(packed: Path) -> None:
 def _own_files() -> Iterator[tuple[str, Path]]:
     """The files of replispec, by their names below a folder of packages."""
     spec = find_spec(NAME)
-    for room in map(Path, (spec and spec.submodule_search_locations) or ()):
-        for path in room.rglob("*"):
-            name = PurePosixPath(NAME, *path.relative_to(room).parts)
-            if path.is_file() and _is_used(name):
-                yield str(name), path
+    return _importable(
+        PurePosixPath(NAME), [Path(each) for each in (spec and spec.submodule_search_locations) or ()]
+    )
+
+
+def _importable(name: PurePosixPath, folders: Sequence[Path]) -> Iterator[tuple[str, Path]]:
+    """The files below folders that are one package, by their names: those that an import would take.
+
+    A worker may have a replispec of its own behind the packed one.
+    """
+    found: dict[str, list[Path]] = {}
+    for path in (path for folder in folders if folder.is_dir() for path in folder.iterdir()):
+        found.setdefault(path.name, []).append(path)
+    for own, paths in found.items():
+        inner = name / own
+        below = [path for path in paths if path.is_dir()]
+        if below:
+            whole = next((path for path in below if (path / "__init__.py").is_file()), None)
+            yield from _importable(inner, below if whole is None else [whole])
+        elif _is_used(inner):
+            yield str(inner), paths[0]
 
 
 def _required_files() -> Iterator[tuple[str, Path]]:

@@ -6,6 +6,7 @@ their own Python, with the packed environment in front of their packages when th
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from pyspark.accumulators import AccumulatorTCPServer
 from pyspark.sql import SparkSession
 
 from replispec.replay.engines.cluster import Cluster
@@ -51,11 +53,23 @@ def spark_session(
         **_where(cluster),
         **cluster.settings,
     }
+    # Where the JVM ended, whoever asked it says so; these would add their traces.
+    logging.getLogger().addFilter(_is_heard)
+    AccumulatorTCPServer.handle_error = _say_nothing  # type: ignore[assignment, method-assign]
     builder = SparkSession.builder.appName("replispec").master(cluster.master)
     for name, value in settings.items():
         builder = builder.config(name, value)
     with _standard_error_to(log), whole():
         return builder.getOrCreate()
+
+
+def _is_heard(record: logging.LogRecord) -> bool:
+    """Whether somebody else than Py4J says it."""
+    return Path(record.pathname).parent.name != "py4j"
+
+
+def _say_nothing(_server: AccumulatorTCPServer, _request: object, _client: object) -> None:
+    """A failed request of an accumulator, of which a replay has none."""
 
 
 def _where(cluster: Cluster) -> dict[str, str]:

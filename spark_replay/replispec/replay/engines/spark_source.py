@@ -165,7 +165,8 @@ class _Request:
         """The captures, in order of their names. Raises SourceOptionError when there are none."""
         if is_url(self.pattern):
             raise SourceOptionError(f"path={self.pattern!r} is in a store: only read_captures reads there")
-        found = sorted(glob.glob(self.pattern)) or ([self.pattern] if Path(self.pattern).is_file() else [])
+        fitting = sorted(glob.glob(self.pattern)) or [self.pattern]
+        found = [each for each in fitting if not Path(each).is_dir() and Path(each).exists()]
         if not found:
             raise SourceOptionError(f"path={self.pattern!r} is no file, and no glob that fits one")
         return found

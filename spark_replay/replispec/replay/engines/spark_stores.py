@@ -41,6 +41,10 @@ SETTINGS: Final = {
     "spark.hadoop.fs.s3a.connection.timeout": "60s",
     "spark.hadoop.ipc.client.connect.max.retries": "3",
     "spark.hadoop.ipc.client.connect.max.retries.on.timeouts": "2",
+    # A name node that is started again answers after some seconds. Both calls and their connections are tried
+    # so often: about 8 s in each try.
+    "spark.hadoop.dfs.client.retry.policy.enabled": "true",
+    "spark.hadoop.dfs.client.retry.policy.spec": "1000,2",
 }
 _SHOWN_CHARACTERS: Final = 200
 _CAUSES_MAXIMUM: Final = 20
@@ -55,6 +59,7 @@ _FINAL: Final = {
     "CredentialInitializationException": "there are no credentials for it",
     "NoAwsCredentialsException": "there are no credentials for it",
     "URISyntaxException": "this is no address of a store",
+    "PatternSyntaxException": "this is no glob",
 }
 _NO_FILE_SYSTEM: Final = frozenset(
     ("ClassNotFoundException", "UnsupportedFileSystemException", "NoClassDefFoundError")
@@ -126,6 +131,8 @@ class _Store:
         """The files that an address names."""
         path = self._path(url)
         system = path.getFileSystem(self._settings)
+        if not path.toUri().getPath():
+            path = self._path(path, "/")
         found = []
         for status in system.globStatus(path) or ():
             inside = system.listStatus(status.getPath()) if status.isDirectory() else (status,)
@@ -144,7 +151,7 @@ class _Store:
             ends = [min(start + RANGE_BYTES, file.size) for start in starts]
             for _ in workers.map(lambda start, end: self._copy(file, into, start, end), starts, ends):
                 pass
-        if _tried(lambda: self.listed(file.url), file.url) != [file]:
+        if _tried(lambda: self._now(file.url), file.url) != file:
             raise StoreError(f"{file.url}: it changed while it was read")
 
     def _copy(self, file: _File, into: Path, start: int, end: int) -> None:
@@ -165,6 +172,11 @@ class _Store:
                 source.close()
 
         _tried(attempt, file.url)
+
+    def _now(self, url: str) -> _File:
+        """A file as it is now: what its name holds is no glob."""
+        path = self._path(url)
+        return self._file(path.getFileSystem(self._settings).getFileStatus(path))
 
     def _file(self, status: Any) -> _File:
         return _File(status.getPath().toString(), status.getLen(), status.getModificationTime())

@@ -8,15 +8,17 @@ stretch is judged, and only then Spark commits it. What Spark does again after a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.query import StreamingQuery
 
-from replispec.replay.engines.cluster import Cluster
+from replispec.replay.engines.cluster import LATE, Cluster
 from replispec.replay.engines.results import SPARK_LOG_NAME
 from replispec.replay.engines.spark_session import spark_session
 from replispec.replay.engines.spark_workers import plain_failures
@@ -26,6 +28,8 @@ FORMAT: Final = "replispec.segments"
 SPARK_NAME: Final = "spark"
 # How often Spark asks whether segments were cut: each time is a look at the ledger.
 TRIGGER: Final = "300 milliseconds"
+# How often a stream is begun, at most, for one look.
+STARTS: Final = 4
 
 
 @dataclass(frozen=True)
@@ -83,21 +87,48 @@ def streaming(
 ) -> Iterator[Callable[[], None]]:
     """A stream over the segments of a watch. What it gives waits until all that was cut is
     decoded and judged. Raises ClusterError."""
-    session = spark_session(cluster, log=out / SPARK_LOG_NAME)
-    session.dataSource.register(SegmentsSource)
 
     def batch(segments: DataFrame, _number: int) -> None:
         segments.collect()
         judge()
 
-    query = _segments(session, checkpoint, stretch_bytes).writeStream.foreachBatch(batch)
-    query = query.option("checkpointLocation", str((checkpoint / SPARK_NAME).absolute()))
-    running = query.trigger(processingTime=TRIGGER).start()
-    try:
-        with plain_failures():
-            yield running.processAllAvailable
-    finally:
-        running.stop()
+    with plain_failures():
+        session = spark_session(cluster, log=out / SPARK_LOG_NAME)
+        session.dataSource.register(SegmentsSource)
+        query = _segments(session, checkpoint, stretch_bytes).writeStream.foreachBatch(batch)
+        query = query.option("checkpointLocation", str((checkpoint / SPARK_NAME).absolute()))
+        stream = Stream(query.trigger(processingTime=TRIGGER).start)
+        try:
+            yield stream.run
+        except BaseException:
+            # Why it ended is told, not that what has ended cannot be stopped.
+            with suppress(Exception):
+                stream.stop()
+            raise
+        stream.stop()
+
+
+class Stream:
+    """A query that is begun again where Python did not start within Spark's 10 s, as on a busy one."""
+
+    def __init__(self, begin: Callable[[], StreamingQuery]) -> None:
+        self._begin = begin
+        self._running = begin()
+
+    def run(self) -> None:
+        """Wait until all that was cut is decoded and judged. What was begun before is done again."""
+        for _ in range(1, STARTS):
+            try:
+                return self._running.processAllAvailable()
+            except StreamingQueryException as error:
+                if LATE not in str(error):
+                    raise
+            self._running = self._begin()
+        return self._running.processAllAvailable()
+
+    def stop(self) -> None:
+        """End it."""
+        self._running.stop()
 
 
 def _segments(session: SparkSession, checkpoint: Path, stretch_bytes: int) -> DataFrame:
