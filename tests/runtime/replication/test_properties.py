@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +17,8 @@ from replispec.wire.rocketmq.streams import HA_MASTER, HA_REPLICA
 from tests.runtime.log.sample_logs import disk, log_bytes, store_on, with_epochs
 from tests.runtime.replication.pairs import MasterSide, Pair, Reader, ReplicaSide
 
+# The most significant byte of the first entry's start, in the answer to a handshake.
+EPOCH_START_AT = 29
 CUTS = st.lists(st.integers(1, 400), min_size=1, max_size=30)
 MESSAGES = [HaHandshakeId(broker_id=3).encode(), HaReport(7).encode()]
 GARBAGE = st.one_of(
@@ -83,6 +86,20 @@ def test_garbage_is_parsed_or_blamed_on_the_master(data: st.DataObject) -> None:
     for place in data.draw(st.lists(st.integers(0, len(spoken) - 1), max_size=3)):
         spoken[place] ^= data.draw(st.integers(1, 255))
     spoken += data.draw(st.binary(max_size=60))
+    hear(bytes(spoken), data.draw(CUTS))
+
+
+@pytest.mark.parametrize("place", range(100))
+def test_a_number_below_nothing_is_the_masters_fault(place: int) -> None:
+    """Where the first epoch begins, as the handshake tells it, and one more byte of what comes first."""
+    spoken = bytearray(said_to_a_fresh_replica())
+    spoken[EPOCH_START_AT] ^= 0xFF
+    spoken[place] ^= 0xFF
+    hear(bytes(spoken), [len(spoken)])
+
+
+def hear(spoken: bytes, cuts: list[int]) -> None:
+    """Have a fresh replica hear this of its master."""
     store, outbox = store_on(disk()), Outbox()
     replica = HaReplica(
         outbox,
@@ -94,7 +111,7 @@ def test_garbage_is_parsed_or_blamed_on_the_master(data: st.DataObject) -> None:
     )
     replica.follow("127.0.0.1:1", 0)
     replica.connected(Connected(-1, "local", 0))
-    for piece in in_pieces(bytes(spoken), data.draw(CUTS)):
+    for piece in in_pieces(spoken, cuts):
         if replica.owns(-1):
             replica.received(Received(-1, piece, 0))
     closes = [effect for effect in outbox.take() if isinstance(effect, Close)]
