@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 from replispec.replay.frames.family import FramesFamily, MessageColumns
 from replispec.replay.frames.hints import Hints
 from replispec.replay.frames.readers import FrameReader
@@ -23,6 +25,8 @@ from replispec.replay.frames.rocketmq.readers import (
     RemotingReader,
 )
 from replispec.replay.tcp.directions import Direction
+from replispec.wire.rocketmq.constants import FAST_PORT_BELOW
+from replispec.wire.rocketmq.options import BrokerOptions, ControllerOptions, NameServerOptions
 
 
 def _readers(hints: Hints) -> dict[str, FrameReader]:
@@ -51,6 +55,10 @@ def _told(direction: Direction, hints: Hints) -> tuple[str, ...]:
     return ()
 
 
+def _default(options: type[NameServerOptions | ControllerOptions | BrokerOptions]) -> int:
+    return int(next(each.default for each in fields(options) if each.name == "listen_port"))
+
+
 FAMILY = FramesFamily(
     readers=_readers,
     kinds=_kinds,
@@ -62,6 +70,8 @@ FAMILY = FramesFamily(
         HA_LEGACY_REPLICA: HA_LEGACY_MASTER,
         HA_LEGACY_MASTER: HA_LEGACY_REPLICA,
     },
+    neighbours=(-FAST_PORT_BELOW,),
+    ports=tuple(_default(each) for each in (NameServerOptions, ControllerOptions, BrokerOptions)),
     columns=(
         MessageColumns(frozenset({REMOTING}), COMMAND_FIELDS, command_arrays),
         MessageColumns(frozenset({HA_REPLICA, HA_MASTER}), REPLICATION_FIELDS, replication_arrays),
