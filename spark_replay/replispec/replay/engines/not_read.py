@@ -127,15 +127,15 @@ def _unopened(file: str, remarks: Remarks, known: Participants) -> Iterator[str]
     for what, count in between(remarks):
         if known.may_speak(what.ends, plain=what.name == UNOPENED[OTHER_UDP]):
             found[what.name][what.ends] += count
-    for name, pairs in sorted(found.items()):
+    for kind, pairs in sorted(found.items()):
         total = sum(pairs.values())
-        if total < FEW and needs_several(name):
+        if total < FEW and needs_several(kind):
             continue
         shown = [" and ".join(ends) for ends in sorted(pairs) if ends]
         more = [f"{len(shown) - PAIRS_SHOWN} other pairs of hosts"] if len(shown) > PAIRS_SHOWN else []
         where = f" between {', '.join([*shown[:PAIRS_SHOWN], *more])}" if shown else ""
         what = "1 packet was" if total == 1 else f"{total} packets were"
-        yield f"{file}: {what} left out{where}: {name}"
+        yield f"{file}: {what} left out{where}: {kind}"
 
 
 def _listener(source: pa.Scalar, destination: pa.Scalar) -> str:

@@ -30,7 +30,7 @@ from replispec.replay.tcp.layers import (
     distinct,
 )
 from replispec.replay.tcp.remarks import CONTRADICTED, DEEPER, LINK, OPENED, UNDESCRIBED, UNOPENED, Remarks
-from replispec.replay.tcp.tunnels import IP_IPV4, IP_IPV6, OPENERS, PLAIN_CONTENT
+from replispec.replay.tcp.tunnels import IP_IPV4, IP_IPV6, OPENERS, PLAIN_CONTENT, PLAIN_UDP
 from replispec.replay.tcp.tunnels import UNOPENED as UNOPENED_NAMES
 from replispec.replay.tcp.unopened import is_plain, kind_name, malformed, told_between
 
@@ -163,7 +163,7 @@ def _inside(view: BigEndian, layer: Layer, opened: Opened, counts: Counter[str])
             name, own = _unopened(kind, counts), layer.keep(layer.kind == kind)
             counts[name] += count
             opened.others.append(own.row)
-            if kind != PLAIN_CONTENT and not is_plain(kind):
+            if kind not in (PLAIN_CONTENT, PLAIN_UDP) and not is_plain(kind):
                 _add(counts, told_between(view, own, name.removeprefix(UNOPENED)))
 
 

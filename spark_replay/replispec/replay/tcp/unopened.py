@@ -31,8 +31,8 @@ _LENGTHS = 0x600
 MALFORMED = "malformed "
 _NUMBERED = ("ether type", "others")
 # So many pairs of addresses are told apart in a part of a capture for each kind; others count as no address.
-PAIRS_MAXIMUM = 1024
-_SIGN, _NOWHERE = "|", "?"
+PAIRS_MAXIMUM = 4096
+_SIGN = "|"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def told_between(view: BigEndian, layer: Layer, name: str) -> Iterator[tuple[str
             half = len(parts)
             yield _named(name, (_address(pair[:half]), _address(pair[half:]))), count
         if len(pairs) > PAIRS_MAXIMUM:
-            yield _named(name, (_NOWHERE, _NOWHERE)), int(counts[PAIRS_MAXIMUM:].sum())
+            yield _named(name, ()), int(counts[PAIRS_MAXIMUM:].sum())
 
 
 def malformed(layer: Layer, rest: Integers) -> Layer:

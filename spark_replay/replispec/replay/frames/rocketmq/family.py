@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from typing import Any
 
 from replispec.replay.frames.family import FramesFamily, MessageColumns
 from replispec.replay.frames.hints import Hints
@@ -56,7 +57,8 @@ def _told(direction: Direction, hints: Hints) -> tuple[str, ...]:
 
 
 def _default(options: type[NameServerOptions | ControllerOptions | BrokerOptions]) -> int:
-    return int(next(each.default for each in fields(options) if each.name == "listen_port"))
+    defaults: dict[str, Any] = {each.name: each.default for each in fields(options)}
+    return int(defaults["listen_port"])
 
 
 FAMILY = FramesFamily(
