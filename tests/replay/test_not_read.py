@@ -21,7 +21,7 @@ Alter = Callable[[bytes], bytes]
 def internet_sum(data: bytes) -> int:
     """The checksum of RFC 1071."""
     padded = data + bytes(len(data) % 2)
-    total = sum(struct.unpack(f"!{len(padded) // 2}H", padded))
+    total: int = sum(struct.unpack(f"!{len(padded) // 2}H", padded))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return ~total & 0xFFFF
@@ -57,8 +57,7 @@ def apart() -> tuple[list[Packet], set[tuple[str, int]]]:
     world = two_brokers()
     world.producer = None
     world.send(3)
-    link = world.producer
-    assert link is not None
+    link = world._to(world.brokers[1])
     world.producer = None
     return failed_over(world).traffic.packets(), {link.talk.client, link.talk.server}
 

@@ -134,8 +134,8 @@ def _unopened(file: str, remarks: Remarks, known: Participants) -> Iterator[str]
         shown = [" and ".join(ends) for ends in sorted(pairs) if ends]
         more = [f"{len(shown) - PAIRS_SHOWN} other pairs of hosts"] if len(shown) > PAIRS_SHOWN else []
         where = f" between {', '.join([*shown[:PAIRS_SHOWN], *more])}" if shown else ""
-        what = "1 packet was" if total == 1 else f"{total} packets were"
-        yield f"{file}: {what} left out{where}: {kind}"
+        left = "1 packet was" if total == 1 else f"{total} packets were"
+        yield f"{file}: {left} left out{where}: {kind}"
 
 
 def _listener(source: pa.Scalar, destination: pa.Scalar) -> str:
