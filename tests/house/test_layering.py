@@ -206,7 +206,7 @@ STRUCT_ALLOWED = (PRIMITIVES, WIRE)
 
 def reads_captures(path: Path) -> bool:
     """Whether a file reads captures and packets: their formats are not those of the specification."""
-    readers = ("capture", "tcp.packets", "tcp.network", "tcp.tunnels", "tcp.rewritten")
+    readers = ("capture", "tcp.packets", "tcp.network", "tcp.tunnels", "tcp.unopened", "tcp.rewritten")
     return module_name(path).startswith(tuple(f"replispec.replay.{name}" for name in readers))
 
 

@@ -15,7 +15,7 @@ from replispec.replay.capture.records import CaptureError
 from replispec.replay.capture.whole_files import whole_file
 from replispec.replay.tcp.checksums import HEADER_RIGHT, HEADER_WRONG
 from replispec.replay.tcp.packets import Packets, read_packets
-from replispec.replay.tcp.remarks import OTHERS, TCP, UNOPENED, Remarks
+from replispec.replay.tcp.remarks import BETWEEN, OTHERS, TCP, UNOPENED, Remarks
 from tests.replay.pcap_writer import Conversation, Packet, interface, pcap, pcapng, section
 
 V4 = (("10.0.0.1", 1111), ("10.0.0.2", 2222))
@@ -119,7 +119,8 @@ def test_other_protocols_are_passed_over(tmp_path: Path) -> None:
     packets, warnings, _ = read(tmp_path, bytes(data))
     assert not warnings
     assert packets.sequence.tolist() == [4]
-    assert packets.remarks == Remarks({OTHERS: 1, TCP: 1, UNOPENED + "UDP": 1})
+    ends = "|".join(sorted(host for host, _ in V4))
+    assert packets.remarks == Remarks({OTHERS: 1, TCP: 1, UNOPENED + "UDP": 1, f"{BETWEEN}UDP|{ends}": 1})
 
 
 def test_the_checksum_of_an_ipv4_header_is_verified_where_there_is_one(tmp_path: Path) -> None:

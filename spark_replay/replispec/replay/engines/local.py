@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from replispec.replay.capture.records import CaptureWarning
 from replispec.replay.engines.decoding import DecodedCapture, decode_capture
 from replispec.replay.engines.family import judged
+from replispec.replay.engines.not_read import listeners, not_read
 from replispec.replay.engines.parquet import parquet_writer
 from replispec.replay.engines.results import (
     EVENTS_NAME,
@@ -35,7 +36,6 @@ from replispec.replay.tcp import remarks as names
 from replispec.replay.tcp.ground import Wire
 from replispec.replay.tcp.rotation import Source, name_of, paths_of
 
-ENDS = ("source", "destination")
 # What of the work on a capture is done when it is decoded; the rest is judging.
 DECODED_PERCENT = 70
 
@@ -124,13 +124,13 @@ def stream_figures(
         bytes_foreign=_total(foreign, "bytes_payload"),
         connections_tls=len(pc.unique(encrypted.column("connection"))),
         bytes_tls=_total(encrypted, "bytes_payload"),
-        tls_at=tuple(sorted({*_listeners(encrypted)})),
+        tls_at=tuple(sorted({*listeners(encrypted)})),
         first_time_ns=pc.min(streams.column("first_time_ns")).as_py(),
         last_time_ns=pc.max(streams.column("last_time_ns")).as_py(),
         warnings=tuple(map(str, warnings)),
         unread=(
             *(str(warning) for warning in warnings if warning.unread),
-            *_unread_by(name_of(source), foreign, streams),
+            *not_read(name_of(source), streams, holes, remarks),
         ),
         holes_by_reason=dict(sorted(Counter(holes.column("kind").to_pylist()).items())),
         packets_tcp=remarks[names.TCP],
@@ -143,29 +143,6 @@ def stream_figures(
         datagrams_joined=remarks[names.DATAGRAMS],
     )
     return replace(row, error=nothing_decoded(row))
-
-
-def _unread_by(file: str, foreign: pa.Table, streams: pa.Table) -> Iterator[str]:
-    """What was said in no known way to listeners that others in the capture speak to in known ways."""
-    known = _listeners(streams.filter(pc.field("protocol").isin([REMOTING, *REPLICATION])))
-    said: Counter[str] = Counter()
-    for listener, size in zip(_listeners(foreign), foreign.column("bytes_payload").to_pylist(), strict=True):
-        if listener in known:
-            said[listener] += size
-    for listener, size in sorted(said.items()):
-        if size:
-            yield f"{file}: {size} bytes on connections with {listener} are none of what others speak with it"
-
-
-def _listeners(streams: pa.Table) -> list[str]:
-    """The listener of each stream's connection."""
-    return [_listener(*ends) for ends in zip(*map(streams.column, ENDS), strict=True)]
-
-
-def _listener(source: pa.Scalar, destination: pa.Scalar) -> str:
-    """The end of a connection that waited for it: the lower port, as systems choose high ones for clients."""
-    ends: list[str] = [source.as_py(), destination.as_py()]
-    return min(ends, key=lambda end: (int(end.rpartition(":")[2]), end))
 
 
 def _total(table: pa.Table, name: str) -> int:

@@ -126,6 +126,7 @@ def _merged(first: FlowSide, second: FlowSide) -> FlowSide:
         cut_end=np.concatenate([first.cut_end, second.cut_end]),
         corrupt_sequence=np.concatenate([first.corrupt_sequence, second.corrupt_sequence]),
         corrupt_size=np.concatenate([first.corrupt_size, second.corrupt_size]),
+        corrupt_time_ns=np.concatenate([first.corrupt_time_ns, second.corrupt_time_ns]),
     )
 
 

@@ -34,7 +34,8 @@ class FramesFamily:
     `readers` gives the reader of each kind of stream. `kinds`: those that what the opener of a connection
     sends may be (True), or the other end (False), or one of which that is unknown (None), most telling first.
     `told`: the kinds that hints leave for a direction, none where they say nothing. `peers`: what the
-    other direction is.
+    other direction is. `neighbours`: how far from the port of a listener the others are at which the same
+    process listens; `ports`: where they listen when nobody chooses.
     """
 
     readers: Callable[[Hints], Mapping[str, FrameReader]]
@@ -42,6 +43,8 @@ class FramesFamily:
     told: Callable[[Direction, Hints], tuple[str, ...]]
     peers: Mapping[str, str]
     columns: Sequence[MessageColumns]
+    neighbours: Sequence[int] = ()
+    ports: Sequence[int] = ()
 
 
 @cache

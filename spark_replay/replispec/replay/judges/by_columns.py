@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from replispec.replay.events.event_tables import Coded, Codes, EventTable, Rows, Templates, split
+from replispec.replay.events.event_tables import Coded, Codes, EventTable, Flags, Rows, Templates, split
 from replispec.replay.events.observation import Observation, ObservationKind, capture_place
 from replispec.replay.judges.parts import LostRange, PartFinding, Place, PlacedProofs, Proof
 from replispec.replay.machines.folds import ColumnFold, Folded
@@ -133,6 +133,7 @@ class ColumnJudge:
             if self._of_sends:
                 finding.messages += _true(table.known["is_message"], rows)
                 finding.followed += _true(table.known["followed"], rows)
+                _add_alone(finding, table, rows, verdict)
             if verdict is Verdict.OK:
                 continue
             if verdict is Verdict.VIOLATED and self._of_sends:
@@ -153,7 +154,23 @@ class ColumnJudge:
 
 def _true(column: Coded, rows: Rows) -> int:
     """How many of these events have a flag."""
-    return int(np.array([bool(value) for value in column.values])[column.codes[rows]].sum())
+    return int(_flags(column, rows).sum())
+
+
+def _flags(column: Coded, rows: Rows) -> Flags:
+    found: Flags = np.array([bool(value) for value in column.values], np.bool_)[column.codes[rows]]
+    return found
+
+
+def _add_alone(finding: PartFinding, table: EventTable, rows: Rows, verdict: Verdict) -> None:
+    """Count messages behind which no later start was seen: those that were lost, those of unsure epochs."""
+    message, followed, epoch = (table.known[name] for name in ("is_message", "followed", "epoch"))
+    alone = rows[_flags(message, rows) & ~_flags(followed, rows)]
+    if verdict is Verdict.VIOLATED:
+        finding.lost_alone += len(alone)
+    else:
+        unsure = np.array([value is UNKNOWN for value in epoch.values], np.bool_)
+        finding.unsure += int(unsure[epoch.codes[alone]].sum())
 
 
 def _lose(finding: PartFinding, table: EventTable) -> None:
@@ -196,6 +213,9 @@ def _observer(finding: PartFinding) -> Callable[[Evidence], None]:
         event: Any = evidence.event
         finding.messages += event.is_message
         finding.followed += event.followed
+        alone = bool(event.is_message and not event.followed)
+        finding.lost_alone += alone and evidence.verdict is Verdict.VIOLATED
+        finding.unsure += alone and evidence.verdict is not Verdict.VIOLATED and event.epoch is UNKNOWN
         if evidence.verdict is Verdict.VIOLATED:
             finding.lose(_seen(event.epoch), LostRange(event.offset, event.offset, 1))
             finding.lost_at.append(event.place)

@@ -66,9 +66,10 @@ class PartFinding:
     """What one rule says about one group in a part of a capture.
 
     Of the rule about acknowledged messages: `lost` are losses by epoch, of None where it was not seen,
-    `messages` all of them, `followed` those behind which the start of a later epoch was seen. `lost_at`:
-    which were lost, each by its place in its table; `in_doubt`: those of them that may have kept their place,
-    while another message that was given it was lost.
+    `messages` all of them, `followed` those behind which the start of a later epoch was seen; of the others
+    `lost_alone` were lost all the same, and of `unsure` nothing tells the epoch for sure. `lost_at`: which
+    were lost, each by its place in its table; `in_doubt`: those of them that may have kept their place, while
+    another message that was given it was lost.
     """
 
     counts: Counter[Verdict] = field(default_factory=Counter)
@@ -76,6 +77,8 @@ class PartFinding:
     lost: dict[int | None, LostRange] = field(default_factory=dict)
     messages: int = 0
     followed: int = 0
+    lost_alone: int = 0
+    unsure: int = 0
     lost_at: array[int] = field(default_factory=_numbers)
     in_doubt: array[int] = field(default_factory=_numbers)
 
@@ -119,6 +122,8 @@ class PartFinding:
         self.keep(other.kept)
         self.messages += other.messages
         self.followed += other.followed
+        self.lost_alone += other.lost_alone
+        self.unsure += other.unsure
         for epoch, lost in other.lost.items():
             self.lose(epoch, lost)
         self.lost_at.extend(other.lost_at)

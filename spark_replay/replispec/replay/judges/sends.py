@@ -32,6 +32,8 @@ class SendsRow:
 
     `followed`: of them, behind which the start of every later epoch was seen. `begun_anew`: the group's life
     ended: its broker set was removed, or set up again. `named`: something captured names the broker set.
+    Of those that were not followed `lost_alone` were lost all the same, and of `unsure` nothing tells for
+    sure in which epoch they were acknowledged.
     """
 
     group: str
@@ -40,6 +42,8 @@ class SendsRow:
     followed: int
     begun_anew: bool
     named: bool = True
+    lost_alone: int = 0
+    unsure: int = 0
 
 
 def _none() -> Numbers:
@@ -81,4 +85,5 @@ def losses_of(file: str, group: str, found: PartFinding) -> list[LossRow]:
 
 def sends_of(file: str, group: str, found: PartFinding, *, begun_anew: bool, named: bool) -> SendsRow:
     """All of them."""
-    return SendsRow(group, file, found.messages, found.followed, begun_anew, named)
+    counts = found.messages, found.followed
+    return SendsRow(group, file, *counts, begun_anew, named, found.lost_alone, found.unsure)

@@ -144,9 +144,17 @@ def _begun_anew(sends: Iterable[Sends]) -> Iterator[str]:
 
 def _not_followed(sends: Iterable[Sends]) -> Iterator[str]:
     for each in sends:
-        alone = each.acknowledged - each.followed
-        if alone > 0 and not each.begun_anew:
+        if each.begun_anew:
+            continue
+        alone = each.acknowledged - each.followed - each.lost_alone - each.unsure
+        begin = f"of {counted(each.acknowledged, MESSAGE)} could not be compared:"
+        if alone > 0:
             yield (
-                f"{each.group}: {alone:,} of {counted(each.acknowledged, MESSAGE)} could not be compared: "
-                f"this capture ({each.file}) holds no later master's log after them."
+                f"{each.group}: {alone:,} {begin} this capture ({each.file}) holds no later master's log "
+                "after them."
+            )
+        if each.unsure:
+            yield (
+                f"{each.group}: {each.unsure:,} {begin} nothing in this capture ({each.file}) tells for sure "
+                "in which masterEpoch they were acknowledged."
             )

@@ -128,7 +128,8 @@ class Sends:
 
     `followed`: how many of them could be compared with the log of a later master. `begun_anew`: the broker
     set was removed, or set up again, afterwards. `named`: something captured names the broker set; else its
-    messages may be any set's.
+    messages may be any set's. Of those that were not compared `lost_alone` were lost all the same, and of
+    `unsure` nothing tells for sure in which epoch they were acknowledged.
     """
 
     group: str
@@ -137,6 +138,8 @@ class Sends:
     followed: int
     begun_anew: bool = False
     named: bool = True
+    lost_alone: int = 0
+    unsure: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,7 +28,8 @@ class Direction:
 
     `number`: 0 when the lower endpoint sends. `from_syn`: the SYN was seen. `initiator`: it opened
     the connection; None: unknown. `pieces` are disjoint, ascending, and none lies before 0.
-    `bytes_early`: payload seen before position 0, where nothing can be: a number of it was damaged.
+    `bytes_early`: payload seen before position 0, where nothing can be (a number of it was damaged), and
+    what was captured with wrong checksums only, apart from all that is known (another connection's).
     `first_number`: the TCP sequence number of position 0.
     """
 
@@ -68,11 +70,10 @@ def _direction(
     if side is None:
         return None
     pieces = _from_zero(side)
-    holes = tuple(side_holes(side, pieces))
+    holes = tuple(side_holes(side, pieces)) if _is_known(side, peer) else ()
     if not side.packets and not holes:
         return None
-    # Of a side without a packet the peer's acknowledgments tell, and when they came.
-    seen = side if side.packets or peer is None else peer
+    first_ns, last_ns = _span(side, peer)
     initiator = side.initiator
     if initiator is None and peer is not None and peer.initiator is not None:
         initiator = not peer.initiator
@@ -87,12 +88,29 @@ def _direction(
         initiator=initiator,
         pieces=pieces,
         holes=holes,
-        first_time_ns=seen.first_time_ns,
-        last_time_ns=seen.last_time_ns,
+        first_time_ns=first_ns,
+        last_time_ns=last_ns,
         closed=side.closed,
-        bytes_early=_bytes_early(side),
+        bytes_early=_bytes_early(side) + _bytes_apart(side),
         first_number=side.zero % 2**32,
     )
+
+
+def _is_known(side: FlowSide, peer: FlowSide | None) -> bool:
+    """Whether there was such a connection: a sound packet tells it, or two whose checksums are wrong. One
+    alone may be of any other connection, with its address or its port damaged."""
+    both = [each for each in (side, peer) if each is not None]
+    return any(each.packets for each in both) or sum(len(each.corrupt_size) for each in both) > 1
+
+
+def _span(side: FlowSide, peer: FlowSide | None) -> tuple[int, int]:
+    """When the packets of a side came first and last. Of a side without a sound one the peer's
+    acknowledgments tell, and when they came, and last what no checksum bears out."""
+    for each in (side, peer):
+        if each is not None and each.packets:
+            return each.first_time_ns, each.last_time_ns
+    times = np.concatenate([each.corrupt_time_ns for each in (side, peer) if each is not None])
+    return (int(times.min()), int(times.max())) if len(times) else (0, 0)
 
 
 def _from_zero(side: FlowSide) -> Pieces:
@@ -151,6 +169,20 @@ def side_holes(side: FlowSide, pieces: Pieces | None = None) -> list[Hole]:
     """The holes of a side, positions counted from its zero; `pieces`: its pieces counted so, if at hand."""
     pieces = _from_zero(side) if pieces is None else pieces
     zero = side.zero
+    seen_end, high = _extent(side)
+    if unbroken(pieces, 0, high):
+        return []
+    reasons = {
+        TRUNCATED: _intervals(side.cut_start - zero, side.cut_end - zero),
+        AMBIGUOUS: _intervals(side.ambiguous_start - zero, side.ambiguous_end - zero),
+        CORRUPT_ONLY: _corrupt(side, high),
+    }
+    return find_holes(pieces, reasons, 0, high, seen_end, starts_known=side.syn is not None)
+
+
+def _extent(side: FlowSide) -> tuple[int, int]:
+    """Where what was seen of a side ends, and where what is known of it does, counted from its zero."""
+    zero = side.zero
     seen_end = 0 if side.high is None else max(0, side.high - zero)
     high = seen_end
     # Without a first byte the least number mentioned may be that of a keep-alive, one below the stream.
@@ -163,14 +195,11 @@ def side_holes(side: FlowSide, pieces: Pieces | None = None) -> list[Hole]:
         # One more than was seen is taken for the number of a FIN that was not captured.
         if confirmed > seen_end + 1:
             high = max(high, confirmed)
-    if unbroken(pieces, 0, high):
-        return []
-    reasons = {
-        TRUNCATED: _intervals(side.cut_start - zero, side.cut_end - zero),
-        AMBIGUOUS: _intervals(side.ambiguous_start - zero, side.ambiguous_end - zero),
-        CORRUPT_ONLY: _corrupt(side, high),
-    }
-    return find_holes(pieces, reasons, 0, high, seen_end, starts_known=side.syn is not None)
+    if len(side.corrupt_size):
+        further = _end_of_corrupt(side, high)
+        if further > high:
+            high = seen_end = further
+    return seen_end, high
 
 
 def _intervals(start: Integers, end: Integers) -> Intervals:
@@ -182,3 +211,40 @@ def _corrupt(side: FlowSide, high: int) -> Intervals:
     first = (side.corrupt_sequence - side.zero) % 2**32
     starts = ((start, size) for start, size in zip(first.tolist(), side.corrupt_size.tolist(), strict=True))
     return [(at, at + size) for start, size in starts for at in range(start, high, 2**32)]
+
+
+def _end_of_corrupt(side: FlowSide, high: int) -> int:
+    """How far what a checksum contradicts goes on where all that is known ends, at `high`: without another
+    copy it is missing, though nobody is seen to acknowledge it."""
+    if side.fin is not None and high >= side.fin - side.zero:
+        return high
+    end = high
+    for start, size in _behind(side, high):
+        if start == end:
+            end += size
+    return end
+
+
+def _behind(side: FlowSide, high: int) -> Iterator[tuple[int, int]]:
+    """Where what a checksum contradicts stands, at `high` or behind it, and its size, in order."""
+    apart = (side.corrupt_sequence - (side.zero + high) + 2**31) % 2**32 - 2**31
+    order = np.lexsort((side.corrupt_size, apart))
+    for start, size in zip(apart[order].tolist(), side.corrupt_size[order].tolist(), strict=True):
+        if start >= 0:
+            yield high + start, size
+
+
+def _bytes_apart(side: FlowSide) -> int:
+    """Bytes that a checksum contradicts and that lie apart from all that is known of a side, where another
+    such packet goes on with them: of another connection of its endpoints, and no damaged number."""
+    if len(side.corrupt_size) < 2:
+        return 0
+    _, end = _extent(side)
+    middle = side.zero + end // 2
+    start = (side.corrupt_sequence - middle + 2**31) % 2**32 - 2**31 + end // 2
+    apart = (start + side.corrupt_size < 0) | (start > end)
+    start, size = start[apart], side.corrupt_size[apart]
+    last = start + size
+    joined = np.isin(last, start) | np.isin(start, last[size > 0])
+    joined |= np.isin(start, start[size == 0])
+    return int(size[joined & (size > 1)].sum())

@@ -37,7 +37,8 @@ class FlowSide:
     greatest position of payload seen on the wire. `cut_...`: tails missing because of the snap length.
     `disputed`: all copies of bytes of which copies differ, in order of arrival; when settled, either
     among the pieces or `ambiguous_...`. `corrupt_sequence`, `corrupt_size`: 32-bit sequence numbers and
-    lengths of copies that a checksum contradicts: they are no bytes, but tell why bytes are missing.
+    lengths of what a checksum contradicts, and when it came (`corrupt_time_ns`): they are no bytes, but tell
+    why bytes are missing, and where nothing else was seen of them, that they were there.
     `references` is None for a side of which nothing but RST packets was seen.
     """
 
@@ -61,16 +62,26 @@ class FlowSide:
     ambiguous_end: Integers = field(default_factory=no_numbers)
     corrupt_sequence: Integers = field(default_factory=no_numbers)
     corrupt_size: Integers = field(default_factory=no_numbers)
+    corrupt_time_ns: Integers = field(default_factory=no_numbers)
 
     @property
     def zero(self) -> int:
         """The position that counts as 0: the byte after the SYN, else the lowest byte seen, else the
-        lowest that anybody mentioned."""
+        lowest that anybody mentioned, or that a packet with a wrong checksum does."""
         if self.syn is not None:
             return self.syn + 1
         if self.low is not None:
             return self.low
-        return self.least if self.least is not None else 0
+        return self.least if self.least is not None else self._least_corrupt
+
+    @property
+    def _least_corrupt(self) -> int:
+        """The lowest number of payload that a checksum contradicts, seen from the first one; else 0."""
+        numbers = self.corrupt_sequence[self.corrupt_size > 0]
+        if not len(numbers):
+            return 0
+        apart = (numbers - numbers[0] + 2**31) % 2**32 - 2**31
+        return int(numbers[0] + apart.min())
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ Sources: the link-layer header type registry of tcpdump.org, RFC 791, RFC 8200.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,8 +30,9 @@ from replispec.replay.tcp.layers import (
     distinct,
 )
 from replispec.replay.tcp.remarks import CONTRADICTED, DEEPER, LINK, OPENED, UNDESCRIBED, UNOPENED, Remarks
-from replispec.replay.tcp.tunnels import IP_IPV4, IP_IPV6, OPENERS
+from replispec.replay.tcp.tunnels import IP_IPV4, IP_IPV6, OPENERS, PLAIN_CONTENT, PLAIN_UDP
 from replispec.replay.tcp.tunnels import UNOPENED as UNOPENED_NAMES
+from replispec.replay.tcp.unopened import is_plain, kind_name, malformed, told_between
 
 LINK_NULL, LINK_ETHERNET, LINK_RAW, LINK_LOOP, LINK_SLL = 0, 1, 101, 108, 113
 LINK_IPV4, LINK_IPV6, LINK_SLL2 = 228, 229, 276
@@ -48,6 +49,7 @@ LINK_HEADERS = {
 # Where a Linux cooked header (version 2) says on which interface the packet was.
 SLL2_INTERFACE_AT = 4
 EXTENSION_HEADERS_MAXIMUM = 8
+TCP_BYTES_MINIMUM = 20
 HOP_OPTIONS, ROUTING, FRAGMENT, AUTHENTICATION, DESTINATION_OPTIONS = 0, 43, 44, 51, 60
 IP_IN_IP = {IP_IPV4: "IPv4 in IP", IP_IPV6: "IPv6 in IP"}
 IP_KINDS = (ETHER_IPV4, ETHER_IPV6, IP_PACKET, IP_IPV4, IP_IPV6)
@@ -136,18 +138,45 @@ def _inside(view: BigEndian, layer: Layer, opened: Opened, counts: Counter[str])
         if kind in IP_KINDS:
             if kind in IP_IN_IP:
                 counts[OPENED + IP_IN_IP[kind]] += count
-            yield from _ip(view, layer.keep(layer.kind == kind), opened, counts)
+            own = layer.keep(layer.kind == kind)
+            rows = []
+            for inside in _ip(view, own, opened, counts):
+                rows.append(inside.row)
+                yield inside
+            rows.extend(part.layer.row for part in opened.fragments)
+            _tell_malformed(view, own, np.concatenate([own.row[:0], *rows]), kind, counts)
         elif kind == TCP:
-            opened.segments.append(layer.keep(layer.kind == kind))
+            own = layer.keep(layer.kind == kind)
+            opened.segments.append(own)
+            size = (view.at(own.at + 12, 1) >> 4) * 4
+            sound = (size >= TCP_BYTES_MINIMUM) & (own.at + size <= own.wire_end)
+            _tell_malformed(view, own, own.row[sound], kind, counts)
         elif kind in OPENERS:
             name, opener = OPENERS[kind]
-            inside = opener(view, layer.keep(layer.kind == kind))
+            own = layer.keep(layer.kind == kind)
+            inside = opener(view, own)
             if name:
                 counts[OPENED + name] += len(inside)
+            _tell_malformed(view, own, inside.row, kind, counts)
             yield inside
         else:
-            counts[_unopened(kind, counts)] += count
-            opened.others.append(layer.row[layer.kind == kind])
+            name, own = _unopened(kind, counts), layer.keep(layer.kind == kind)
+            counts[name] += count
+            opened.others.append(own.row)
+            if kind not in (PLAIN_CONTENT, PLAIN_UDP) and not is_plain(kind):
+                _add(counts, told_between(view, own, name.removeprefix(UNOPENED)))
+
+
+def _tell_malformed(view: BigEndian, layer: Layer, rest: Integers, kind: int, counts: Counter[str]) -> None:
+    """Count the rows of a layer that make no sense: those that are not among the rest."""
+    if len(rest) < len(layer):
+        names = {of: name for of, (name, _) in OPENERS.items()} | IP_IN_IP | {TCP: "TCP"}
+        _add(counts, told_between(view, malformed(layer, rest), kind_name(kind, names)))
+
+
+def _add(counts: Counter[str], told: Iterable[tuple[str, int]]) -> None:
+    for name, count in told:
+        counts[name] += count
 
 
 def _ip(view: BigEndian, layer: Layer, opened: Opened, counts: Counter[str]) -> Iterator[Layer]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-# Names of counts that have a sentence; the others are of opened and unopened headers, named after them.
+# Names of counts that have a sentence; the others are of opened and unopened headers, named after them, and
+# of the addresses between which there were the latter.
 TCP, OTHERS, CUT, CONTRADICTED, CORRUPT = "tcp", "others", "cut", "contradicted", "corrupt"
 DATAGRAMS, UNFINISHED, DISAGREEING, EXCESSIVE = "datagrams", "unfinished", "disagreeing", "excessive"
-OPENED, UNOPENED = "opened: ", "unopened: "
+OPENED, UNOPENED, BETWEEN = "opened: ", "unopened: ", "between: "
 SENTENCES = {
     OTHERS: "packets were left out: no TCP over IP",
     CUT: "packets were left out: cut within their headers, so that nothing tells what they are of",
@@ -50,7 +51,7 @@ class Remarks:
         return self.counts.get(name, 0)
 
     def named(self, kind: str) -> dict[str, int]:
-        """The counts of opened or of unopened headers by their names."""
+        """The counts of opened or of unopened headers by their names, or of the latter by addresses."""
         found = {
             name.removeprefix(kind): count for name, count in self.counts.items() if name.startswith(kind)
         }

@@ -271,12 +271,13 @@ def _add_pieces(
 
 def _add_corrupt(sides: dict[int, FlowSide], packets: Packets, own_side: Integers) -> None:
     """What a checksum contradicts is kept as numbers only: it tells why bytes are missing."""
-    rows = np.flatnonzero((packets.trust == CORRUPT) & (packets.payload_wire > 0))
+    rows = np.flatnonzero((packets.trust == CORRUPT) & (packets.flags & RST == 0))
     rows = rows[stable_order(own_side[rows])]
     for number, at, upto in _runs(own_side[rows]):
         own = rows[at:upto]
         sides[number].corrupt_sequence = packets.sequence[own] + (packets.flags[own] & SYN != 0)
         sides[number].corrupt_size = packets.payload_wire[own]
+        sides[number].corrupt_time_ns = packets.time_ns[own]
 
 
 def _runs(values: Integers) -> Iterator[tuple[int, int, int]]:

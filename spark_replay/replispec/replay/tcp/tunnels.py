@@ -44,7 +44,7 @@ IP_IPV4, IP_IPV6, IP_GRE, IP_AUTHENTICATION, IP_MPLS = IP + 4, IP + 41, IP + 47,
 VXLAN, VXLAN_GPE, GENEVE, MPLS_UDP, ERSPAN_2, ERSPAN_3 = range(0x3_0000, 0x3_0006)
 UDP_PORTS = {4789: VXLAN, 8472: VXLAN, 4790: VXLAN_GPE, 6081: GENEVE, 6635: MPLS_UDP}
 # Not opened: these kinds are counted by name.
-ESP_IN_UDP, WIREGUARD, L2TP, OTHER_UDP = range(0x3_0010, 0x3_0014)
+ESP_IN_UDP, WIREGUARD, L2TP, OTHER_UDP, PLAIN_UDP, PLAIN_CONTENT = range(0x3_0010, 0x3_0016)
 UNOPENED = {
     IP + 50: "ESP",
     ESP_IN_UDP: "ESP in UDP",
@@ -52,8 +52,17 @@ UNOPENED = {
     L2TP: "L2TP",
     IP + 115: "L2TP",
     0x88E5: "MACsec",
+    0x894F: "NSH",
     OTHER_UDP: "UDP",
+    PLAIN_UDP: "UDP",
+    PLAIN_CONTENT: "unknown content",
 }
+# UDP ports of which it is known that no TCP is in them: time, names, addresses, logs, discovery, calls.
+PLAIN_UDP_PORTS = (
+    *(7, 9, 13, 19, 37, 53, 67, 68, 69, 88, 111, 123, 137, 138, 161, 162, 319, 320, 389, 464, 500, 514, 520),
+    *(521, 546, 547, 623, 1645, 1646, 1812, 1813, 1900, 2055, 2123, 3702, 3784, 3785, 4739, 5060, 5246),
+    *(5351, 5353, 5355, 5405, 6343, 6831, 6832, 7946, 8125, 8301, 8302, 9996, 10001, 11211, 17500),
+)
 PORT_ESP, PORT_L2TP = 4500, 1701
 MPLS_LABELS_MAXIMUM = 16
 GRE_ROUTES_MAXIMUM = 8
@@ -112,7 +121,9 @@ def _ppp(view: BigEndian, layer: Layer) -> Layer:
     short = view.at(at, 1) & 1 == 1
     protocol = np.where(short, view.at(at, 1), view.at(at, 2))
     at = np.where(short, at + 1, at + 2)
-    return layer.inside(at, _translated(protocol, PPP_KINDS)).keep(at < layer.end)
+    # What negotiates and controls is numbered from 0x8000 on.
+    kind = np.where(protocol >= 0x8000, PLAIN_CONTENT, _translated(protocol, PPP_KINDS))
+    return layer.inside(at, kind).keep(at < layer.end)
 
 
 def _gre(view: BigEndian, layer: Layer) -> Layer:
@@ -176,7 +187,9 @@ def _udp(view: BigEndian, layer: Layer) -> Layer:
     carried = (ports[0] == PORT_L2TP) | (ports[1] == PORT_L2TP)
     for mask, name in ((carried, L2TP), (encrypted, ESP_IN_UDP), (guarded, WIREGUARD)):
         kind = np.where((kind == NOTHING) & mask, name, kind)
-    return inside.inside(at, np.where(kind == NOTHING, OTHER_UDP, kind))
+    plain = np.isin(ports[0], PLAIN_UDP_PORTS) | np.isin(ports[1], PLAIN_UDP_PORTS)
+    other = np.where(plain, PLAIN_UDP, OTHER_UDP)
+    return inside.inside(at, np.where(kind == NOTHING, other, kind))
 
 
 def _vxlan(view: BigEndian, layer: Layer) -> Layer:
@@ -192,8 +205,8 @@ def _geneve(view: BigEndian, layer: Layer) -> Layer:
     first = view.at(layer.at, 1)
     control = view.at(layer.at + 1, 1) & 0x80 != 0
     at = layer.at + 8 + (first & 63) * 4
-    mine = (layer.at + 8 <= layer.end) & (first >> 6 == 0) & ~control & (at < layer.end)
-    return layer.inside(at, view.at(layer.at + 2, 2)).keep(mine)
+    mine = (layer.at + 8 <= layer.end) & (first >> 6 == 0) & (control | (at < layer.end))
+    return layer.inside(at, np.where(control, PLAIN_CONTENT, view.at(layer.at + 2, 2))).keep(mine)
 
 
 def _shortened(layer: Layer, wire_end: Integers) -> Layer:

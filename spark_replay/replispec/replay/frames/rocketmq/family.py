@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from typing import Any
+
 from replispec.replay.frames.family import FramesFamily, MessageColumns
 from replispec.replay.frames.hints import Hints
 from replispec.replay.frames.readers import FrameReader
@@ -23,6 +26,8 @@ from replispec.replay.frames.rocketmq.readers import (
     RemotingReader,
 )
 from replispec.replay.tcp.directions import Direction
+from replispec.wire.rocketmq.constants import FAST_PORT_BELOW
+from replispec.wire.rocketmq.options import BrokerOptions, ControllerOptions, NameServerOptions
 
 
 def _readers(hints: Hints) -> dict[str, FrameReader]:
@@ -51,6 +56,11 @@ def _told(direction: Direction, hints: Hints) -> tuple[str, ...]:
     return ()
 
 
+def _default(options: type[NameServerOptions | ControllerOptions | BrokerOptions]) -> int:
+    defaults: dict[str, Any] = {each.name: each.default for each in fields(options)}
+    return int(defaults["listen_port"])
+
+
 FAMILY = FramesFamily(
     readers=_readers,
     kinds=_kinds,
@@ -62,6 +72,8 @@ FAMILY = FramesFamily(
         HA_LEGACY_REPLICA: HA_LEGACY_MASTER,
         HA_LEGACY_MASTER: HA_LEGACY_REPLICA,
     },
+    neighbours=(-FAST_PORT_BELOW,),
+    ports=tuple(_default(each) for each in (NameServerOptions, ControllerOptions, BrokerOptions)),
     columns=(
         MessageColumns(frozenset({REMOTING}), COMMAND_FIELDS, command_arrays),
         MessageColumns(frozenset({HA_REPLICA, HA_MASTER}), REPLICATION_FIELDS, replication_arrays),

@@ -1,0 +1,153 @@
+"""What was captured with those who take part and was not read, a line each: no promise is given over it.
+
+Who takes part the capture tells: who speaks a known protocol (hosts), and where somebody waits for those who
+do (listeners). Traffic that cannot carry such a protocol is no reason, nor what others say to each other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from replispec.replay.events.observe import REMOTING, REPLICATION
+from replispec.replay.frames.family import frames_families
+from replispec.replay.frames.tls import TLS
+from replispec.replay.tcp.pieces import CORRUPT_ONLY
+from replispec.replay.tcp.remarks import Remarks
+from replispec.replay.tcp.senders import FEW
+from replispec.replay.tcp.tunnels import OTHER_UDP, UNOPENED
+from replispec.replay.tcp.unopened import between, needs_several
+
+ENDS = ("source", "destination")
+# So many pairs of addresses are named; of others it is said how many there are.
+PAIRS_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Participants:
+    """The listeners (ADDRESS:PORT) and the addresses of those who speak a known protocol in a capture, and
+    the ports on which any of them listens."""
+
+    listeners: Collection[str]
+    hosts: Collection[str]
+    ports: Collection[int]
+
+    def listens(self, place: str) -> bool:
+        """Whether a participant listens there, or one that is alike does so on the same port."""
+        host, port = _parts(place)
+        return place in self.listeners or (host in self.hosts and port in self.ports)
+
+    def may_speak(self, ends: Collection[str], *, plain: bool) -> bool:
+        """Whether something of theirs may have gone between these two addresses (none: nothing tells); in
+        what is mostly `plain` only where both of them take part."""
+        if not ends:
+            return True
+        waiting = {_parts(each)[0] for each in self.listeners}
+        both = all(end in self.hosts for end in ends)
+        return both if plain else both or any(end in waiting for end in ends)
+
+
+def participants(streams: pa.Table) -> Participants:
+    """Who takes part, by the STREAMS of a capture."""
+    known = streams.filter(pc.field("protocol").isin([REMOTING, *REPLICATION]))
+    own = {*listeners(known)}
+    beside = {
+        _place(host, port + apart)
+        for host, port in map(_parts, own)
+        for family in frames_families()
+        for apart in family.neighbours
+    }
+    every = {*own, *beside}
+    usual = {
+        port + apart
+        for family in frames_families()
+        for port in family.ports
+        for apart in (0, *family.neighbours)
+    }
+    hosts = {_parts(end)[0] for name in ENDS for end in pc.unique(known.column(name)).to_pylist()}
+    return Participants(every, hosts, {*usual, *(_parts(each)[1] for each in every)})
+
+
+def not_read(file: str, streams: pa.Table, holes: pa.Table, remarks: Remarks) -> Iterator[str]:
+    """All of it."""
+    known = participants(streams)
+    yield from _strange(file, streams, known)
+    yield from _corrupt(file, streams, holes, known)
+    yield from _unopened(file, remarks, known)
+
+
+def listeners(streams: pa.Table) -> list[str]:
+    """The listener of each stream's connection."""
+    return [_listener(*ends) for ends in zip(*map(streams.column, ENDS), strict=True)]
+
+
+def _strange(file: str, streams: pa.Table, known: Participants) -> Iterator[str]:
+    """What was said in no known way to listeners that others in the capture speak to in known ways."""
+    others = streams.filter(~pc.field("protocol").isin([REMOTING, *REPLICATION]))
+    said: Counter[tuple[str, bool]] = Counter()
+    columns = (listeners(others), others["protocol"].to_pylist(), others["bytes_payload"].to_pylist())
+    for listener, protocol, size in zip(*columns, strict=True):
+        if known.listens(listener):
+            said[listener, protocol == TLS] += size
+    for (listener, encrypted), size in sorted(said.items()):
+        if size and encrypted:
+            yield f"{file}: {size} bytes on connections with {listener} are encrypted by TLS"
+        elif size:
+            yield f"{file}: {size} bytes on connections with {listener} are none of what others speak with it"
+
+
+def _corrupt(file: str, streams: pa.Table, holes: pa.Table, known: Participants) -> Iterator[str]:
+    """Connections with participants of which nothing but packets with wrong checksums was captured."""
+    kinds: dict[str, set[str]] = defaultdict(set)
+    for connection, kind in zip(*map(holes.column, ("connection", "kind")), strict=True):
+        kinds[connection.as_py()].add(kind.as_py())
+    sizes: Counter[str] = Counter()
+    at: dict[str, str] = {}
+    columns = (streams["connection"].to_pylist(), streams["bytes_payload"].to_pylist(), listeners(streams))
+    for connection, size, listener in zip(*columns, strict=True):
+        sizes[connection] += size
+        at[connection] = listener
+    count = Counter(
+        at[each]
+        for each, found in kinds.items()
+        if found == {CORRUPT_ONLY} and each in at and not sizes[each] and known.listens(at[each])
+    )
+    for listener, number in sorted(count.items()):
+        what = "1 connection" if number == 1 else f"{number} connections"
+        yield f"{file}: of {what} with {listener} all payload was left out: its checksums are wrong"
+
+
+def _unopened(file: str, remarks: Remarks, known: Participants) -> Iterator[str]:
+    """Packets that nobody opens, and that may have been between participants."""
+    found: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
+    for what, count in between(remarks):
+        if known.may_speak(what.ends, plain=what.name == UNOPENED[OTHER_UDP]):
+            found[what.name][what.ends] += count
+    for kind, pairs in sorted(found.items()):
+        total = sum(pairs.values())
+        if total < FEW and needs_several(kind):
+            continue
+        shown = [" and ".join(ends) for ends in sorted(pairs) if ends]
+        more = [f"{len(shown) - PAIRS_SHOWN} other pairs of hosts"] if len(shown) > PAIRS_SHOWN else []
+        where = f" between {', '.join([*shown[:PAIRS_SHOWN], *more])}" if shown else ""
+        left = "1 packet was" if total == 1 else f"{total} packets were"
+        yield f"{file}: {left} left out{where}: {kind}"
+
+
+def _listener(source: pa.Scalar, destination: pa.Scalar) -> str:
+    """The end of a connection that waited for it: the lower port, as systems choose high ones for clients."""
+    ends: list[str] = [source.as_py(), destination.as_py()]
+    return min(ends, key=lambda end: (int(end.rpartition(":")[2]), end))
+
+
+def _parts(place: str) -> tuple[str, int]:
+    host, _, port = place.rpartition(":")
+    return host.strip("[]"), int(port)
+
+
+def _place(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
