@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 
-class Place(click.Path):
+class NamedPath(click.Path):
     """A path with a name: an empty one would silently be the working folder."""
 
     def convert(

@@ -20,7 +20,7 @@ from replispec.cli.engines import Setting
 from replispec.cli.failures import EXIT_UNUSABLE, describe
 from replispec.cli.output import ReaderGone, standard_output
 from replispec.cli.overwriting import overwritten
-from replispec.cli.places import Place, unwritable
+from replispec.cli.places import NamedPath, unwritable
 from replispec.cli.progress import counting
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ replispec: goes on in the next file is unknown there. Add --rotated if they are 
     "--out",
     metavar="DIR",
     required=True,
-    type=Place(file_okay=False, path_type=Path),
+    type=NamedPath(file_okay=False, path_type=Path),
     help="Folder for report.html, summary.json and the Parquet files. An older result there stays as it is "
     "until the new one is whole, and is then replaced.",
 )
@@ -115,7 +115,7 @@ replispec: goes on in the next file is unknown there. Add --rotated if they are 
 @click.option(
     "--evidence",
     metavar="FILE",
-    type=Place(dir_okay=False, path_type=Path),
+    type=NamedPath(dir_okay=False, path_type=Path),
     help="Also write the packets that prove findings to FILE, a pcapng capture that says what each proves.",
 )
 @capture_options.rotated
@@ -123,7 +123,7 @@ replispec: goes on in the next file is unknown there. Add --rotated if they are 
     "--merge",
     "merged",
     metavar="FILE",
-    type=Place(dir_okay=False, path_type=Path),
+    type=NamedPath(dir_okay=False, path_type=Path),
     help="CAPTUREs were taken on several hosts or interfaces at once: merge them into FILE, a pcapng "
     "capture in which each packet is once, on one clock and by one name, and judge that.",
 )
@@ -152,7 +152,7 @@ replispec: goes on in the next file is unknown there. Add --rotated if they are 
 @click.option(
     "--compare",
     metavar="OLD",
-    type=Place(exists=True, path_type=Path),
+    type=NamedPath(exists=True, path_type=Path),
     help="Say what differs from an older replay (its summary.json, or its folder), of what both were asked.",
 )
 @click.option("--quiet", "-q", is_flag=True, help="No progress and no hints; warnings and errors stay.")
@@ -193,13 +193,11 @@ def replay(
     frames that prove a finding; summary.json and the Parquet files are for scripts.
 
     Exit code 0: nothing violated or lost. 1: something was. 2: a file could not be used, or nothing in it
-    could be read (only encrypted tunnels, for example); the others were replayed. Or the command line was
-    wrong, as with a --group that is not there: then an older result in --out is there as it was.
+    could be read (only encrypted tunnels, for example); the others were replayed. Or the command was wrong
+    (a --group that is not there): an older result in --out is then as it was.
     """
     _check(captures, from_ns, until_ns, groups, joined_twice=rotated and merged is not None)
-    named = [(option, path) for option, path in (("--evidence", evidence), ("--merge", merged)) if path]
-    complaints = _overwritten(captures, out, evidence, merged, packed, compare) or unwritable(named, out)
-    if _complained(complaints):
+    if _complained(_overwritten(captures, out, evidence, merged, packed, compare)):
         return EXIT_UNUSABLE
     of_cluster = engines.cluster_options(master, packed, settings)
     engine, said = engines.choose(engine_name, of_cluster, captures)
@@ -278,7 +276,7 @@ def _overwritten(
     packed: Path | None,
     compare: Path | None,
 ) -> list[str]:
-    """What one of the files to be written would replace of those that are read."""
+    """What one of the files to be written would replace of those that are read, or why it cannot be."""
     from replispec.replay.engines.results import OUTPUT_NAMES
 
     # What lies in a store is copied first, and no file of ours.
@@ -291,7 +289,9 @@ def _overwritten(
     said = [] if merged is None else overwritten([("--merge", merged)], read)
     said = said or ([] if evidence is None else overwritten([("--evidence", evidence)], [*read, *named]))
     # An older replay in the same folder is read before it is replaced.
-    return said or overwritten(results, read if merged is None else [*read, merged])
+    said = said or overwritten(results, read if merged is None else [*read, merged])
+    options = [(option, path) for option, path in (("--evidence", evidence), ("--merge", merged)) if path]
+    return said or unwritable(options, out)
 
 
 def _hint(captures: Sequence[Path]) -> None:
