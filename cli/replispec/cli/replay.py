@@ -193,8 +193,7 @@ def replay(
     frames that prove a finding; summary.json and the Parquet files are for scripts.
 
     Exit code 0: nothing violated or lost. 1: something was. 2: a file could not be used, or nothing in it
-    could be read (the others were replayed), or the command was wrong (a --group that is not there): an older
-    result in --out is then as it was.
+    could be read (the others were replayed), or the command was wrong: an older result is then as it was.
     """
     _check(captures, from_ns, until_ns, groups, joined_twice=rotated and merged is not None)
     if _complained(_overwritten(captures, out, evidence, merged, packed, compare)):
