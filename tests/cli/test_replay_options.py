@@ -99,11 +99,72 @@ def test_a_group_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path
     assert "no group fits broker-b; there are: LabDLedger/broker-a" in shown.stderr
 
 
-def test_a_replay_that_is_refused_leaves_no_result_of_an_older_one_beside_its_own(tmp_path: Path) -> None:
-    replispec("replay", LOSING, "--out", tmp_path, *LOCAL)
-    assert (tmp_path / "report.html").exists()
-    replispec("replay", LOSING, "--out", tmp_path, "--group", "broker-b", *LOCAL)
-    assert not {"report.html", "summary.json", "lost.jsonl"} & {each.name for each in tmp_path.iterdir()}
+def _content(out: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def older(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a replay that found losses."""
+    out = tmp_path_factory.mktemp("older")
+    assert replispec("replay", LOSING, "--out", out, *LOCAL).returncode == 1
+    return out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("--group", "broker-b"), "no group fits broker-b; there are: "),
+        (("--group", ""), "--group: a name is needed, and this one is empty"),
+        (
+            ("--evidence", "nosuchdir/x.pcapng"),
+            "--evidence: nosuchdir/x.pcapng: there is no folder nosuchdir",
+        ),
+        (("--merge", "nosuchdir/m.pcapng"), "--merge: nosuchdir/m.pcapng: there is no folder nosuchdir"),
+        (("--evidence", ""), "a name is needed, and this one is empty"),
+        (("--compare", CAPTURES.parent / "ruff.toml"), "no summary.json of a replay"),
+    ],
+)
+def test_a_replay_that_is_refused_leaves_an_older_result_as_it_was(
+    older: Path, arguments: tuple[str | Path, ...], reason: str
+) -> None:
+    before = _content(older)
+    assert {"report.html", "summary.json", "lost.jsonl", "findings.parquet"} <= before.keys()
+    shown = replispec("replay", CLEAN, "--out", older, *arguments, *LOCAL)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert reason in shown.stderr
+    assert ".unfinished" not in shown.stderr
+    assert _content(older) == before
+
+
+def test_standard_input_that_is_refused_leaves_an_older_result_as_it_was(older: Path) -> None:
+    before = _content(older)
+    line = command("replay", "-", "--out", older, "--group", "broker-b", *LOCAL)
+    done = subprocess.run(line, input=LOSING.read_bytes(), capture_output=True, check=False)
+    assert done.returncode == 2
+    assert _content(older) == before
+
+
+def test_what_a_replay_that_was_killed_left_behind_is_in_no_ones_way(tmp_path: Path) -> None:
+    (tmp_path / ".unfinished" / "events").mkdir(parents=True)
+    (tmp_path / ".unfinished" / "summary.json").write_text("half")
+    assert replispec("replay", LOSING, "--out", tmp_path, *LOCAL).returncode == 1
+    assert not (tmp_path / ".unfinished").exists()
+    assert _summary(tmp_path)["losses"]
+
+
+def test_evidence_and_what_was_merged_may_be_in_the_folder_of_results_that_is_made(tmp_path: Path) -> None:
+    out = tmp_path / "new"
+    written = ("--merge", out / "story.pcapng", "--evidence", out / "evidence.pcapng")
+    assert replispec("replay", LOSING, "--out", out, *written, *LOCAL).returncode == 1
+    assert (out / "story.pcapng").stat().st_size > 0 < (out / "evidence.pcapng").stat().st_size
+
+
+def test_results_are_not_written_into_a_folder_that_nobody_named(tmp_path: Path) -> None:
+    shown = replispec("replay", LOSING, "--out", "", *LOCAL, cwd=tmp_path)
+    assert shown.returncode == 2
+    assert "this one is empty" in shown.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_never_ends_is_no_older_replay(tmp_path: Path) -> None:

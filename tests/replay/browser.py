@@ -60,6 +60,18 @@ document.title = JSON.stringify({
     id: section.id, height: section.getBoundingClientRect().height, text: section.textContent,
     bars: [...section.querySelectorAll(".step")].filter(bar => bar.getBBox().width >= 2).length,
   })),
+  broken_words: [...document.querySelectorAll("th, td.number")].flatMap(cell => {
+    const broken = [], texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+      for (const word of texts.currentNode.data.matchAll(/\\S+/g)) {
+        const range = document.createRange();
+        range.setStart(texts.currentNode, word.index);
+        range.setEnd(texts.currentNode, word.index + word[0].length);
+        if (new Set([...range.getClientRects()].map(line => line.top)).size > 1) broken.push(word[0]);
+      }
+    }
+    return broken;
+  }),
   hole_marks: document.querySelectorAll("svg .mark.hole").length,
   pictures: [...document.querySelectorAll("svg")].map(picture => {
     const box = picture.getBoundingClientRect();

@@ -162,3 +162,13 @@ def test_a_name_that_fits_no_group_is_refused_whatever_may_be_of_it(
 )
 def test_a_group_fits_or_may_fit(group: str, pattern: str, expected: tuple[bool, bool]) -> None:
     assert (fits(group, [pattern]), may_fit(group, [pattern])) == expected
+
+
+def test_every_sign_of_a_pattern_but_the_star_is_itself() -> None:
+    assert fits("C/broker-a", ["broker-*"])
+    assert not fits("C/broker-a", ["broker-?"])
+    assert not fits("C/broker-a", ["broker-[ab]"])
+    assert fits("C/broker-[ab]?", ["broker-[ab]?"])
+    assert fits("C/broker-[ab]?", ["broker-[*"])
+    assert may_fit("unknown/broker-a", ["C/broker-a"])
+    assert not may_fit("unknown/broker-a", ["C/broker-?"])

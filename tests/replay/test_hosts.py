@@ -18,8 +18,8 @@ from replispec.replay.engines.results import CaptureResult, Options
 from replispec.replay.hosts.merging import merge
 from replispec.replay.hosts.told import Merged
 from tests.replay import mess
-from tests.replay.hosts import Places, at_hosts, translated
-from tests.replay.mess import ETHERNET
+from tests.replay.hosts import MICROSECOND, MILLISECOND, Places, at_hosts, translated
+from tests.replay.mess import ETHERNET, Seen
 from tests.replay.pcap_writer import START_NS, Conversation, Packet, pcap
 from tests.replay.test_mess import FILES, clean, header_and_packets, invented, told
 
@@ -125,10 +125,30 @@ def test_what_came_in_and_went_out_of_one_host_counts_once(tmp_path: Path) -> No
 
 def talk(port: int, initial: int, start_ns: int = START_NS) -> list[Packet]:
     """A connection that says what all of these say."""
-    said = Conversation(("10.0.0.1", port), ("10.0.0.9", 9876), initial, initial * 7, time_ns=start_ns).open()
+    ends = (("10.0.0.1", port), ("10.0.0.9", 9876))
+    said = Conversation(*ends, initial, initial * 7, time_ns=start_ns).open()
     for number in range(20):
         said.send(bytes([number]) * 40, from_client=True).send(bytes([number]) * 50, from_client=False)
     return said.close().packets
+
+
+def elsewhere(packets: list[Packet], port: int, initial: int, apart_ns: int = 0) -> list[Packet]:
+    """The same connection behind what changes ports and numbers, by a clock so far ahead: what its opener
+    sent comes a little later, what it is sent was there a little before."""
+    opener = packets[0].source
+    shifts = {opener: initial, packets[0].destination: initial * 3}
+    called = {opener: (opener[0], port)}
+    return [
+        replace(
+            each,
+            source=called.get(each.source, each.source),
+            destination=called.get(each.destination, each.destination),
+            time_ns=each.time_ns + apart_ns + (20 if each.source == opener else -20) * MICROSECOND,
+            sequence=(each.sequence + shifts[each.source]) % 2**32,
+            acknowledgment=(each.acknowledgment + shifts[each.destination]) % 2**32,
+        )
+        for each in packets
+    ]
 
 
 def made_of(folder: Path, *captures: list[Packet]) -> Merged:
@@ -138,8 +158,72 @@ def made_of(folder: Path, *captures: list[Packet]) -> Merged:
     return merge(paths, folder / "story.pcapng")
 
 
-def test_one_connection_of_other_numbers_elsewhere_is_known_by_what_it_says(tmp_path: Path) -> None:
-    assert made_of(tmp_path, talk(4_001, 1_000), talk(4_002, 9_000)).renamings
+APART = 300 * MILLISECOND
+
+
+def test_one_connection_of_other_numbers_elsewhere_is_known_where_another_one_tells_the_clocks(
+    tmp_path: Path,
+) -> None:
+    own = talk(4_001, 1_000)
+    other = [replace(each, payload=each.payload and b"!" + each.payload[1:]) for each in talk(4_009, 77_000)]
+    seen_twice = [replace(each, time_ns=each.time_ns + APART) for each in other]
+    made = made_of(tmp_path, [*own, *other], [*elsewhere(own, 4_002, 9_000, APART), *seen_twice])
+    assert [each.seen for each in made.renamings] == ["10.0.0.1:4002"]
+    assert not made.doubtful
+
+
+def test_several_connections_of_other_numbers_vouch_for_each_other(tmp_path: Path) -> None:
+    own = [talk(port, port * 9, START_NS + port * 10**6) for port in (4_001, 4_002)]
+    own[1] = [replace(each, payload=each.payload and b"!" + each.payload[1:]) for each in own[1]]
+    away = [elsewhere(each, 5_001 + number, 9_000, APART) for number, each in enumerate(own)]
+    made = made_of(tmp_path, [*own[0], *own[1]], [*away[0], *away[1]])
+    assert [each.seen for each in made.renamings] == ["10.0.0.1:5001", "10.0.0.1:5002"]
+    assert abs(made.clocks[1].offset_ns - APART) < MILLISECOND
+
+
+@pytest.mark.parametrize("apart_ns", [0, APART, 63 * 10**9])
+def test_a_connection_of_other_numbers_does_not_prove_itself(apart_ns: int, tmp_path: Path) -> None:
+    """What says when two were is not that they say the same: so does a program that is run again."""
+    own = talk(4_001, 1_000)
+    made = made_of(tmp_path, own, talk(4_002, 9_000, START_NS + apart_ns))
+    assert made.renamings == ()
+    assert made.copies == 0
+    assert made.clocks[1].reference == ""
+    assert made.doubtful
+
+
+def test_programs_run_again_with_times_of_their_own_move_no_clock(tmp_path: Path) -> None:
+    rng = random.Random(7)
+    captures: list[list[Packet]] = [[], []]
+    for run, packets in enumerate(captures):
+        for number in range(4):
+            started = START_NS + run * 63 * 10**9 + number * 10**9 + rng.randrange(20 * MILLISECOND)
+            spoken = talk(4_001 + number + 10 * run, rng.randrange(2**32), started)
+            named = bytes([number]) * 4
+            packets += [
+                replace(each, payload=each.payload and named + each.payload[4:], time_ns=late)
+                for each in spoken
+                for late in [each.time_ns + rng.randrange(MILLISECOND)]
+            ]
+    made = made_of(tmp_path, *captures)
+    assert made.renamings == ()
+    assert made.clocks[1].reference == ""
+
+
+def test_a_capture_cut_by_connections_is_merged_into_itself(tmp_path: Path) -> None:
+    """Nothing in it is there twice: two runs of a program in it stay two."""
+    header, packets = header_and_packets("g_mqadmin")
+    spoken = sorted({each.connection for each in packets if each.connection is not None})
+    cut: list[list[Seen]] = [[], []]
+    for each in packets:
+        cut[0 if each.connection is None else spoken.index(each.connection) % 2].append(each)
+    for number, own in enumerate(cut):
+        (tmp_path / f"{number}.pcap").write_bytes(mess.written(header, own))
+    made = merge([tmp_path / "0.pcap", tmp_path / "1.pcap"], tmp_path / "story.pcapng")
+    (found,) = LocalEngine().results([tmp_path / "story.pcapng"], tmp_path, Options(), lambda *_: None)
+    assert (made.copies, made.renamings) == (0, ())
+    assert counted(found) == counted(clean("g_mqadmin"))
+    assert judged(found) == judged(clean("g_mqadmin"))
 
 
 def test_a_program_that_is_run_again_has_another_connection(tmp_path: Path) -> None:

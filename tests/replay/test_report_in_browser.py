@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,10 @@ from replispec.replay.capture.files import open_capture
 from replispec.replay.engines.results import Options
 from replispec.replay.engines.run import EngineName, replay
 from tests.house.tree import ROOT
-from tests.replay.browser import BROWSER, colours, measure, screenshot, show
+from tests.replay.browser import BROWSER, POLICY, colours, measure, screenshot, show
+from tests.replay.pcap_writer import pcap
+from tests.replay.scenarios import failed_over, two_brokers
+from tests.replay.world import World
 
 CAPTURE = ROOT / "spark_replay" / "captures" / "failover_lost.pcap"
 LOST = "220 acknowledged messages of LabDLedger/broker-a were lost"
@@ -83,6 +88,77 @@ def test_nothing_is_wider_than_the_window(opened: Path, tmp_path: Path, width: i
     assert found["window_width"] == width
     assert found["page_width"] == width
     assert found["sticking_out"] == []
+
+
+# What is left of a sheet of A4 between its margins, in pixels.
+SHEET = 703
+
+
+@pytest.fixture(scope="module")
+def crowded(report: Path) -> Path:
+    """A page with many columns of numbers: groups of long names, one of which lost hundreds of messages."""
+    out = report.parent / "crowded"
+    out.mkdir()
+    first = two_brokers()
+    first.send(400)
+    failed_over(first)
+    name = "broker-with-a-very-long-name-that-nobody-would-use-but-somebody-does-0123456789"
+    failed_over(two_brokers(World(name=name, subnet=2, traffic=first.traffic)))
+    (out / f"capture-of-{name}.pcap").write_bytes(pcap(first.traffic.packets()))
+    replay([out / f"capture-of-{name}.pcap"], out, EngineName.LOCAL, Options())
+    return out / "report.html"
+
+
+@pytest.mark.parametrize("width", [1200, 500])
+def test_numbers_and_headings_are_not_broken_on_a_screen(crowded: Path, tmp_path: Path, width: int) -> None:
+    found = measure(crowded, tmp_path / "browser", width=width)
+    assert found["broken_words"] == []
+    assert found["page_width"] == width
+    assert found["sticking_out"] == []
+
+
+def test_numbers_and_headings_are_not_broken_on_paper(crowded: Path, tmp_path: Path) -> None:
+    page = tmp_path / "printed.html"
+    page.write_text(crowded.read_text().replace("@media print", "@media all"))
+    found = measure(page, tmp_path / "browser", width=SHEET)
+    assert found["broken_words"] == []
+    assert found["page_width"] == SHEET
+
+
+def test_a_broken_number_is_noticed(crowded: Path, tmp_path: Path) -> None:
+    page = tmp_path / "narrow.html"
+    narrow = "td.number { display: block; width: 2ch; white-space: normal; overflow-wrap: anywhere; }</style>"
+    page.write_text(crowded.read_text().replace("</style>", narrow, 1))
+    assert "400" in measure(page, tmp_path / "browser")["broken_words"]
+
+
+def test_on_a_telephone_wide_pictures_and_tables_move_within_their_boxes(
+    crowded: Path, tmp_path: Path
+) -> None:
+    """The browser has no window as narrow as that, but a frame in a page."""
+    inside = tmp_path / "inside.html"
+    _, _, rest = crowded.read_text().partition(POLICY)[2].partition("\n")
+    script = """<script>
+    const wide = document.documentElement.clientWidth;
+    const boxes = [...document.querySelectorAll(".scroll")];
+    parent.postMessage(JSON.stringify({
+      window: wide, page: document.documentElement.scrollWidth,
+      moving: boxes.filter(box => box.scrollWidth > box.clientWidth).length,
+      pictures: [...document.querySelectorAll("figure svg")].filter(
+        picture => picture.getBoundingClientRect().width > wide && picture.closest(".scroll")).length,
+    }), "*");
+    </script></body>"""
+    inside.write_text("<!doctype html><html><head>" + rest.replace("</body>", script))
+    outside = tmp_path / "outside.html"
+    outside.write_text(
+        "<script>onmessage = told => { document.title = told.data; };</script>"
+        f'<iframe width="390" height="3000" style="border: 0" src="{inside.as_uri()}"></iframe>'
+    )
+    shown = show(outside, tmp_path, "--dump-dom", "--virtual-time-budget=5000")
+    found = json.loads(unescape(shown.output.partition("<title>")[2].partition("</title>")[0]))
+    assert found["window"] == found["page"] == 390
+    assert found["moving"] > 0
+    assert found["pictures"] > 0
 
 
 def test_what_is_wider_than_the_window_is_noticed(report: Path, tmp_path: Path) -> None:

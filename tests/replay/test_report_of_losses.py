@@ -14,6 +14,8 @@ from replispec.replay.report.timeline import OVERLAPS, draw
 from replispec.replay.report.wording import time_of_day, utc
 from tests.house.tree import ROOT
 from tests.replay.outline import Outline
+from tests.replay.pcap_writer import pcap
+from tests.replay.scenarios import failed_over, two_brokers
 
 SECOND = 10**9
 START = 1_795_206_775 * SECOND
@@ -45,6 +47,26 @@ def test_why_a_member_of_the_set_did_not_have_them(told: dict[str, str]) -> None
     assert "masterEpoch 2 starts at offset 122,390, where the log of broker 2 ended" in text
     assert "as a member of the SyncStateSet {1, 2}" in text
     assert "was offset 122,404" in text
+
+
+@pytest.mark.parametrize(
+    ("messages", "said"),
+    [(1, "the lost message begins at offset "), (3, "the lost messages begin at offsets ")],
+)
+def test_what_was_acknowledged_beyond_the_start_of_an_epoch_is_told_by_its_places(
+    messages: int, said: str, tmp_path: Path
+) -> None:
+    """How long the last of them is was not told by anybody, so that no number of bytes is missing."""
+    world = two_brokers()
+    world.send(messages)
+    failed_over(world)
+    (tmp_path / "a.pcap").write_bytes(pcap(world.traffic.packets()))
+    summary = replay([tmp_path / "a.pcap"], tmp_path / "out", EngineName.LOCAL, Options())
+    (loss,) = summary.losses
+    text = " ".join(Outline((tmp_path / "out" / "report.html").read_text()).text.split())
+    places = f"{loss.from_offset:,}" + (f" to {loss.to_offset:,}" if messages > 1 else "")
+    assert f"what had been acknowledged reached further: {said}{places}." in text
+    assert "0 bytes short" not in text
 
 
 def test_what_would_have_kept_them(told: dict[str, str]) -> None:

@@ -9,8 +9,9 @@ import pytest
 
 from replispec.replay.engines.results import Options
 from replispec.replay.engines.run import EngineName, replay
-from replispec.replay.report.model import Curve, CurveKind, ReportModel, Timeline
+from replispec.replay.report.model import Curve, CurveKind, MasterBand, ReportModel, Switch, Timeline
 from replispec.replay.report.page import render
+from replispec.replay.report.timeline import draw
 from tests.house.tree import ROOT
 from tests.replay.outline import Outline
 
@@ -57,3 +58,28 @@ def test_a_curve_of_a_thousand_points_is_drawn_whole() -> None:
 def test_a_path_that_was_cut_is_noticed() -> None:
     assert complaints('<svg viewBox="0 0 1 1"><path d="M1 2 H3 V192.9… (713 more)"/></svg>') != []
     assert complaints('<svg viewBox="0 0 1"></svg>') != []
+
+
+@pytest.mark.parametrize("apart_s", [2, 10, 40])
+def test_times_without_a_master_overprint_no_bar_and_not_each_other(apart_s: int) -> None:
+    bands, switches = [], []
+    for number in range(12):
+        from_ns, to_ns = (START + (at * apart_s + 100) * SECOND for at in (number, number + 1))
+        master, other = ("b1", "b2") if number % 2 else ("b2", "b1")
+        bands.append(MasterBand(from_ns, to_ns - SECOND, master, number + 1))
+        switches.append(Switch("G/a", "f", to_ns, master, other, number + 2, SECOND))
+    picture = draw(Timeline("G/a", "f", START, START + 1_000 * SECOND, tuple(bands)), switches)
+    assert len(picture.vacancies) == 12
+    assert all(each.title == "no master for 1.000 s" for each in picture.vacancies)
+    labels = [
+        (each.y, begin, begin + 7 * len(each.label))
+        for each in picture.vacancies
+        if each.label
+        for begin in [each.x + each.width + 6]
+    ]
+    assert labels
+    bars = [(lane.y, box.x, box.x + box.width) for lane in picture.lanes[:2] for box in lane.boxes]
+    for number, (y, begin, end) in enumerate(labels):
+        assert end < picture.width
+        for at, low, high in [*bars, *labels[:number]]:
+            assert at != y or high <= begin or end <= low

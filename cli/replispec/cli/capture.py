@@ -14,6 +14,7 @@ import click
 
 from replispec.cli.failures import EXIT_UNUSABLE
 from replispec.cli.family import Listeners, ports
+from replispec.cli.places import NamedPath
 
 EXAMPLES = """\b
 Examples:
@@ -112,7 +113,7 @@ def costs(ring: Ring, heard: Mapping[int, str], hosts: Sequence[str]) -> Iterato
     "--out",
     metavar="FILE",
     required=True,
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=NamedPath(dir_okay=False, path_type=Path),
     help="Where to write; numbers or times are put behind the name.",
 )
 @click.option(

@@ -9,6 +9,7 @@ import click
 
 from replispec.cli import capture_options
 from replispec.cli.captures import given
+from replispec.cli.places import NamedPath
 from replispec.cli.progress import counting
 
 EXAMPLES = """\b
@@ -26,7 +27,7 @@ NEW_KEY_BYTES = 32
     "--out",
     metavar="FILE",
     required=True,
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=NamedPath(dir_okay=False, path_type=Path),
     help="The capture to write, pcap or pcapng as the first CAPTURE; what it replaces is lost.",
 )
 @click.option(

@@ -17,9 +17,10 @@ import orjson
 from replispec.cli import capture_options, engines
 from replispec.cli.captures import STANDARD_INPUT, CapturePlace, Fetch, Moment, given, unusable
 from replispec.cli.engines import Setting
-from replispec.cli.failures import EXIT_UNUSABLE
+from replispec.cli.failures import EXIT_UNUSABLE, describe
 from replispec.cli.output import ReaderGone, standard_output
 from replispec.cli.overwriting import overwritten
+from replispec.cli.places import NamedPath, unwritable
 from replispec.cli.progress import counting
 
 if TYPE_CHECKING:
@@ -55,8 +56,9 @@ replispec: goes on in the next file is unknown there. Add --rotated if they are 
     "--out",
     metavar="DIR",
     required=True,
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for report.html, summary.json and the Parquet files; what they replace is lost.",
+    type=NamedPath(file_okay=False, path_type=Path),
+    help="Folder for report.html, summary.json and the Parquet files. An older result there stays as it is "
+    "until the new one is whole, and is then replaced.",
 )
 @click.option(
     "--engine",
@@ -113,7 +115,7 @@ replispec: goes on in the next file is unknown there. Add --rotated if they are 
 @click.option(
     "--evidence",
     metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=NamedPath(dir_okay=False, path_type=Path),
     help="Also write the packets that prove findings to FILE, a pcapng capture that says what each proves.",
 )
 @capture_options.rotated
@@ -121,7 +123,7 @@ replispec: goes on in the next file is unknown there. Add --rotated if they are 
     "--merge",
     "merged",
     metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=NamedPath(dir_okay=False, path_type=Path),
     help="CAPTUREs were taken on several hosts or interfaces at once: merge them into FILE, a pcapng "
     "capture in which each packet is once, on one clock and by one name, and judge that.",
 )
@@ -145,12 +147,12 @@ replispec: goes on in the next file is unknown there. Add --rotated if they are 
     metavar="NAME",
     multiple=True,
     help="Tell of this broker group alone, with its later lives (NAME#2) and what may be of it: "
-    "CONTROLLERGROUP/NAME or NAME, * for any text. May be repeated.",
+    "CONTROLLERGROUP/NAME or NAME; * is any text, every other sign is itself. May be repeated.",
 )
 @click.option(
     "--compare",
     metavar="OLD",
-    type=click.Path(exists=True, path_type=Path),
+    type=NamedPath(exists=True, path_type=Path),
     help="Say what differs from an older replay (its summary.json, or its folder), of what both were asked.",
 )
 @click.option("--quiet", "-q", is_flag=True, help="No progress and no hints; warnings and errors stay.")
@@ -191,9 +193,9 @@ def replay(
     frames that prove a finding; summary.json and the Parquet files are for scripts.
 
     Exit code 0: nothing violated or lost. 1: something was. 2: a file could not be used, or nothing in it
-    could be read (only encrypted tunnels, for example); the others were replayed.
+    could be read (the others were replayed), or the command was wrong: an older result is then as it was.
     """
-    _check(captures, from_ns, until_ns, joined_twice=rotated and merged is not None)
+    _check(captures, from_ns, until_ns, groups, joined_twice=rotated and merged is not None)
     if _complained(_overwritten(captures, out, evidence, merged, packed, compare)):
         return EXIT_UNUSABLE
     of_cluster = engines.cluster_options(master, packed, settings)
@@ -219,7 +221,7 @@ def replay(
     with _files(captures, out, options, quiet=quiet) as paths:
         if _complained(unusable(paths)):
             return EXIT_UNUSABLE
-        story = None if merged is None else _merged(paths, merged)
+        story = None if merged is None else _merged(paths, merged, out)
         sources: Sequence[Source] = [paths] if rotated else paths if merged is None else [merged]
         summary = _replayed(sources, out, _bounded(engine, captures), options, evidence, story, quiet=quiet)
     _tell(summary, out / results.REPORT_NAME, shape)
@@ -273,7 +275,7 @@ def _overwritten(
     packed: Path | None,
     compare: Path | None,
 ) -> list[str]:
-    """What one of the files to be written would replace of those that are read."""
+    """What one of the files to be written would replace of those that are read, or why it cannot be."""
     from replispec.replay.engines.results import OUTPUT_NAMES
 
     # What lies in a store is copied first, and no file of ours.
@@ -286,7 +288,9 @@ def _overwritten(
     said = [] if merged is None else overwritten([("--merge", merged)], read)
     said = said or ([] if evidence is None else overwritten([("--evidence", evidence)], [*read, *named]))
     # An older replay in the same folder is read before it is replaced.
-    return said or overwritten(results, read if merged is None else [*read, merged])
+    said = said or overwritten(results, read if merged is None else [*read, merged])
+    options = [(option, path) for option, path in (("--evidence", evidence), ("--merge", merged)) if path]
+    return said or unwritable(options, out)
 
 
 def _hint(captures: Sequence[Path]) -> None:
@@ -297,14 +301,16 @@ def _hint(captures: Sequence[Path]) -> None:
         click.echo(HINT, err=True)
 
 
-def _merged(paths: Sequence[Path], into: Path) -> Merged:
+def _merged(paths: Sequence[Path], into: Path, out: Path) -> Merged:
     """Merge captures of several places. Raises click.ClickException."""
     from replispec.replay.hosts.merging import merge
 
     try:
+        if into.parent.resolve() == out.resolve():
+            out.mkdir(parents=True, exist_ok=True)
         return merge(paths, into)
     except (OSError, ValueError) as error:
-        raise click.ClickException(str(error)) from error
+        raise click.ClickException(describe(error) or str(error)) from error
 
 
 def _replayed(
@@ -355,13 +361,20 @@ def _tell(summary: Summary, report: Path, shape: str) -> None:
 
 
 def _check(
-    captures: Sequence[Path | str], from_ns: int | None, until_ns: int | None, *, joined_twice: bool
+    captures: Sequence[Path | str],
+    from_ns: int | None,
+    until_ns: int | None,
+    groups: Sequence[str],
+    *,
+    joined_twice: bool,
 ) -> None:
     """Refuse what cannot work before anything is started. Raises click.ClickException."""
     if joined_twice:
         raise click.UsageError("--rotated joins parts of one capture, --merge several captures: not both")
     if from_ns is not None and until_ns is not None and from_ns >= until_ns:
         raise click.UsageError("--from is not before --until: no packet lies between them")
+    if not all(group.strip() for group in groups):
+        raise click.UsageError("--group: a name is needed, and this one is empty (* is any group)")
     _check_names([path for path in captures if isinstance(path, Path)])
 
 

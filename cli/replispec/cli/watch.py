@@ -19,6 +19,7 @@ from replispec.cli.finite import Finite
 from replispec.cli.listening import Listening, listening
 from replispec.cli.output import ReaderGone, standard_output
 from replispec.cli.overwriting import overwritten
+from replispec.cli.places import NamedPath
 from replispec.cli.replay import command_line
 from replispec.runtime.primitives.visible import visible
 
@@ -50,13 +51,13 @@ LINE_CHARACTERS_MAXIMUM = 500
     "--out",
     metavar="DIR",
     required=True,
-    type=click.Path(file_okay=False, path_type=Path),
+    type=NamedPath(file_okay=False, path_type=Path),
     help="Folder for alerts.jsonl and, at the end, what a replay writes.",
 )
 @click.option(
     "--checkpoint",
     metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=NamedPath(file_okay=False, path_type=Path),
     help="Where a watch is kept that may be killed and started again: copies of the captures, and what was "
     f"decoded of them.  [default: {CHECKPOINT_NAME} in --out]",
 )

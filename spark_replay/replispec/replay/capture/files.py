@@ -29,6 +29,7 @@ from replispec.replay.capture.records import (
     Interface,
     Records,
     Split,
+    Window,
     release,
 )
 
@@ -39,6 +40,11 @@ COPY_BYTES = 1 << 20
 STRETCH_BYTES = 16 << 20
 # zlib's window argument for a gzip header and trailer.
 GZIP_WINDOW = 31
+# What zlib says of a trailer that does not fit what was decompressed, all of which it has given by then.
+WRONG_LENGTH = "incorrect length check"
+WRONG_TRAILERS = ("incorrect data check", WRONG_LENGTH)
+LENGTH_BYTES = 4
+TRAILING = "something that is not compressed follows the compressed stream"
 
 
 @dataclass(slots=True)
@@ -64,6 +70,15 @@ class Capture:
         records, warnings = walk(self.data, self.whole)
         self.warnings.extend(warnings)
         return records
+
+    def exceeds(self, window: Window) -> bool:
+        """Whether it holds a packet outside of a stretch of time, whatever is read of it."""
+        everything = replace(self.whole, window=ALL_TIME)
+        for split in cuts(self.data, everything, STRETCH_BYTES)[0]:
+            if not window.rows(walk(self.data, split)[0].time_ns).all():
+                return True
+            release(self.data, split.start, split.end)
+        return False
 
     def stretches(self) -> Iterator[Records]:
         """The records of the file, a stretch at a time: no more of it is held."""
@@ -154,6 +169,8 @@ def _open_gzip(path: Path, name: str) -> Capture:
         with open(path, "rb") as packed:
             reason = _inflate(packed, copy)
         copy.flush()
+        if reason and not copy.tell():
+            raise CaptureError(name, 0, reason)
         warnings = [CaptureWarning(name, copy.tell(), reason, unread=True)] if reason else []
         data = _map(copy, name)
         return Capture(data, recognise(data, copy.name, name), warnings, copy)
@@ -163,25 +180,52 @@ def _open_gzip(path: Path, name: str) -> Capture:
 
 
 def _inflate(packed: IO[bytes], copy: IO[bytes]) -> str | None:
-    """Write what a gzip stream holds, member after member; the reason why it stopped early, if it did."""
+    """Write what a gzip stream holds, member after member; the reason why it stopped early, or why what it
+    holds may be other than what was packed, if there is one."""
     member = zlib.decompressobj(GZIP_WINDOW)
     block = packed.read(COPY_BYTES)
+    odd = None
     while block:
+        before = member.copy()
         try:
             copy.write(member.decompress(block, COPY_BYTES))
         except zlib.error as error:
-            return f"the compressed stream is damaged: {error}"
+            rest = _salvaged(before, block, copy)
+            if not any(each in str(error) for each in WRONG_TRAILERS):
+                return f"the compressed stream is damaged: {error}"
+            odd = f"the gzip checksum is wrong, so that something of it may be damaged: {error}"
+            # Of the trailer the checksum comes first, then a length of as many bytes.
+            if WRONG_LENGTH not in str(error):
+                rest += packed.read(max(LENGTH_BYTES - len(rest), 0))
+                rest = rest[LENGTH_BYTES:]
+            block = rest or packed.read(COPY_BYTES)
+            if not block:
+                return odd
+            if block[: len(GZIP_MAGIC)] != GZIP_MAGIC[: len(block)]:
+                return f"{odd}; {TRAILING}"
+            member = zlib.decompressobj(GZIP_WINDOW)
+            continue
         if copy.tell() > GZIP_BYTES_MAXIMUM:
             return "decompression stopped: the content is too large"
         if member.eof:
             block = member.unused_data or packed.read(COPY_BYTES)
             if block[: len(GZIP_MAGIC)] != GZIP_MAGIC[: len(block)]:
-                return "something that is not compressed follows the compressed stream"
+                return TRAILING
             if block:
                 member = zlib.decompressobj(GZIP_WINDOW)
         else:
             block = member.unconsumed_tail or packed.read(COPY_BYTES)
-    return None if member.eof else "the compressed stream is cut"
+    return odd if member.eof else "the compressed stream is cut"
+
+
+def _salvaged(member: zlib._Decompress, block: bytes, copy: IO[bytes]) -> bytes:
+    """Write what a block of a stream decompresses to before its fault; what follows the byte at fault."""
+    for at in range(len(block)):
+        try:
+            copy.write(member.decompress(block[at : at + 1]))
+        except zlib.error:
+            return block[at + 1 :]
+    return b""
 
 
 def _map(file: IO[bytes], name: str) -> mmap.mmap:

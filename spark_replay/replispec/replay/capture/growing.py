@@ -51,5 +51,5 @@ def _grown_blocks(data: mmap.mmap, split: Split) -> Grown:
         (length,) = struct.unpack_from(walk.byte_order + "I", data, at + 4)
         packets = found.packets or kind in pcapng.PACKET_BLOCK_MINIMUM
         found = Grown(at + length, walk.byte_order, tuple(walk.interfaces), packets)
-    damage = "".join(warning.reason for warning in walk.warnings if warning.reason not in pcapng.CUT_OFF)
+    damage = "" if walk.damage in pcapng.CUT_OFF else walk.damage
     return Grown(found.end, found.byte_order, found.interfaces, found.packets, damage)

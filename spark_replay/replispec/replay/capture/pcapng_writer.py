@@ -16,6 +16,7 @@ from replispec.replay.capture.pcapng import (
     BLOCK_SECTION,
     OPTION_TIME_RESOLUTION,
 )
+from replispec.replay.capture.whole_files import whole_file
 
 BYTE_ORDER_MARK = 0x1A2B3C4D
 OPTION_COMMENT, OPTION_NAME = 1, 2
@@ -38,7 +39,7 @@ class WrittenPacket:
 def write_pcapng(packets: Sequence[WrittenPacket], path: Path) -> None:
     """Write the packets in the order given, one interface a link type. Raises OSError."""
     links = sorted({packet.link_type for packet in packets})
-    with path.open("wb") as file:
+    with whole_file(path) as file:
         file.write(opening([(link, "") for link in links]))
         for packet in packets:
             file.write(packet_block(packet, links.index(packet.link_type)))

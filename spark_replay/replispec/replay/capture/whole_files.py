@@ -12,7 +12,7 @@ from typing import BinaryIO
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file to write that takes its name, and the place of an older one, when the block ends without fault.
 
-    What is no ordinary file (a pipe, a device) is written as it is. Raises OSError.
+    What is no ordinary file (a pipe, a device) is written as it is. Raises OSError, which names the file.
     """
     if path.exists() and not path.is_file():
         with path.open("wb") as file:
@@ -23,5 +23,9 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         with unfinished.open("wb") as file:
             yield file
         unfinished.replace(path)
+    except OSError as error:
+        if error.filename is None or Path(error.filename) != unfinished:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         unfinished.unlink(missing_ok=True)

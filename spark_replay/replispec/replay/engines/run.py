@@ -6,7 +6,6 @@ Spark a folder of parts), summary.json, report.html, and the log of Spark. See d
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -19,8 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from replispec.replay.engines.chosen import asked_by, of_groups
+from replispec.replay.engines.replacing import replaced
 from replispec.replay.engines.results import (
-    EVENTS_NAME,
     FINDINGS_NAME,
     FRAMES_NAME,
     LOST_NAME,
@@ -92,13 +91,14 @@ def replay(
     frames in findings are written as a capture of their own, if anywhere. `merged`: what the one capture was
     merged from. Raises NoGroupError when no group
     fits one of `options.groups`, NoSummaryError when `options.compared` is the content of something else.
+    Whatever is raised, an older result in `out` is there as it was: it is replaced when the new one is whole.
     """
     if len({name_of(source) for source in captures}) < len(captures):
         raise ValueError("two captures share a name")
-    cleared(out)
-    origin = _beside(lambda: _origin(captures, options, merged))
-    results = list(_engine(engine).results(captures, out, options, progress or (lambda *_: None)))
-    return told(captures, results, out, engine.value, options, evidence, merged, origin())
+    with replaced(out) as fresh:
+        origin = _beside(lambda: _origin(captures, options, merged))
+        results = list(_engine(engine).results(captures, fresh, options, progress or (lambda *_: None)))
+        return told(captures, results, fresh, engine.value, options, evidence, merged, origin())
 
 
 def _origin(captures: Sequence[Source], options: Options, merged: Merged | None) -> Provenance:
@@ -149,11 +149,11 @@ def told(
         summary.latencies += result.latencies
     said = proven(summary.findings)
     located = locate(captures, said, out / FRAMES_NAME)
-    if evidence is not None:
-        write_evidence(captures, located, said, evidence, options.window)
     if options.compared is not None:
         summary.comparison = compare(options.compared, summary.document())
     _write(summary, results, located, out)
+    if evidence is not None:
+        write_evidence(captures, located, said, evidence, options.window)
     return summary
 
 
@@ -167,14 +167,8 @@ def _with_origin(row: CaptureRow, merged: Merged) -> CaptureRow:
         copies=merged.copies,
         connections_doubtful=merged.doubtful,
         warnings=(*row.warnings, *merged.warnings),
+        unread=(*row.unread, *merged.unread),
     )
-
-
-def cleared(out: Path) -> None:
-    """Make the folder of results; what a replay replaces is not there any more."""
-    out.mkdir(parents=True, exist_ok=True)
-    for name in (FRAMES_NAME, EVENTS_NAME, FINDINGS_NAME, SUMMARY_NAME, REPORT_NAME, LOST_NAME):
-        _remove(out / name)
 
 
 def _engine(name: EngineName) -> Engine:
@@ -185,13 +179,6 @@ def _engine(name: EngineName) -> Engine:
     from replispec.replay.engines.spark import SparkEngine
 
     return SparkEngine()
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
 
 
 def _write(

@@ -22,9 +22,9 @@ def is_named(group: str) -> bool:
 
 def fits(group: str, patterns: Collection[str]) -> bool:
     """Whether a pattern fits CONTROLLERGROUP/NAME or the name alone, both with its life and without; * stands
-    for any characters."""
+    for any characters, and nothing else does."""
     texts = {text for each in (group, _LATER_LIFE.sub("", group)) for text in (each, _name(each))}
-    return any(text == pattern or fnmatchcase(text, pattern) for pattern in patterns for text in texts)
+    return any(_is_like(text, pattern) for pattern in patterns for text in texts)
 
 
 def may_fit(group: str, patterns: Collection[str]) -> bool:
@@ -35,7 +35,12 @@ def may_fit(group: str, patterns: Collection[str]) -> bool:
         return False
     # Any controller group may stand before its name: then what is left of a pattern has to fit the rest.
     rest = f"/{_name(_LATER_LIFE.sub('', group))}"
-    return any(fnmatchcase(rest, pattern[at:]) for pattern in patterns for at in range(len(pattern)))
+    return any(_is_like(rest, pattern[at:]) for pattern in patterns for at in range(len(pattern)))
+
+
+def _is_like(text: str, pattern: str) -> bool:
+    """Whether a pattern fits all of a text. Every sign but * stands for itself: names may hold any."""
+    return fnmatchcase(text, pattern.replace("[", "[[]").replace("?", "[?]"))
 
 
 def _of_unknown(group: str) -> bool:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from replispec.replay.capture.records import Integers
+from replispec.replay.hosts.agreements import Agreement, Said, joined, vouched
 from replispec.replay.hosts.sightings import HEAD_BYTES, Instance, Sightings
 from replispec.replay.tcp.flows import Endpoint, FlowKey
 from replispec.replay.tcp.layers import Flags
@@ -26,11 +27,9 @@ from replispec.replay.tcp.packets import CORRUPT
 PARTNERS_MAXIMUM = 16
 # So much must agree: segments and bytes where sequence numbers are the same, and where they were changed.
 SEGMENTS_SAME, BYTES_SAME = 2, 32
-SEGMENTS_CHANGED, BYTES_CHANGED = 3, 128
+BYTES_CHANGED = 128
 # A segment this long says more than that a connection is alive.
 UNPLACED_BYTES = 20
-# One differing segment in so many may be damage.
-AGREEING_A_DIFFERENCE = 16
 # No way through a network, and what clocks drift meanwhile, is longer; nor a way through a host.
 APART_NS_MAXIMUM, APART_NS_AT_ONE = 500 * 10**6, 50 * 10**6
 # So many differences tell roughly how two clocks differ.
@@ -65,33 +64,6 @@ class Halves:
     shapes: dict[int, Shape] = field(default_factory=dict)
     translations: list[Translation] = field(default_factory=list)
     doubtful: int = 0
-
-
-class _Agreement(NamedTuple):
-    """What two connections have in common: segments, bytes, sides that have some, segments that also
-    acknowledge alike, segments that differ; and, in order of time, of each segment the side (of the first)
-    and how much later the second one saw it."""
-
-    segments: int
-    bytes: int
-    sides: frozenset[int]
-    acknowledging: int
-    differing: int
-    later: list[tuple[int, int]]
-
-    @property
-    def contradicts(self) -> bool:
-        """Whether more of it differs than damage explains."""
-        return self.differing > self.segments // AGREEING_A_DIFFERENCE
-
-    @property
-    def nested(self) -> bool:
-        """Whether one saw all that one side sent first, and the other all that the other side sent: as by one
-        clock both halves of a translation do, and two programs side by side do not."""
-        ways = [[late for side, late in self.later if side == own] for own in (0, 1)]
-        if not all(ways):
-            return False
-        return max(ways[0]) < 0 < min(ways[1]) or max(ways[1]) < 0 < min(ways[0])
 
 
 @dataclass(slots=True)
@@ -134,7 +106,7 @@ class _Matcher:
                     told.add(pair)
                     yield pair
 
-    def compare(self, one: int, another: int, *, flipped: bool, relative: bool) -> _Agreement:
+    def compare(self, one: int, another: int, *, flipped: bool, relative: bool) -> Agreement:
         """What two connections have in common, both sides of them."""
         known = self._segments(one, relative=relative)
         agreed: dict[tuple[int, int], int] = {}
@@ -156,10 +128,11 @@ class _Matcher:
             elif size == own_size or min(size, own_size) >= HEAD_BYTES:
                 differing += 1
         sides = frozenset(side for side, _ in agreed)
-        in_time = [(side, late) for _, side, late in sorted(later)]
-        return _Agreement(len(agreed), sum(agreed.values()), sides, len(acknowledging), differing, in_time)
+        return Agreement(
+            len(agreed), sum(agreed.values()), sides, len(acknowledging), differing, sorted(later)
+        )
 
-    def together(self, one: int, another: int, told: _Agreement, offsets: dict[tuple[int, int], int]) -> bool:
+    def together(self, one: int, another: int, told: Agreement, offsets: dict[tuple[int, int], int]) -> bool:
         """Whether both were there at the same time: all that both saw they saw at once, as far as the clocks
         of their files are known, and most of both their lives is one."""
         if not self.is_told(one, another, offsets):
@@ -169,7 +142,7 @@ class _Matcher:
         if files[0] == files[1] and not told.nested:
             return False
         most = APART_NS_AT_ONE if files[0] == files[1] else APART_NS_MAXIMUM
-        if any(abs(late - offset) > most for _, late in told.later):
+        if any(abs(late - offset) > most for _, _, late in told.later):
             return False
         (begins, ends), (other_begins, other_ends) = self._life(one), self._life(another)
         other_begins, other_ends = other_begins - offset, other_ends - offset
@@ -243,17 +216,17 @@ def _changed(matcher: _Matcher, relative: Integers, among: Flags, same: Pairs) -
     """As `_same`, by the distance from both initial sequence numbers.
 
     Other than those these are no proof: a program that is run again says the same. So two are one only when
-    they were there at the same time, and nothing else fits either of them. Where nothing else tells how two
-    clocks differ, what has most in common does.
+    they were there at the same time, and nothing else fits either of them. How two clocks differ has to be
+    told by others than the pair itself: two runs of a program are at the same time by a clock set so.
     """
-    fitting: list[tuple[tuple[int, int, bool], _Agreement]] = []
+    fitting: list[tuple[tuple[int, int, bool], Agreement]] = []
     for one, another, flipped in matcher.candidates(relative, among):
         told = matcher.compare(one, another, flipped=flipped, relative=True)
         if told.segments and not told.contradicts:
             fitting.append(((one, another, flipped), told))
     if not fitting:
         return [], 0
-    offsets = _joined(_told_by_most(matcher, fitting, _offsets(matcher, same)))
+    offsets = joined(_vouched(matcher, fitting, _offsets(matcher, same)))
     untold = sum(not matcher.is_told(*pair[:2], offsets) for pair, _ in fitting)
     fitting = [(pair, told) for pair, told in fitting if matcher.together(*pair[:2], told, offsets)]
     ends = [
@@ -272,42 +245,22 @@ def _changed(matcher: _Matcher, relative: Integers, among: Flags, same: Pairs) -
     return found, len(fitting) - len(found) + untold
 
 
-def _joined(offsets: dict[tuple[int, int], int]) -> dict[tuple[int, int], int]:
-    """The offsets between all files that some way of known offsets joins."""
-    ways: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for (one, other), offset in offsets.items():
-        ways[one].append((other, offset))
-        ways[other].append((one, -offset))
-    found = dict(offsets)
-    for start in ways:
-        waiting = [(start, 0)]
-        seen = {start}
-        while waiting:
-            at, offset = waiting.pop()
-            found.setdefault((start, at), offset)
-            fresh = [(other, offset + more) for other, more in ways[at] if other not in seen]
-            seen |= {other for other, _ in fresh}
-            waiting += fresh
-    return found
-
-
-def _told_by_most(
+def _vouched(
     matcher: _Matcher,
-    fitting: Sequence[tuple[tuple[int, int, bool], _Agreement]],
+    fitting: Sequence[tuple[tuple[int, int, bool], Agreement]],
     offsets: dict[tuple[int, int], int],
 ) -> dict[tuple[int, int], int]:
-    """The offsets between files, also of those of which only these pairs tell one: there the median of the
-    segments in pairs that are long enough, when most of them are together about it."""
-    told: dict[tuple[int, int], list[int]] = defaultdict(list)
+    """The offsets between files, also of those where only several of these pairs tell it."""
+    said: dict[tuple[int, int], list[Said]] = defaultdict(list)
     for (one, another, _), agreement in fitting:
         files = matcher.instances[one].file, matcher.instances[another].file
-        if files[0] != files[1] and files not in offsets and agreement.acknowledging >= SEGMENTS_CHANGED:
-            told[files] += [late for _, late in agreement.later]
+        if files[0] != files[1] and files not in offsets and agreement.bytes >= BYTES_CHANGED:
+            said[files].append(Said(one, another, agreement))
     found = dict(offsets)
-    for files, late in told.items():
-        middle = round(float(np.median(late)))
-        if 2 * sum(abs(each - middle) <= APART_NS_MAXIMUM for each in late) > len(late):
-            found[files] = middle
+    for files, each in said.items():
+        offset = vouched(each)
+        if offset is not None:
+            found[files] = offset
     return found
 
 
@@ -326,7 +279,7 @@ def _offsets(matcher: _Matcher, same: Pairs) -> dict[tuple[int, int], int]:
         files = matcher.instances[one].file, matcher.instances[another].file
         if files[0] != files[1] and len(found[files]) < OFFSETS_MAXIMUM:
             later = matcher.compare(one, another, flipped=flipped, relative=False).later
-            found[files] += [late for _, late in later]
+            found[files] += [late for _, _, late in later]
     return {files: round(float(np.median(each))) for files, each in found.items() if each}
 
 
@@ -472,7 +425,7 @@ def _distances(matcher: _Matcher, family: Family, *, relative: bool) -> dict[int
         # Neighbours of both directions are compared, so that a drift of the clocks alters nothing.
         ways = [
             (late - next_late) * (1 if side == opener else -1)
-            for (side, late), (next_side, next_late) in pairwise(later)
+            for (_, side, late), (_, next_side, next_late) in pairwise(later)
             if side != next_side
         ]
         found[each] = round(float(np.median(ways))) if ways else 0

@@ -41,7 +41,7 @@ def merge(paths: Sequence[Path], out: Path) -> Merged:
         # A record goes only when all that it holds is copied elsewhere.
         left_out = [_left_out(rows, kept, file) for file in range(len(paths))]
         write_story(out, seen, left_out, times, _renamed(rows, story, halves, kept, len(paths)))
-        warnings = tuple(str(warning) for capture in captures for warning in capture.warnings)
+        odd = [warning for capture in captures for warning in capture.warnings]
     names = [path.name for path in paths]
     return Merged(
         tuple(paths),
@@ -52,7 +52,8 @@ def merge(paths: Sequence[Path], out: Path) -> Merged:
         ),
         sum(map(len, left_out)),
         halves.doubtful,
-        (*warnings, *_said(clocks, names, halves)),
+        (*map(str, odd), *_said(clocks, names, halves)),
+        tuple(str(warning) for warning in odd if warning.unread),
     )
 
 

@@ -48,7 +48,8 @@ class Renaming:
 @dataclass(frozen=True, slots=True)
 class Merged:
     """What a merged capture was made of. `copies`: packets left out because another capture, or another
-    interface, holds them too; `doubtful`: pairs of connections that may be one, and count as two."""
+    interface, holds them too; `doubtful`: pairs of connections that may be one, and count as two. `unread`:
+    what of these captures was not read, or dropped while they were taken; warnings hold it, too."""
 
     paths: tuple[Path, ...]
     clocks: tuple[HostClock, ...]
@@ -56,3 +57,4 @@ class Merged:
     copies: int
     doubtful: int
     warnings: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()

@@ -5,8 +5,8 @@ per kind of event, and an axis in seconds from the first packet of the file and 
 of the picture's own coordinates.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from replispec.replay.report.model import (
     MasterBand,
@@ -26,6 +26,8 @@ AXIS = 48
 TICKS_MAXIMUM = 10
 # Texts are not measured, only estimated: the widest digit of the page's font at 12 px.
 CHARACTER = 7.0
+# That of warnings, and how far these stand behind what they are about.
+CHARACTER_BOLD, LABEL_GAP = 7.4, 6.0
 GUTTER_CHARACTERS = 34
 GUTTER_PADDING = 24
 LABEL_CHARACTERS = 60
@@ -79,12 +81,14 @@ class TimelineMark:
 
 @dataclass(frozen=True, slots=True)
 class Vacancy:
-    """A time without a master; its label stands behind it, in the lane (`y`) of the master that left."""
+    """A time without a master; its label stands behind it, at `y`: in the lane of the master that left, or in
+    another master's. `title` is shown under a pointer; `label` is empty where no lane has room for it."""
 
     x: float
     width: float
     y: float
     label: str
+    title: str
 
 
 @dataclass(slots=True)
@@ -146,6 +150,7 @@ def draw(timeline: Timeline, switches: Sequence[Switch] = (), overlaps: Sequence
         bands = [band for band in timeline.bands if band.master == master][:MARKS_MAXIMUM]
         lane.boxes += [_band(band, scale, shade % SHADES) for band in bands]
     masters_bottom = TOP + len(lanes) * LANE
+    offices = list(lanes)
     if overlaps:
         lane = _lane(lanes, OVERLAPS, "overlap")
         lane.boxes += [_overlap(overlap, scale) for overlap in overlaps[:MARKS_MAXIMUM]]
@@ -173,7 +178,7 @@ def draw(timeline: Timeline, switches: Sequence[Switch] = (), overlaps: Sequence
         masters_bottom=masters_bottom,
         ticks=tuple(ticks(scale)),
         lanes=tuple(lanes),
-        vacancies=tuple(_vacancies(timeline.bands, switches, masters, scale)),
+        vacancies=tuple(_labelled(_vacancies(timeline.bands, switches, masters, scale), offices)),
         switches=tuple(
             scale.x(each.time_ns) for each in timeline.events if each.kind is TimelineEventKind.SWITCH
         ),
@@ -258,8 +263,25 @@ def _vacancies(
         x, width = _extent(from_ns, to_ns, scale)
         lane = masters.index(master) if master in masters else 0
         label = f"no master for {seconds(to_ns - from_ns)}"
-        vacant.append(Vacancy(x, width, _middle(min(lane, LANES_MAXIMUM - 1)), label))
+        vacant.append(Vacancy(x, width, _middle(min(lane, LANES_MAXIMUM - 1)), label, label))
     return vacant
+
+
+def _labelled(vacant: Sequence[Vacancy], offices: Sequence[Lane]) -> Iterator[Vacancy]:
+    """The same, each label where it stands on no bar, no other vacancy and no other label; else without."""
+    taken = [(lane.y, box.x, box.x + box.width) for lane in offices for box in lane.boxes]
+    taken += [(lane.y, each.x, each.x + each.width) for lane in offices for each in vacant]
+    for each in vacant:
+        begin = each.x + each.width + LABEL_GAP
+        end = begin + len(each.label) * CHARACTER_BOLD
+        free = [
+            y
+            for y in sorted({lane.y for lane in offices}, key=lambda y: (y != each.y, abs(y - each.y), y))
+            if end <= WIDTH and not any(at == y and low < end and begin < high for at, low, high in taken)
+        ]
+        if free:
+            taken.append((free[0], begin, end))
+        yield replace(each, y=free[0] if free else each.y, label=each.label if free else "")
 
 
 def _middle(lane: int) -> float:

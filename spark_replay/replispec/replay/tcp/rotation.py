@@ -60,6 +60,7 @@ class Rotation:
     files: list[Capture]
     _starts: list[int]
     _said: list[CaptureWarning]
+    _window: Window = ALL_TIME
 
     @property
     def data(self) -> CaptureBytes:
@@ -72,7 +73,16 @@ class Rotation:
     @property
     def warnings(self) -> list[CaptureWarning]:
         """What was read around so far, file after file."""
+        if self._window != ALL_TIME:
+            if any(file.exceeds(self._window) for file in self.files):
+                reason = "packets outside of the chosen time were passed over"
+                self.note(CaptureWarning(self.name, 0, reason))
+            self._window = ALL_TIME
         return [*self._said, *(warning for file in self.files for warning in file.warnings)]
+
+    def choose(self, window: Window) -> None:
+        """Say that packets outside of a stretch of time are passed over, if there are any."""
+        self._window = window
 
     def note(self, warning: CaptureWarning) -> None:
         """Add something that was read around."""
@@ -104,7 +114,8 @@ def name_of(source: Source) -> str:
 def open_rotation(source: Source, window: Window = ALL_TIME) -> Iterator[Rotation]:
     """Open one file, or all files of one capture, in order of their first packets.
 
-    Packets outside of the window are passed over, as if they had not been captured; a warning says so.
+    Packets outside of the window are passed over, as if they had not been captured; a warning says so where
+    there are any.
 
     Raises CaptureError for a file that is no capture, and for files of which one begins more than
     OVERLAP_NS_MAXIMUM before another one ends: these were taken side by side. OSError when one cannot
@@ -122,8 +133,7 @@ def open_rotation(source: Source, window: Window = ALL_TIME) -> Iterator[Rotatio
                 rotation.note(CaptureWarning(path.name, 0, "the file is empty"))
         for file in rotation.files:
             file.whole = replace(file.whole, capture=name, window=window)
-        if window != ALL_TIME:
-            rotation.note(CaptureWarning(name, 0, "packets outside of the chosen time were passed over"))
+        rotation.choose(window)
         yield rotation
 
 

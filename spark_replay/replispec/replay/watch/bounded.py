@@ -13,6 +13,7 @@ from replispec.replay.engines.decoding import remarked
 from replispec.replay.engines.family import judged
 from replispec.replay.engines.local import hints, stream_figures
 from replispec.replay.engines.parquet import parquet_writer
+from replispec.replay.engines.replacing import replaced
 from replispec.replay.engines.results import (
     EVENTS_NAME,
     FRAMES_NAME,
@@ -23,7 +24,7 @@ from replispec.replay.engines.results import (
     events_file,
     unusable,
 )
-from replispec.replay.engines.run import EngineName, cleared, told
+from replispec.replay.engines.run import EngineName, told
 from replispec.replay.events.tables import SCHEMAS
 from replispec.replay.frames.tables import FRAMES
 from replispec.replay.hosts.told import Merged
@@ -43,9 +44,9 @@ def replay_bounded(
     merged: Merged | None = None,
 ) -> Summary:
     """As `run.replay` with the local engine: the same rows and verdicts."""
-    cleared(out)
-    results = list(bounded_results(captures, out, options, progress))
-    return told(captures, results, out, EngineName.LOCAL.value, options, evidence, merged)
+    with replaced(out) as fresh:
+        results = list(bounded_results(captures, fresh, options, progress))
+        return told(captures, results, fresh, EngineName.LOCAL.value, options, evidence, merged)
 
 
 def bounded_results(

@@ -12,8 +12,8 @@ from replispec.replay.engines.decoding import remarked
 from replispec.replay.engines.family import judged
 from replispec.replay.engines.local import stream_figures
 from replispec.replay.engines.parquet import parquet_writer
+from replispec.replay.engines.replacing import cleared
 from replispec.replay.engines.results import EVENTS_NAME, FRAMES_NAME, CaptureResult, Options, events_file
-from replispec.replay.engines.run import cleared
 from replispec.replay.events.tables import SCHEMAS
 from replispec.replay.frames.tables import FRAMES
 from replispec.replay.tcp.rotation import Source, name_of, open_rotation

@@ -89,7 +89,11 @@ class _Cause:
         new = self._tenures.get(self._epoch or 0)
         who = f"the master of masterEpoch {self._epoch}" if new is None else f"broker {new.master}"
         said = f"masterEpoch {self._epoch} starts at offset {start:,}, where the log of {who} ended"
-        said += f": at least {loss.to_offset - start:,} bytes short of what had been acknowledged."
+        said += "; what had been acknowledged reached further: "
+        if loss.acknowledged == 1:
+            said += f"the lost message begins at offset {loss.to_offset:,}."
+        else:
+            said += f"the lost messages begin at offsets {loss.from_offset:,} to {loss.to_offset:,}."
         members = None if new is None else self._members_before(new)
         if new is None or members is None:
             return [said, f"Whether {who} was in the SyncStateSet was not captured."], [CAPTURE_CONTROLLER]
