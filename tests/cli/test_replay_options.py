@@ -239,13 +239,7 @@ def test_what_was_copied_is_removed_when_a_replay_is_ended(tmp_path: Path, numbe
     kept = tmp_path / "kept"
     kept.mkdir()
     words = command("replay", "-", "--out", tmp_path / "out", "--engine", "local")
-    # Below nohup a closed terminal ends nothing, and whoever is started there inherits that.
-    with subprocess.Popen(
-        words,
-        stdin=subprocess.PIPE,
-        env={**os.environ, "TMPDIR": str(kept)},
-        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # noqa: PLW1509 (no thread runs here)
-    ) as process:
+    with subprocess.Popen(words, stdin=subprocess.PIPE, env={**os.environ, "TMPDIR": str(kept)}) as process:
         assert process.stdin is not None
         while not any(kept.iterdir()):
             process.stdin.write(CLEAN.read_bytes())
