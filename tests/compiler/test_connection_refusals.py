@@ -145,7 +145,7 @@ BRACKETS = [
     (TO_JOIN, "is_member: peer.learns", "peer.learns names nothing"),
     (TO_JOIN, "is_member: self.feed.is_learner", "self.feed is one for each replica"),
     (
-        "resume_as_master: {nothing: the epoch goes on}",
+        "resume_as_master: {assign: {served_from: size(self.log)}}",
         "resume_as_master: {assign: {confirmed: 'self.feed[peer].acknowledged'}}",
         "reaches into a value",
     ),

@@ -93,7 +93,8 @@ SEEDED: tuple[Fault, ...] = (
     _fault(SET, more.answer_to_another_number, rule.PAIRING),
     _fault(LEARNER, more.former_label, rule.BATCH_IN_EPOCH),
     _fault(LEARNER, more.epoch_start_moves, rule.BATCH_IN_EPOCH),
-    _fault(SET, more.epoch_start_moves, rule.BATCH_IN_EPOCH),
+    # It begins before the log does, which no epoch can.
+    _fault(SET, more.epoch_start_moves, rule.BATCH_IN_EPOCH, rule.REPLICA_MACHINE),
     _fault(LEARNER, more.epoch_from_nowhere, rule.BATCH_IN_EPOCH),
     _fault(SET, more.confirm_offset_falls, rule.CONFIRM_HOLDS),
     _fault(SET, more.confirm_offset_falls_a_little, rule.CONFIRM_HOLDS),
