@@ -228,11 +228,11 @@ class ControllerNode:
             self._hearings.lost(broker_set.name, broker_id, known.sync_state_set, living, now_ms)
 
     def _elect(self, name: str, silent: int, now_ms: int) -> None:
-        """Whoever may follow this master was heard; it may have come back meanwhile, or been replaced."""
-        broker_set, heartbeats = self._sets.named(name), self._sets.heartbeats
-        if broker_set.variables.master == silent and not heartbeats.is_alive(name, silent):
-            living = heartbeats.living(name, broker_set.variables.broker_ids)
-            event = machine.MasterLost(silent, living, self._options.enable_elect_unclean_master)
+        """Whoever may follow this master was heard."""
+        broker_set = self._sets.named(name)
+        local = self._sets.local(broker_set)
+        event = machine.MasterLost(silent, local.heartbeats, local.unclean)
+        if broker_set.decides(event):
             self._propose(broker_set, event, now_ms)
 
     def find_missed_masters(self, _event: controller.MastersDue) -> Nothing:
