@@ -16,6 +16,7 @@ from typing import Protocol
 from lab.cluster import Cluster
 from lab.interop.measured import Measured
 from lab.subjects.subject import Subject
+from replispec.runtime.adapting.adapter_shell import Programs
 from replispec.runtime.primitives.errors import RemoteProtocolError
 
 BETWEEN_MESSAGES_S = 0.02
@@ -131,7 +132,8 @@ class Edited:
 @dataclass(frozen=True, slots=True)
 class LabFamily:
     """One family. `foreign_variables` are those of the environment that must not reach its processes;
-    `smoke` starts one process of ours, waits until it answers, and says what was seen."""
+    `smoke` starts one process of ours, waits until it answers, and says what was seen; `adapted` is how an
+    adapter of a conformance suite starts a subject."""
 
     subjects: Callable[[], Iterable[Subject]]
     smoke: Callable[[Cluster], str]
@@ -139,4 +141,5 @@ class LabFamily:
     killed: Callable[[Cluster], KilledCluster]
     interop: Interop
     edited: Edited
+    adapted: Callable[[Subject], Programs]
     foreign_variables: tuple[str, ...] = ()

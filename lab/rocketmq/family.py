@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from lab.cluster import Cluster
 from lab.family import Demo, Edited, Interop, LabFamily
 from lab.rocketmq import demo, questions, settings
+from lab.rocketmq.adapter import LabPrograms
 from lab.rocketmq.apache import Apache
 from lab.rocketmq.fetch import ARTEFACTS
 from lab.rocketmq.interop import scenarios
@@ -65,5 +66,6 @@ FAMILY = LabFamily(
         messages=("controller", "ha"),
         other_releases=("apache@..5.0.0", "apache@9.0.0.."),
     ),
+    adapted=LabPrograms,
     foreign_variables=("NAMESRV_ADDR", "ROCKETMQ_HOME", "ROCKETMQ_SERIALIZE_TYPE"),
 )

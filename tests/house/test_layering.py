@@ -90,6 +90,7 @@ ROLES = ("replispec.controller", "replispec.nameserver", "replispec.broker", "re
 BESIDE = {"replispec.nameserver": ("replispec.controller.rocketmq.process",)}
 # The parts of the runtime that roles are built of: pure, and free to know each other.
 RUNTIME_PARTS = (
+    "adapting",
     "world",
     "storage",
     "configuration",
@@ -168,7 +169,15 @@ LAYERS = (
     # The suite judges by what is specified: rules and roles would be our own reading of it.
     Layer(
         "replispec.conformance",
-        ("replispec.conformance", "replispec.runtime.rocketmq.framing", FAMILIES, WIRE, PRIMITIVES),
+        (
+            "replispec.conformance",
+            "replispec.runtime.rocketmq.framing",
+            "replispec.adapter",
+            DOCUMENTS,
+            FAMILIES,
+            WIRE,
+            PRIMITIVES,
+        ),
         ("asyncio", "urllib", *COMMAND_LINE, *SPARK, "grpc_tools", *PROTOBUF),
     ),
     # Reads what the compiler and the suite read, and steps what was generated.
@@ -181,7 +190,15 @@ LAYERS = (
     # Starts and stops programs, ours too; speaks their protocol through the specification alone.
     Layer(
         LAB,
-        ("replispec.runtime.rocketmq.framing", "replispec.compiler.read", FAMILIES, WIRE, PRIMITIVES),
+        (
+            "replispec.runtime.rocketmq.framing",
+            "replispec.runtime.adapting",
+            "replispec.adapter",
+            "replispec.compiler.read",
+            FAMILIES,
+            WIRE,
+            PRIMITIVES,
+        ),
         ("asyncio", "trio", "urllib", *COMMAND_LINE, *SPARK, "grpc_tools", *PROTOBUF),
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,12 +20,14 @@ if TYPE_CHECKING:
 
 EXIT_FINDINGS = 1
 EXIT_NOTHING_JUDGED = 2
+EXIT_ADAPTER = 3
 EXIT_INTERRUPTED = 130
 EXAMPLES = """\b
 Examples:
   replispec conformance run --kind controller --target 127.0.0.1:9878
   replispec conformance run --kind controller --target 127.0.0.1:9878 --case '*/alter/*' --trace
   replispec conformance run --kind ha-master --target 127.0.0.1:10912 --controller 127.0.0.1:9878
+  replispec conformance run --kind controller --adapter 'replispec adapter'
   replispec conformance explain RIP44-ALTER-1
 """
 EXPLAIN_EXAMPLES = """\b
@@ -87,6 +90,23 @@ def _kinds() -> list[str]:
     return list(kinds())
 
 
+class _Command(click.ParamType[tuple[str, ...]]):
+    """A program with its arguments, in one word of the shell."""
+
+    name = "command"
+
+    def convert(
+        self, value: str | tuple[str, ...], param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        try:
+            words = shlex.split(value) if isinstance(value, str) else list(value)
+        except ValueError as fault:
+            self.fail(f"{value!r}: {fault}", param, ctx)
+        if not words:
+            self.fail("a program is expected", param, ctx)
+        return tuple(words)
+
+
 KIND = _Kind()
 
 
@@ -96,11 +116,11 @@ KIND = _Kind()
 def conformance() -> None:
     """Judge a controller or an HA master of any implementation on nothing but its bytes.
 
-    The suite connects to what already runs; nothing is installed on it. Every case names the clause that it
-    tries, and every failure comes with the bytes that were exchanged.
+    The suite connects to what already runs, or has it started by an adapter (docs/adapter-protocol.md).
+    Every case names the clause that it tries, and every failure comes with the bytes that were exchanged.
 
-    Exit codes: 0 everything as it should be, 1 findings, 2 nothing could be judged, 130 interrupted: what
-    was judged before is told and written.
+    Exit codes: 0 everything as it should be, 1 findings, 2 nothing could be judged, 3 the adapter broke its
+    protocol or ended, 130 interrupted: what was judged before is told and written.
     """
 
 
@@ -115,8 +135,12 @@ def _subject(command: Callable[..., int]) -> Callable[..., int]:
         click.option("--broker", metavar=PORT, help="ha-master: its port for clients."),
         click.option("--controller", metavar=PORT, help="ha-master: the controller that elected it."),
         click.option(
-            "--target", metavar=PORT, required=True, help="Where it listens; ha-master: its HA port."
+            "--adapter",
+            type=_Command(),
+            metavar="COMMAND",
+            help="The program that starts it, with its arguments, instead of --target.",
         ),
+        click.option("--target", metavar=PORT, help="Where it listens; ha-master: its HA port."),
         click.option("--kind", type=KIND, required=True, help="What the subject is."),
     ):
         command = option(command)
@@ -181,7 +205,8 @@ def _reports(command: Callable[..., int]) -> Callable[..., int]:
 @_reports
 def run(
     kind: str,
-    target: str,
+    target: str | None,
+    adapter: tuple[str, ...] | None,
     controller: str | None,
     broker: str | None,
     broker_set: str | None,
@@ -223,9 +248,10 @@ def run(
             jobs=jobs,
             patience=patience,
             known={"set": broker_set},
+            adapter=adapter or (),
         )
         cases, expected = cases_for(plan, folder, added)
-        with counting(f"{kind} at {target}", sum(map(plan.chooses, cases)), tenths=True) as tell:
+        with counting(f"{kind} at {plan.target()}", sum(map(plan.chooses, cases)), tenths=True) as tell:
             result = run_suite(plan, cases, expected, lambda case, done, total: tell(case.id, done, total))
     except (CaseError, NoSubject, PlanError) as fault:
         if junit_file is not None:
@@ -238,6 +264,8 @@ def run(
     _write(result, json_file, junit_file, html_file)
     if result.cut_short:
         return EXIT_INTERRUPTED
+    if result.adapter_fault:
+        return EXIT_ADAPTER
     if not result.judged():
         return EXIT_NOTHING_JUDGED
     return EXIT_FINDINGS if result.findings(strict=strict) or result.stale else 0

@@ -43,9 +43,13 @@ def show_run(run: RunResult, *, strict: bool) -> None:
     click.echo(f"{len(findings)} findings{of}, {known} expected failures, {warned} failed recommendations")
     for line in _by_basis(run, findings):
         click.echo(line)
+    if run.adapter_fault:
+        click.secho(
+            f"THE ADAPTER FAILED, not its subject: {visible(run.adapter_fault, 400)}", fg="red", bold=True
+        )
     if run.cut_short:
         click.secho("INTERRUPTED: only what is counted here was played", fg="red", bold=True)
-    elif not run.judged():
+    elif not run.judged() and not run.adapter_fault:
         click.secho("NOTHING WAS JUDGED: no case of the core came to a verdict", fg="red", bold=True)
     if found and found[0].findings[0].trace:
         first = found[0].findings[0].id

@@ -11,6 +11,7 @@ from typing import NoReturn
 
 import click
 
+from replispec.cli.adapter import adapter
 from replispec.cli.capture import capture
 from replispec.cli.check_store import check_store
 from replispec.cli.conformance import conformance
@@ -76,6 +77,7 @@ def show_help(context: click.Context, words: tuple[str, ...]) -> None:
     click.echo(inside.get_help(here))
 
 
+command_line.add_command(adapter)
 command_line.add_command(capture)
 command_line.add_command(check_store)
 command_line.add_command(conformance)

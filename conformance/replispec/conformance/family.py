@@ -22,6 +22,10 @@ class SubjectKind:
     code by which a subject says that it does not know a command; None: that answer is judged like any other.
     `success` names the code of an answer that refuses nothing, `forbidden` the one that refuses whoever asks;
     `administrator` is the party whose requests a subject may so refuse.
+
+    `started` are the roles, in the words of the adapter protocol, that an adapter starts for a run, the
+    subject last, and `listens` is what the subject is judged at. A kind that is `played` has no target: its
+    cases start subjects themselves, and are the peers that those speak to.
     """
 
     name: str
@@ -33,6 +37,9 @@ class SubjectKind:
     success: str = ""
     forbidden: str = ""
     administrator: str = ""
+    started: tuple[str, ...] = ()
+    listens: str = "remoting"
+    played: bool = False
 
 
 class Account(Protocol):

@@ -38,6 +38,7 @@ def make_plan(
     jobs: int = 8,
     patience: float = 1.0,
     known: Mapping[str, str | None] | None = None,
+    adapter: Sequence[str] = (),
 ) -> RunPlan:
     """A plan with everything filled in that was left out. Raises PlanError."""
     there = {name: value for name, value in addresses.items() if value is not None}
@@ -47,6 +48,10 @@ def make_plan(
         except ValueError as fault:
             raise PlanError(str(fault)) from None
     family = family_of(kind)
+    if ("target" in there) is bool(adapter):
+        raise PlanError("say where the subject listens (--target) or what brings it to life (--adapter)")
+    if family.kind(kind).played and not adapter:
+        raise PlanError(f"the suite is what a {kind} speaks to, and starts it: --adapter, not --target")
     known_releases = family.vocabulary.known_releases()
     spoken = known_releases[-1] if release is None else parse_release(release)
     if spoken is None or spoken not in known_releases:
@@ -74,6 +79,7 @@ def make_plan(
         jobs=jobs,
         patience=patience,
         known={name: value for name, value in (known or {}).items() if value is not None},
+        adapter=tuple(adapter),
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import trio
 
+from replispec.conformance.adapters import Adapter
 from replispec.conformance.encoding import Encoded, Unsendable, pieces
 from replispec.conformance.family import Account, Family, SubjectKind
 from replispec.conformance.judging import Lacking, OutcomeDifference, fitting, saved
@@ -58,7 +59,7 @@ class JudgedSubject:
     `addresses` holds `target` and perhaps others; `kind` says what the target speaks; `patience` multiplies
     every wait of a case and every time that it names. `lenient`: what rests on an
     implementation alone is not judged. `one_at_a_time`: a subject that is gone
-    after a case has spoken to it has died of that case.
+    after a case has spoken to it has died of that case. `adapter` starts what cases ask for.
     """
 
     addresses: Mapping[str, str]
@@ -69,6 +70,7 @@ class JudgedSubject:
     patience: float = 1.0
     lenient: bool = False
     one_at_a_time: bool = False
+    adapter: Adapter | None = None
 
 
 class _Failed(Exception):

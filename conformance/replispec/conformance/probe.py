@@ -27,8 +27,8 @@ class NoSubject(Exception):
     """Nothing at the address can be judged; the text is one line."""
 
 
-async def probe(subject: JudgedSubject, address: str) -> None:
-    """Return when the subject answers as its kind does. Raises NoSubject."""
+async def probe(subject: JudgedSubject, address: str) -> ReceivedAnswer | ReceivedMessage:
+    """The first answer of a subject that answers as its kind does. Raises NoSubject."""
     try:
         stream = await connect(address)
     except Unreachable as gone:
@@ -52,7 +52,7 @@ async def probe(subject: JudgedSubject, address: str) -> None:
         command = kind.question(subject.release).command
         raise NoSubject(f"{address} speaks {kind.speaks} and does not know {command}: it is no {kind.name}")
     if isinstance(received, ReceivedAnswer | ReceivedMessage):
-        return
+        return received
     if first.startswith(_HTTP):
         raise NoSubject(f"{address} speaks HTTP; a {kind.name} speaks {kind.speaks}")
     if first.startswith(_ALERT) or await _speaks_tls(address):

@@ -10,6 +10,7 @@ from replispec.conformance.results import CaseResult, CaseVerdict, RunResult, St
 
 # Source: Extensible Markup Language 1.0, 2.2 "Characters".
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_ONE_ERROR = {"tests": "1", "failures": "0", "errors": "1", "skipped": "0"}
 _BAD = (Standing.UNEXPECTED, Standing.UNEXPECTED_PASS, Standing.OTHER_SYMPTOM)
 
 
@@ -28,6 +29,8 @@ def junit_xml(run: RunResult) -> bytes:
         suite.attrib.update({name: str(count) for name, count in counts.items()})
         suite.set("time", f"{sum(case.took_s for case in cases):.3f}")
         suite.set("timestamp", run.began)
+    if run.adapter_fault:
+        _add_nothing_judged(top, run.kind, run.adapter_fault)
     for name in ("tests", "failures", "errors", "skipped"):
         top.set(name, str(sum(int(suite.get(name, "0")) for suite in top)))
     top.set("time", f"{run.took_s:.3f}")
@@ -36,12 +39,15 @@ def junit_xml(run: RunResult) -> bytes:
 
 def nothing_judged(kind: str, reason: str) -> bytes:
     """The document of a run that found nobody to judge: one test with an error."""
-    counts = {"tests": "1", "failures": "0", "errors": "1", "skipped": "0"}
-    top = ET.Element("testsuites", name=kind, attrib=counts)
-    suite = ET.SubElement(top, "testsuite", name=kind, attrib=counts)
+    top = ET.Element("testsuites", name=kind, attrib=_ONE_ERROR)
+    _add_nothing_judged(top, kind, reason)
+    return _document(top)
+
+
+def _add_nothing_judged(top: ET.Element, kind: str, reason: str) -> None:
+    suite = ET.SubElement(top, "testsuite", name=kind, attrib=_ONE_ERROR)
     test = ET.SubElement(suite, "testcase", classname=kind, name="a subject that can be judged")
     ET.SubElement(test, "error", type="nothing judged", message=_printable(reason))
-    return _document(top)
 
 
 def _document(top: ET.Element) -> bytes:

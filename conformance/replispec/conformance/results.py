@@ -114,6 +114,9 @@ class RunResult:
     notes: list[str] = field(default_factory=list)  # what was found out before the first case
     cut_short: bool = False
     bases: list[str] = field(default_factory=list)  # what was asked for alone; empty: all
+    adapter_fault: str = (
+        ""  # what the program did that was to bring the subject to life, against its protocol
+    )
     format: int = FORMAT
 
     def counts(self) -> dict[str, int]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import trio
 
+from replispec.conformance.adapters import Adapter, AdapterFault, running
 from replispec.conformance.expectations import Expected, apply
 from replispec.conformance.families import family_of
 from replispec.conformance.family import Family
@@ -14,6 +15,7 @@ from replispec.conformance.model import PROPOSAL, TARGET, Case
 from replispec.conformance.play import JudgedSubject, play
 from replispec.conformance.probe import probe
 from replispec.conformance.results import CaseResult, CaseVerdict, RunResult
+from replispec.conformance.starting import brought_up
 from replispec.conformance.trace import Trace
 from replispec.conformance.vocabulary import Release, fits, release_text
 
@@ -26,7 +28,8 @@ ResultListener = Callable[[CaseResult, int, int], None]
 class RunPlan:
     """What a run shall do.
 
-    `patterns` choose cases by id, with * and ?, `bases` by what they rest on; none means all.
+    `patterns` choose cases by id, with * and ?, `bases` by what they rest on; none means all. `adapter` is
+    the command of the program that brings the subject to life; none: it listens at the address `target`.
     """
 
     kind: str
@@ -43,6 +46,11 @@ class RunPlan:
     jobs: int = JOBS
     patience: float = 1.0
     known: Mapping[str, object] = field(default_factory=dict)
+    adapter: tuple[str, ...] = ()
+
+    def target(self) -> str:
+        """Where the subject is, or who brings it to life."""
+        return self.addresses.get(TARGET) or f"adapter {self.adapter[0]}"
 
     def family(self) -> Family:
         """The family of the kind. Raises FamilyError."""
@@ -119,10 +127,29 @@ class _Judging:
         self._found: dict[str, CaseResult] = {}
         self._notes: list[str] = []
         self._began_s = self._ended_s = 0.0
+        self._adapter_fault = self._described = ""
 
     async def run(self) -> RunResult:
         """Play everything that was chosen. Raises NoSubject."""
-        await probe(self._subject, self._plan.addresses[TARGET])
+        if not self._plan.adapter:
+            await probe(self._subject, self._plan.addresses[TARGET])
+            return await self._play()
+        try:
+            async with running(self._plan.adapter, self._plan.patience) as adapter:
+                await self._started_by(adapter)
+        except AdapterFault as fault:
+            self._adapter_fault = f"the adapter {self._plan.adapter[0]}: {fault}"
+        return self.result(cut_short=False)
+
+    async def _started_by(self, adapter: Adapter) -> None:
+        self._subject = await brought_up(adapter, self._subject)
+        self._described = " ".join(
+            filter(None, (adapter.described.implementation, adapter.described.release))
+        )
+        await self._play()
+        self._notes = [*self._notes, *adapter.ended_by_themselves()]
+
+    async def _play(self) -> RunResult:
         self._began_s = trio.current_time()
         limit = trio.CapacityLimiter(self._plan.jobs)
         playing = []
@@ -182,7 +209,7 @@ class _Judging:
         plan = self._plan
         result = RunResult(
             kind=plan.kind,
-            target=plan.addresses[TARGET],
+            target=f"{plan.target()}{f' ({self._described})' if self._described else ''}",
             implementation=plan.implementation,
             release=release_text(plan.release),
             profiles=list(plan.chosen_profiles()),
@@ -194,6 +221,7 @@ class _Judging:
             results=[self._found[case.id] for case in self._selected if case.id in self._found],
             cut_short=cut_short,
             notes=self._notes,
+            adapter_fault=self._adapter_fault,
         )
         apply(result, self._expected, plan.family().vocabulary, plan.release)
         return result

@@ -26,6 +26,7 @@ class Ability(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ABILITY_KEEP_STORAGE: _ClassVar[Ability]
     ABILITY_CHOOSE_PORTS: _ClassVar[Ability]
     ABILITY_TRACE: _ClassVar[Ability]
+    ABILITY_START_AT_ONCE: _ClassVar[Ability]
 
 class EndpointPurpose(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -63,6 +64,7 @@ ABILITY_RESET: Ability
 ABILITY_KEEP_STORAGE: Ability
 ABILITY_CHOOSE_PORTS: Ability
 ABILITY_TRACE: Ability
+ABILITY_START_AT_ONCE: Ability
 ENDPOINT_PURPOSE_UNSPECIFIED: EndpointPurpose
 ENDPOINT_PURPOSE_REMOTING: EndpointPurpose
 ENDPOINT_PURPOSE_REPLICATION: EndpointPurpose
@@ -150,7 +152,7 @@ class Description(_message.Message):
     def __init__(self, protocol: _Optional[int] = ..., implementation: _Optional[str] = ..., release: _Optional[str] = ..., language: _Optional[str] = ..., roles: _Optional[_Iterable[_Union[Role, str]]] = ..., abilities: _Optional[_Iterable[_Union[Ability, str]]] = ..., instances_maximum: _Optional[int] = ..., details: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class Start(_message.Message):
-    __slots__ = ("instance", "role", "listen", "cluster_name", "broker_name", "controllers", "member", "name_servers", "settings", "ready_within_ms", "work", "trace_file")
+    __slots__ = ("instance", "role", "listen", "cluster_name", "broker_name", "controllers", "member", "name_servers", "settings", "ready_within_ms", "work", "trace_file", "at_once")
     class SettingsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -170,6 +172,7 @@ class Start(_message.Message):
     READY_WITHIN_MS_FIELD_NUMBER: _ClassVar[int]
     WORK_FIELD_NUMBER: _ClassVar[int]
     TRACE_FILE_FIELD_NUMBER: _ClassVar[int]
+    AT_ONCE_FIELD_NUMBER: _ClassVar[int]
     instance: str
     role: Role
     listen: _containers.RepeatedCompositeFieldContainer[Endpoint]
@@ -182,7 +185,8 @@ class Start(_message.Message):
     ready_within_ms: int
     work: Work
     trace_file: str
-    def __init__(self, instance: _Optional[str] = ..., role: _Optional[_Union[Role, str]] = ..., listen: _Optional[_Iterable[_Union[Endpoint, _Mapping]]] = ..., cluster_name: _Optional[str] = ..., broker_name: _Optional[str] = ..., controllers: _Optional[_Iterable[str]] = ..., member: _Optional[int] = ..., name_servers: _Optional[_Iterable[str]] = ..., settings: _Optional[_Mapping[str, str]] = ..., ready_within_ms: _Optional[int] = ..., work: _Optional[_Union[Work, _Mapping]] = ..., trace_file: _Optional[str] = ...) -> None: ...
+    at_once: bool
+    def __init__(self, instance: _Optional[str] = ..., role: _Optional[_Union[Role, str]] = ..., listen: _Optional[_Iterable[_Union[Endpoint, _Mapping]]] = ..., cluster_name: _Optional[str] = ..., broker_name: _Optional[str] = ..., controllers: _Optional[_Iterable[str]] = ..., member: _Optional[int] = ..., name_servers: _Optional[_Iterable[str]] = ..., settings: _Optional[_Mapping[str, str]] = ..., ready_within_ms: _Optional[int] = ..., work: _Optional[_Union[Work, _Mapping]] = ..., trace_file: _Optional[str] = ..., at_once: _Optional[bool] = ...) -> None: ...
 
 class Endpoint(_message.Message):
     __slots__ = ("purpose", "host", "port")

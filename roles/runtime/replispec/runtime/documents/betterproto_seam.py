@@ -52,6 +52,12 @@ def decode(
     return kind().parse(data)
 
 
+def chosen(message: betterproto.Message, group: str) -> betterproto.Message | None:
+    """The member of a oneof that is set, where all of them are messages; None when none is."""
+    found = betterproto.which_one_of(message, group)[1]
+    return found if isinstance(found, betterproto.Message) else None
+
+
 @cache
 def shape_of(kind: type[betterproto.Message]) -> Shape:
     """The shape of a class of messages, from the metadata that betterproto keeps about it."""

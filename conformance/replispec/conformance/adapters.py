@@ -1,0 +1,390 @@
+"""The runner's side of the adapter protocol: a program that brings subjects to life, and is not trusted.
+
+Whatever an adapter does, the run ends in bounded time and memory and leaves no process of its group behind.
+What it does against the protocol is an AdapterFault: counted against it, never against a subject.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import trio
+
+from replispec.adapter.v1 import adapter_pb2 as wire
+from replispec.conformance.wires import Unreachable, connect
+from replispec.runtime.documents import official_seam
+from replispec.runtime.documents.delimited import DocumentBuffer, delimited
+from replispec.runtime.primitives.errors import RemoteProtocolError
+
+PROTOCOL = 1
+LOOPBACK = "127.0.0.1"
+START_S = 60.0
+STOP_S = 20.0
+# What an adapter may take for a request beyond the time that the request itself names.
+ANSWER_S = 15.0
+# After the end of its input.
+LEAVE_S = 10.0
+INSTANCES_MAXIMUM = 1000
+_PIECE_BYTES = 65536
+_SAID_BYTES_MAXIMUM = 2048
+_LOOK_S = 0.02
+
+
+class AdapterFault(Exception):
+    """The adapter does not do what its protocol says; the text is one line."""
+
+
+class AdapterRefused(Exception):
+    """The adapter did not carry a request out, as the protocol allows."""
+
+    def __init__(self, reason: str, remark: str) -> None:
+        super().__init__(f"{reason}: {remark}" if remark else reason)
+        self.unsupported = reason == "UNSUPPORTED"
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterDescription:
+    """What an adapter says of itself; roles and abilities in lower case, as `name_server` and `crash`."""
+
+    implementation: str
+    release: str
+    roles: frozenset[str]
+    abilities: frozenset[str]
+
+
+@dataclass(slots=True)
+class Living:
+    """An instance that was started: where it listens, by purpose in lower case; how it ended by itself."""
+
+    name: str
+    listening: dict[str, str] = field(default_factory=dict)
+    exited: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Starting:
+    """What an instance shall be. `role` and `purposes` in lower case; addresses as HOST:PORT."""
+
+    name: str
+    role: str
+    cluster: str = ""
+    set: str = ""
+    controllers: tuple[str, ...] = ()
+    name_servers: tuple[str, ...] = ()
+    purposes: tuple[str, ...] = ("remoting",)
+    at_once: bool = False
+
+
+class Adapter:
+    """An adapter that runs. Requests are made one after another, whoever makes them."""
+
+    def __init__(self, process: trio.Process, patience: float) -> None:
+        self.described = AdapterDescription("", "", frozenset(), frozenset())
+        self.said = b""  # the end of what it said on its standard error
+        self._process = process
+        self._patience = max(patience, 1.0)
+        self._one_by_one = trio.Lock()
+        self._asked = 0
+        self._answer: Any = None
+        self._answered = trio.Event()
+        self._living: dict[str, Living] = {}
+        self._names: set[str] = set()
+        self._leaving = False
+
+    async def describe(self) -> None:
+        """Ask what it brings to life. Raises AdapterFault."""
+        try:
+            told = await self._ask("description", describe=wire.Describe(protocol=PROTOCOL))
+        except AdapterRefused as refused:
+            raise AdapterFault(f"it does not describe itself: {refused}") from None
+        if told.protocol != PROTOCOL:
+            raise AdapterFault(f"it speaks version {told.protocol} of the protocol, not {PROTOCOL}")
+        self.described = AdapterDescription(
+            _line(told.implementation, 64),
+            _line(told.release, 64),
+            frozenset(_word(wire.Role, each) for each in told.roles),
+            frozenset(_word(wire.Ability, each) for each in told.abilities),
+        )
+
+    async def start(self, starting: Starting) -> Living:
+        """Bring an instance to life. Raises AdapterRefused, AdapterFault."""
+        if len(self._names) >= INSTANCES_MAXIMUM:
+            raise AdapterRefused("FAILED", f"a run starts at most {INSTANCES_MAXIMUM} instances")
+        chooses = "choose_ports" in self.described.abilities
+        within_s = START_S * self._patience
+        asked = wire.Start(
+            instance=starting.name,
+            role=_spelt(wire.Role, starting.role),
+            listen=[
+                wire.Endpoint(
+                    purpose=_spelt(wire.EndpointPurpose, each),
+                    host=LOOPBACK,
+                    port=0 if chooses else await _free_port(),
+                )
+                for each in starting.purposes
+            ],
+            cluster_name=starting.cluster,
+            broker_name=starting.set,
+            controllers=starting.controllers,
+            name_servers=starting.name_servers,
+            ready_within_ms=round(within_s * 1000),
+            at_once=starting.at_once,
+        )
+        if starting.role == "controller" and starting.controllers:
+            asked.member = 0
+        living = self._living[starting.name] = Living(starting.name)
+        self._names.add(starting.name)
+        try:
+            ready = await self._ask("ready", within_s, start=asked)
+        except AdapterRefused:
+            self._living.pop(starting.name, None)
+            raise
+        living.listening = self._listening(starting, ready)
+        if not starting.at_once:
+            for address in living.listening.values():
+                if not await _takes(address) and not living.exited:
+                    raise AdapterFault(f"it says that {starting.name} listens at {address}: nobody does")
+        return living
+
+    async def crash(self, name: str) -> None:
+        """End an instance at once. Raises AdapterRefused, AdapterFault."""
+        await self._end(name, crash=wire.Crash(instance=name))
+
+    async def stop(self, name: str) -> None:
+        """End an instance in order. Raises AdapterRefused, AdapterFault."""
+        within_s = STOP_S * self._patience
+        await self._end(name, within_s, stop=wire.Stop(instance=name, within_ms=round(within_s * 1000)))
+
+    async def suspend(self, name: str) -> None:
+        """Take the processor from an instance. Raises AdapterRefused, AdapterFault."""
+        await self._ask("done", suspend=wire.Suspend(instance=name))
+
+    async def resume(self, name: str) -> None:
+        """Give the processor back. Raises AdapterRefused, AdapterFault."""
+        await self._ask("done", resume=wire.Resume(instance=name))
+
+    async def reset(self, name: str) -> None:
+        """Remove what an instance wrote. Raises AdapterRefused, AdapterFault."""
+        await self._ask("done", reset=wire.Reset(instance=name))
+
+    def lives(self, name: str) -> bool:
+        """Whether an instance was started and neither ended by itself nor was ended."""
+        return name in self._living and not self._living[name].exited
+
+    def ended_by_themselves(self) -> list[str]:
+        """A line for every instance that ended without being asked to."""
+        return [f"{each.name}: {each.exited}" for each in self._living.values() if each.exited]
+
+    async def _end(self, name: str, within_s: float = 0.0, **request: Any) -> None:
+        living = self._living[name]
+        try:
+            await self._ask("done", within_s, **request)
+        finally:
+            self._living.pop(name, None)
+        for address in living.listening.values():
+            if await _takes(address):
+                raise AdapterFault(f"it says that {name} is gone, and {address} still takes connections")
+
+    async def _ask(self, wanted: str, within_s: float = 0.0, **request: Any) -> Any:
+        """Make one request and give the content of its answer."""
+        async with self._one_by_one:
+            self._asked += 1
+            self._answer, self._answered = None, trio.Event()
+            message = wire.RunnerMessage(request_id=self._asked, **request)
+            what = next(iter(request))
+            limit_s = within_s + ANSWER_S * self._patience
+            with trio.move_on_after(limit_s) as scope:
+                with suppress(trio.BrokenResourceError):  # it ended: the reader says so
+                    assert self._process.stdin is not None
+                    await self._process.stdin.send_all(delimited(official_seam.encode(message)))
+                await self._answered.wait()
+            if scope.cancelled_caught:
+                raise AdapterFault(f"it does not answer `{what}` within {limit_s:g} s")
+            answer, self._answer = self._answer, None
+        kind = answer.WhichOneof("content")
+        if kind == "refusal":
+            reason = _word(wire.RefusalReason, answer.refusal.reason).upper()
+            if reason in ("INVALID", "UNSPECIFIED"):
+                remark = _line(answer.refusal.remark)
+                raise AdapterFault(f"it refuses `{what}` as {reason}, which the protocol allows: {remark}")
+            raise AdapterRefused(reason, _line(answer.refusal.remark))
+        if kind != wanted:
+            raise AdapterFault(f"it answers `{what}` with {kind or 'nothing'}, not with {wanted}")
+        return getattr(answer, wanted)
+
+    def _listening(self, starting: Starting, ready: Any) -> dict[str, str]:
+        if ready.instance != starting.name:
+            raise AdapterFault(f"it says that {_line(ready.instance)!r} is ready, not {starting.name}")
+        found = {}
+        for each in ready.listening:
+            if not 0 < each.port < 65536 or each.host != LOOPBACK:
+                raise AdapterFault(f"it says that {starting.name} listens at {_line(each.host)}:{each.port}")
+            found[_word(wire.EndpointPurpose, each.purpose)] = f"{each.host}:{each.port}"
+        lacking = [each for each in starting.purposes if each not in found]
+        if lacking:
+            raise AdapterFault(f"it does not say where {starting.name} listens for {lacking[0]}")
+        return found
+
+    async def read(self) -> None:
+        """Read what it says until it ends. Raises AdapterFault for what the protocol does not allow."""
+        buffer = DocumentBuffer()
+        assert self._process.stdout is not None
+        try:
+            while True:
+                data = await self._process.stdout.receive_some(_PIECE_BYTES)
+                if not data:
+                    break
+                for document in buffer.receive(bytes(data)):
+                    self._take(official_seam.decode(wire.AdapterMessage, document, unknown_allowed=True))
+            buffer.finish()
+        except RemoteProtocolError as fault:
+            raise AdapterFault(f"what it writes is no message: {fault}") from None
+        if not self._leaving:
+            words = _line(self.said.decode("utf-8", "replace").strip().rpartition("\n")[2])
+            raise AdapterFault(f"it ended in the middle of the run{f': {words}' if words else ''}")
+
+    def _take(self, message: Any) -> None:
+        kind = message.WhichOneof("content")
+        if message.request_id == 0:
+            self._unasked(kind, message)
+        elif message.request_id != self._asked or self._answered.is_set():
+            raise AdapterFault(f"it answers request {message.request_id}, which waits for no answer")
+        else:
+            self._answer = message
+            self._answered.set()
+
+    def _unasked(self, kind: str | None, message: Any) -> None:
+        if kind != "exited":
+            raise AdapterFault(f"it says {kind or 'something unknown'} without being asked")
+        told = message.exited
+        living = self._living.get(told.instance)
+        if living is None or living.exited:
+            raise AdapterFault(f"it says that {_line(told.instance)!r} ended, which does not run")
+        how = f"signal {told.signal}" if told.HasField("signal") else f"status {told.status}"
+        words = _line(told.last_words.strip().rpartition("\n")[2])
+        living.exited = f"it ended by itself with {how}{f': {words}' if words else ''}"
+
+    async def hear(self) -> None:
+        """Keep the end of its standard error, whatever it says there."""
+        assert self._process.stderr is not None
+        while data := await self._process.stderr.receive_some(_PIECE_BYTES):
+            self.said = (self.said + bytes(data))[-_SAID_BYTES_MAXIMUM:]
+
+    async def leave(self) -> None:
+        """End its input, give it time to go, and end its group. Raises AdapterFault."""
+        self._leaving = True
+        pid = self._process.pid
+        assert self._process.stdin is not None
+        await trio.aclose_forcefully(self._process.stdin)
+        with trio.move_on_after(LEAVE_S * self._patience):
+            # Not reaped before its group is ended: nobody else can get the number meanwhile.
+            while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+                await trio.sleep(_LOOK_S)
+        gone = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        end_group(pid)
+        status = await self._process.wait()
+        if not gone:
+            raise AdapterFault(
+                f"it did not end within {LEAVE_S * self._patience:g} s of the end of its input"
+            )
+        if status:
+            raise AdapterFault(f"it ended with status {status} at the end of its input, not with 0")
+
+
+def end_group(pid: int) -> None:
+    """End the process group of an adapter that nobody has reaped."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+@asynccontextmanager
+async def running(command: Sequence[str], patience: float) -> AsyncIterator[Adapter]:
+    """An adapter that has described itself. Raises AdapterFault, whatever the body was doing."""
+    try:
+        process = await trio.lowlevel.open_process(
+            list(command),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as fault:
+        raise AdapterFault(f"it cannot be started: {command[0]}: {fault.strerror}") from None
+    adapter = Adapter(process, patience)
+    faults: list[Exception] = []
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(adapter.hear)
+            nursery.start_soon(partial(_watched, adapter.read, faults, nursery.cancel_scope))
+            try:
+                await adapter.describe()
+                yield adapter
+                await adapter.leave()
+            except Exception as fault:  # noqa: BLE001  whatever it is: the nursery would wrap it
+                faults.append(_fault_in(fault))
+            nursery.cancel_scope.cancel()
+    finally:
+        if process.returncode is None:
+            end_group(process.pid)
+            with trio.CancelScope(shield=True):
+                await process.wait()
+    if faults:
+        raise faults[0]
+
+
+def _fault_in(error: Exception) -> Exception:
+    """The fault of the adapter among what several cases were ended by at once; else the error itself."""
+    if isinstance(error, ExceptionGroup):
+        return next(
+            (each for each in map(_fault_in, error.exceptions) if isinstance(each, AdapterFault)), error
+        )
+    return error
+
+
+async def _watched(read: Any, faults: list[Exception], scope: trio.CancelScope) -> None:
+    """Run the reader; its fault ends everything that goes on around it."""
+    try:
+        await read()
+    except AdapterFault as fault:
+        faults.append(fault)
+        scope.cancel()
+
+
+async def _takes(address: str) -> bool:
+    try:
+        stream = await connect(address)
+    except Unreachable:
+        return False
+    await trio.aclose_forcefully(stream)
+    return True
+
+
+async def _free_port() -> int:
+    listener = (await trio.open_tcp_listeners(0, host=LOOPBACK))[0]
+    port: int = listener.socket.getsockname()[1]
+    listener.socket.close()
+    return port
+
+
+def _word(kind: Any, number: int) -> str:
+    """The name of a value without what all values of its kind begin with, in lower case."""
+    prefix = kind.Name(0).removesuffix("UNSPECIFIED")
+    return kind.Name(number).removeprefix(prefix).lower() if number in kind.values() else str(number)
+
+
+def _spelt(kind: Any, word: str) -> str:
+    """The whole name of a value, from what `_word` makes of it."""
+    return f"{kind.Name(0).removesuffix('UNSPECIFIED')}{word.upper()}"
+
+
+def _line(text: str, limit: int = 200) -> str:
+    """One printable line of at most `limit` characters."""
+    line = " ".join("".join(each if each.isprintable() else " " for each in text[: 4 * limit]).split())
+    return line if len(line) <= limit else f"{line[: limit - 3]}..."
