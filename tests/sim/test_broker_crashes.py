@@ -12,7 +12,7 @@ from tests.sim.cluster import CONTROLLER, Cluster, broker_at, build
 MASTER, REPLICA = "broker-1", "broker-2"
 MESSAGES = 12
 PATIENCE_STEPS = 1_200
-"""Steps of 50 ms: a master that begins again with a set that it asked for doubts it for `alterationDoubtPeriod`."""
+"""Steps of 50 ms: a master that begins again doubts what it had asked for, for `alterationDoubtPeriod`."""
 
 
 def live(
