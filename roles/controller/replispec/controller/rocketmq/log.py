@@ -18,8 +18,6 @@ from replispec.runtime.storage import AppendRecords, JournalReader, ReplaceRecor
 from replispec.runtime.world import Level, Outbox, Persisted, PersistFailed, Writes, Written
 from replispec.wire.rocketmq import constants
 
-SNAPSHOT_FORMAT: Final = 1
-"""Version of the snapshots that this release writes and reads."""
 SNAPSHOT_BYTES_MAX: Final = 1 << 31
 """What 10,000 broker sets of 1,000 brokers take, and more."""
 
@@ -86,10 +84,10 @@ class ControllerLog:
         """Begin with a snapshot; returns the term of the last record in it."""
         try:
             found = decode(ControllerSnapshot, data, unknown_allowed=False, limit_bytes=SNAPSHOT_BYTES_MAX)
-            if (found.format, found.index) != (SNAPSHOT_FORMAT, index):
+            if (found.format, found.index) != (constants.SNAPSHOT_FORMAT, index):
                 raise LogDamaged(
                     f"the snapshot is of format {found.format} and of record {found.index}, this release "
-                    f"reads {SNAPSHOT_FORMAT}, and record {index} is missing"
+                    f"reads {constants.SNAPSHOT_FORMAT}, and record {index} is missing"
                 )
             self._owner.restore(found.sets)
         except RemoteProtocolError as error:
@@ -136,7 +134,7 @@ class ControllerLog:
         """Keep what the records have made instead of them. Whatever becomes of it, the log says the same."""
         self._replaced = self._applied
         found = ControllerSnapshot(
-            format=SNAPSHOT_FORMAT, index=self._applied, term=term, sets=self._owner.states()
+            format=constants.SNAPSHOT_FORMAT, index=self._applied, term=term, sets=self._owner.states()
         )
         data = encode(found, limit_bytes=SNAPSHOT_BYTES_MAX)
         self._writes.persist(ReplaceRecords(self._applied, data), then=self._was_replaced)

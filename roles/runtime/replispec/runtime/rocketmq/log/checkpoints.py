@@ -64,8 +64,8 @@ class Checkpoints:
             is_right = found is not None and self._is_next(found, first, mark) and _holds(found, first, sums)
             if found is not None and is_right and self._index.load(found, first):
                 self._stale.discard(start)
-                self._parts.append(_Part(found.start, found.end, self._index.count))
-                self.end = found.end
+                self._parts.append(_Part(found.start, found.until, self._index.count))
+                self.end = found.until
         return self.end, self._index.count
 
     def _read(self, start: int) -> Checkpoint | None:
@@ -78,7 +78,7 @@ class Checkpoints:
     def _is_next(self, found: Checkpoint, first: int, mark: FlushedMark) -> bool:
         """Whether it goes on where those before end. Of the first one the beginning may be deleted."""
         follows = found.start == self.end or (not self._parts and found.start < first)
-        return follows and self.end < found.end <= mark.offset
+        return follows and self.end < found.until <= mark.offset
 
     # Making
 
@@ -145,8 +145,8 @@ class Checkpoints:
 
 def _holds(found: Checkpoint, first: int, sums: LogSums) -> bool:
     """Whether the log has the checksums that it was made of, up to its end."""
-    runs = [FlushedRun(each.start, each.end, each.crc) for each in found.runs if each.end > first]
-    return bool(runs) and runs[-1].end == found.end and all(sums.holds(each) for each in runs)
+    runs = [FlushedRun(each.start, each.until, each.crc) for each in found.runs if each.until > first]
+    return bool(runs) and runs[-1].end == found.until and all(sums.holds(each) for each in runs)
 
 
 def _is_start(name: str) -> bool:

@@ -159,7 +159,7 @@ class QueueIndex:
             queue = self._queues.get(key) or self._queues.setdefault(key, Queue(each.position))
             queue.load(each.position, found, first)
             self._hiding.add(key)
-        self.read = checkpoint.end
+        self.read = checkpoint.until
         self.count = checkpoint.messages
         return True
 
