@@ -155,8 +155,8 @@ class Role:
         self._take(info, now_ms)
 
     def caught_up(self, broker_id: int, now_ms: int) -> None:
-        """A replica has caught up: it has all that a member must have. What was refused waits before it is asked
-        for again, unless the set has changed; the replica's next report says the same."""
+        """A replica has caught up: it has all that a member must have. What was refused waits before it is
+        asked for again, unless the set has changed; the replica's next report says the same."""
         is_refused = self._refused_epoch == self._runner.variables.set_epoch
         if is_refused and now_ms < self._refused_ms + self._pause_ms:
             return
