@@ -54,6 +54,7 @@ class StoredJournal:
     def __init__(self) -> None:
         self.kept: list[tuple[int, bytes]] = []
         self.value: bytes | None = None
+        self.replaced: tuple[int, bytes] | None = None
         self.commits = 0
 
     def records(self) -> Sequence[tuple[int, bytes]]:
@@ -65,6 +66,15 @@ class StoredJournal:
         self.commits += 1
         self.kept += records
         self.value = self.value if state is None else state
+
+    def replace(self, index: int, snapshot: bytes) -> None:
+        """Keep this instead."""
+        self.kept = [each for each in self.kept if each[0] > index]
+        self.replaced = (index, snapshot)
+
+    def snapshot(self) -> tuple[int, bytes] | None:
+        """What stands in the place of records."""
+        return self.replaced
 
     def state(self) -> bytes | None:
         """The value."""
@@ -185,10 +195,10 @@ class Talk:
         return [each.connection for each in self.effects if isinstance(each, Close)]
 
 
-def controller(journal: Journal | None = None, **options: Any) -> Talk:
+def controller(journal: Journal | None = None, *, snapshot_records: int = 1_000, **options: Any) -> Talk:
     """A controller that has started."""
     stored = journal or StoredJournal()
-    node = ControllerNode(configured(**options), stored)
+    node = ControllerNode(configured(**options), stored, snapshot_records=snapshot_records)
     return Talk(node, "controller", stores=Stores(journal=stored)).start()
 
 

@@ -14,7 +14,7 @@ from replispec.event.v1.event_pb2 import ControllerEvent
 from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.sim import Crashed, Disk, Left, Rng, SimulatedJournal
-from replispec.runtime.world import Dial, Received, Send
+from replispec.runtime.world import Dial, Note, Received, Send
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import CleanBrokerDataRequest, GetReplicaInfoResponse, SyncStateSet
 from replispec.wire.rocketmq.machines.broker_set import ElectionAsked, Event, IdApplied, MasterLost
@@ -75,9 +75,9 @@ def _request(does: Does) -> tuple[int, Header, bytes]:
     )
 
 
-def connected(journal: object) -> conversation.Talk:
+def connected(journal: object, snapshot_records: int = 1_000) -> conversation.Talk:
     """A controller on a journal; broker N has connection N, everybody else the one after them."""
-    talk = conversation.controller(journal)  # type: ignore[arg-type]
+    talk = conversation.controller(journal, snapshot_records=snapshot_records)  # type: ignore[arg-type]
     for _ in range(len(BROKERS) + 1):
         talk.connect()
     return talk
@@ -112,6 +112,53 @@ happenings = st.one_of(
 )
 
 
+@given(st.lists(happenings, max_size=30), st.integers(1, 12))
+def test_what_records_have_made_stands_for_them(happened: list[Does], snapshot_records: int) -> None:
+    plain, replaced = conversation.StoredJournal(), conversation.StoredJournal()
+    talks = [
+        connected(plain),
+        connected(replaced, snapshot_records),
+    ]
+    for talk in talks:
+        for broker_id in BROKERS:
+            play(talk, Does("apply", (broker_id,)))
+    for does in happened:
+        assert len({play(talk, does) for talk in talks}) == 1, does
+    again = conversation.controller(replaced, snapshot_records=snapshot_records)
+    assert recorded(again.node) == recorded(talks[1].node) == recorded(talks[0].node)
+    assert len(replaced.kept) <= snapshot_records
+    first = 1 if replaced.replaced is None else replaced.replaced[0] + 1
+    assert [index for index, _ in replaced.kept] == list(range(first, first + len(replaced.kept)))
+
+
+def test_a_start_reads_the_records_of_the_newest_part_alone() -> None:
+    journal = conversation.StoredJournal()
+    talk = connected(journal, 50)
+    play(talk, Does("apply", (1,)))
+    for number in range(500):
+        assert play(talk, Does("register", (1, 30_000 + number))) == ResponseCode.SUCCESS
+    assert len(journal.kept) < 50
+    talk = conversation.controller(journal)
+    assert recorded(talk.node) != {}
+    (read,) = (each for each in talk.effects if isinstance(each, Note))
+    assert int(str(read.values["records"])) < 50
+    assert int(str(read.values["replaced"])) > 450
+
+
+def test_a_snapshot_that_is_none_ends_the_start_and_says_so() -> None:
+    journal = conversation.StoredJournal()
+    talk = connected(journal, 5)
+    for does in SCRIPT:
+        play(talk, does)
+    assert journal.replaced is not None
+    index, whole = journal.replaced
+    for wrong in ((index, whole[:-1]), (index + 1, whole), (index, b""), (index, whole + b"\xa2\x06\x00")):
+        journal.replaced = wrong
+        reason = conversation.controller(journal).halted()
+        assert reason is not None
+        assert "snapshot" in reason
+
+
 @given(st.lists(happenings, max_size=30))
 def test_whatever_happened_the_log_alone_gives_the_same_records(happened: list[Does]) -> None:
     journal = conversation.StoredJournal()
@@ -138,8 +185,9 @@ SCRIPT = (
 )
 
 
+@pytest.mark.parametrize("snapshot_records", [1_000, 3, 1])
 @pytest.mark.parametrize("left", list(Left), ids=lambda left: left.value)
-def test_a_crash_at_any_write_loses_nothing_that_was_answered(left: Left) -> None:
+def test_a_crash_at_any_write_loses_nothing_that_was_answered(left: Left, snapshot_records: int) -> None:
     """The same script is played with a crash in write 1, 2, 3 ... until none is left to crash in."""
     crashes = 0
     for number in range(1, 100):
@@ -147,7 +195,7 @@ def test_a_crash_at_any_write_loses_nothing_that_was_answered(left: Left) -> Non
         disk.crash_at(number, left)
         answered: list[Does] = []
         try:
-            talk = connected(SimulatedJournal(disk))
+            talk = connected(SimulatedJournal(disk), snapshot_records)
             for does in SCRIPT:
                 assert play(talk, does) == ResponseCode.SUCCESS, does
                 answered.append(does)
@@ -158,7 +206,8 @@ def test_a_crash_at_any_write_loses_nothing_that_was_answered(left: Left) -> Non
         disk.crash()
         after = recorded(connected(SimulatedJournal(disk)).node)
         assert after in [outcome(len(answered)), outcome(len(answered) + 1)]
-    assert crashes == 1 + len([does for does in SCRIPT if does.what != "beat"])
+    writes = 1 + len([does for does in SCRIPT if does.what != "beat"])
+    assert crashes == writes + writes // snapshot_records
 
 
 def outcome(count: int) -> dict[str, object]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from replispec.controller.rocketmq import notifier
@@ -25,7 +27,7 @@ from replispec.wire.rocketmq.controller import (
 from tests.controller import conversation
 
 
-def led(*brokers: int, **options: object) -> tuple[conversation.Talk, int]:
+def led(*brokers: int, **options: Any) -> tuple[conversation.Talk, int]:
     """A controller of a set with these living brokers, the first of them master and all in sync."""
     talk = conversation.controller(None, **options)
     for broker in brokers:

@@ -100,4 +100,5 @@ def script() -> list[Question]:
 def controller(storage: Storage) -> list[Member]:
     """What a controller's process holds."""
     journal = storage.journal("log")
-    return [Member("controller", ControllerNode(ControllerOptions(), journal), Stores(journal=journal))]
+    node = ControllerNode(ControllerOptions(), journal, snapshot_records=4)
+    return [Member("controller", node, Stores(journal=journal))]

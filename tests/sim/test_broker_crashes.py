@@ -11,6 +11,8 @@ from tests.sim.cluster import CONTROLLER, Cluster, broker_at, build
 
 MASTER, REPLICA = "broker-1", "broker-2"
 MESSAGES = 12
+PATIENCE_STEPS = 1_200
+"""Steps of 50 ms: a master that begins again doubts what it had asked for, for `alterationDoubtPeriod`."""
 
 
 def live(
@@ -28,7 +30,7 @@ def live(
     started = [MASTER]
 
     def wait_for(messages: int) -> None:
-        for step in range(600):
+        for step in range(PATIENCE_STEPS):
             if step == 30 and REPLICA not in started:
                 started.append(REPLICA)
                 world.start(REPLICA)

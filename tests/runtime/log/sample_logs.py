@@ -31,11 +31,9 @@ class WrittenStore(MessageStore):
         self.note()
         make_files(self.log, self.stores)
 
-    def note(self) -> None:
-        """Note how far the log is on the disk."""
-        file = self.wanted_note()
-        if file is not None:
-            self._do([file])
+    def note(self, *, stops: bool = False) -> None:
+        """Note how far the log is on the disk, and what of it need not be read again."""
+        self._do(self.wanted_notes(stops=stops))
 
     def put(self, record: LogRecord) -> Placed:
         """Store a message."""

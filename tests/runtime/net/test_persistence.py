@@ -34,6 +34,13 @@ class Disk:
         """Nothing is read here."""
         return None
 
+    def snapshot(self) -> tuple[int, bytes] | None:
+        """Nothing is read here."""
+        return None
+
+    def replace(self, index: int, snapshot: bytes) -> None:
+        """Nothing is replaced here."""
+
     def append(self, records: Sequence[tuple[int, bytes]], *, state: bytes | None = None) -> None:
         """Note the first index and whether the loop's own thread writes."""
         assert state is None

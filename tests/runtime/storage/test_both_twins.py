@@ -84,6 +84,19 @@ def test_a_journal_keeps_records_and_the_value_and_replaces_the_end(place: tuple
     assert journal.state() == b""
 
 
+def test_a_value_takes_the_place_of_the_first_records(place: tuple[Storage, str]) -> None:
+    journal = place[0].journal(f"{place[1]}/log")
+    assert journal.snapshot() is None
+    journal.append([(1, b"one"), (2, b"two"), (3, b"three")], state=b"vote")
+    journal.replace(2, b"one and two")
+    assert (list(journal.records()), journal.snapshot()) == ([(3, b"three")], (2, b"one and two"))
+    journal.replace(3, b"all")
+    assert (list(journal.records()), journal.snapshot(), journal.state()) == ([], (3, b"all"), b"vote")
+    journal.append([(4, b"four"), (5, b"five")])
+    journal.append([(5, b"other")])
+    assert list(journal.records()) == [(4, b"four"), (5, b"other")]
+
+
 def test_whatever_was_written_is_named_and_the_rest_is_zeros(place: tuple[Storage, str]) -> None:
     region = made(place[0].files(place[1]), "log/0000", 1 << 20)
     for at, data in ((0, b"first"), (300_000, b"middle"), ((1 << 20) - 4, b"last")):

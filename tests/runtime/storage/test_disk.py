@@ -263,3 +263,21 @@ def test_an_append_waits_for_the_disk(tmp_path: Path) -> None:
     journal = DiskJournal(tmp_path / "log")
     settings = {name: journal._base.execute(f"PRAGMA {name}").fetchone()[0] for name in PRAGMAS}
     assert settings == PRAGMAS
+
+
+def test_a_journal_of_which_the_first_records_were_replaced_goes_on_after_a_start(tmp_path: Path) -> None:
+    journal = DiskJournal(tmp_path / "log")
+    journal.append([(number, b"record") for number in range(1, 6)])
+    journal.replace(5, b"all of them")
+    journal.close()
+    second = DiskJournal(tmp_path / "log")
+    assert (list(second.records()), second.snapshot()) == ([], (5, b"all of them"))
+    second.append([(6, b"next")])
+    assert list(second.records()) == [(6, b"next")]
+    second.close()
+    base = sqlite3.connect(tmp_path / "log")
+    base.execute("UPDATE records SET data = ? WHERE position = -2", (b"\0" * 8 + b"others",))
+    base.commit()
+    base.close()
+    with pytest.raises(StorageFailed, match="not what was written"):
+        DiskJournal(tmp_path / "log").snapshot()

@@ -58,6 +58,60 @@ class MemberState(_message.Message):
     voted_for: int
     def __init__(self, format: _Optional[int] = ..., term: _Optional[int] = ..., voted_for: _Optional[int] = ...) -> None: ...
 
+class ControllerSnapshot(_message.Message):
+    __slots__ = ("format", "index", "term", "sets")
+    FORMAT_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    TERM_FIELD_NUMBER: _ClassVar[int]
+    SETS_FIELD_NUMBER: _ClassVar[int]
+    format: int
+    index: int
+    term: int
+    sets: _containers.RepeatedCompositeFieldContainer[BrokerSetState]
+    def __init__(self, format: _Optional[int] = ..., index: _Optional[int] = ..., term: _Optional[int] = ..., sets: _Optional[_Iterable[_Union[BrokerSetState, _Mapping]]] = ...) -> None: ...
+
+class BrokerSetState(_message.Message):
+    __slots__ = ("broker_name", "state", "master", "master_epoch", "sync_state_set", "sync_state_set_epoch", "broker_ids", "next_broker_id", "emptied", "cluster_name", "addresses", "check_codes")
+    class AddressesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: int
+        value: str
+        def __init__(self, key: _Optional[int] = ..., value: _Optional[str] = ...) -> None: ...
+    class CheckCodesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: int
+        value: str
+        def __init__(self, key: _Optional[int] = ..., value: _Optional[str] = ...) -> None: ...
+    BROKER_NAME_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    MASTER_FIELD_NUMBER: _ClassVar[int]
+    MASTER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    SYNC_STATE_SET_FIELD_NUMBER: _ClassVar[int]
+    SYNC_STATE_SET_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    BROKER_IDS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_BROKER_ID_FIELD_NUMBER: _ClassVar[int]
+    EMPTIED_FIELD_NUMBER: _ClassVar[int]
+    CLUSTER_NAME_FIELD_NUMBER: _ClassVar[int]
+    ADDRESSES_FIELD_NUMBER: _ClassVar[int]
+    CHECK_CODES_FIELD_NUMBER: _ClassVar[int]
+    broker_name: str
+    state: str
+    master: int
+    master_epoch: int
+    sync_state_set: _containers.RepeatedScalarFieldContainer[int]
+    sync_state_set_epoch: int
+    broker_ids: _containers.RepeatedScalarFieldContainer[int]
+    next_broker_id: int
+    emptied: bool
+    cluster_name: str
+    addresses: _containers.ScalarMap[int, str]
+    check_codes: _containers.ScalarMap[int, str]
+    def __init__(self, broker_name: _Optional[str] = ..., state: _Optional[str] = ..., master: _Optional[int] = ..., master_epoch: _Optional[int] = ..., sync_state_set: _Optional[_Iterable[int]] = ..., sync_state_set_epoch: _Optional[int] = ..., broker_ids: _Optional[_Iterable[int]] = ..., next_broker_id: _Optional[int] = ..., emptied: _Optional[bool] = ..., cluster_name: _Optional[str] = ..., addresses: _Optional[_Mapping[int, str]] = ..., check_codes: _Optional[_Mapping[int, str]] = ...) -> None: ...
+
 class AlterSyncStateSet(_message.Message):
     __slots__ = ("master_broker_id", "master_epoch", "sync_state_set_epoch", "new_sync_state_set", "alive")
     MASTER_BROKER_ID_FIELD_NUMBER: _ClassVar[int]

@@ -87,7 +87,7 @@ class BrokerNode:
         )
         self._sends = Sends(self._outbox, store, self._topics, options, self)
         self._pulls = Pulls(store, self._topics, self._offsets, self)
-        self._groups = Groups(self._server, self._offsets, self._pulls, BROKER_RELEASE)
+        self._groups = Groups(self._server, self._offsets, self._pulls, self._topics, self)
         self._admin = Admin(store, self._topics, self._offsets, options, self)
         self._slave = SlaveSync(self._outbox, self._calls, self._topics, self._offsets)
         self._requests.serve(self._sends.table | self._pulls.table | self._groups.table | self._admin.table)
@@ -121,6 +121,7 @@ class BrokerNode:
             self._log,
             self._sends,
             self._pulls,
+            self._groups,
             self._offsets,
             self._slave,
         )
@@ -178,6 +179,7 @@ class BrokerNode:
         self._name_servers.ticked(now_ms)
         self._sends.ticked(now_ms)
         self._pulls.ticked(now_ms)
+        self._groups.ticked(now_ms)
         self._slave.ticked(now_ms)
         if (due_ms := self._offsets.deadline_ms()) is not None and now_ms >= due_ms:
             self._offsets.keep()

@@ -20,20 +20,23 @@ _SELF: Final = 0
 
 
 class SingleNode:
-    """The only member of its group, made from what its disk holds: `records` by index, and `state`.
+    """The only member of its group, made from what its disk holds: `records` by index, and `state`. Records
+    up to index `replaced`, the last of them of `term`, are no longer there.
 
     Raises LogDamaged, with the index, when they are not what a controller writes.
     """
 
-    def __init__(self, records: Sequence[tuple[int, bytes]], state: bytes | None) -> None:
+    def __init__(
+        self, records: Sequence[tuple[int, bytes]], state: bytes | None, *, replaced: int = 0, term: int = 0
+    ) -> None:
         recovered = [_entry(index, data) for index, data in records]
-        _check_order(recovered)
+        _check_order(recovered, replaced, term)
         self._term = _term_of(state)
-        last = recovered[-1].event.term if recovered else 0
+        last = recovered[-1].event.term if recovered else term
         if last > self._term:
             raise LogDamaged(f"the log is of term {last}, the member knows only {self._term}")
         self._term += 1
-        self._index = len(recovered)
+        self._index = replaced + len(recovered)
         self._proposal = 0
         self._recovered: Sequence[Entry] = recovered
         self._waiting: list[ControllerEvent] = []
@@ -110,9 +113,8 @@ def _entry(index: int, data: bytes) -> Entry:
     return Entry(index, event)
 
 
-def _check_order(entries: Sequence[Entry]) -> None:
-    term = 0
-    for place, entry in enumerate(entries, start=1):
+def _check_order(entries: Sequence[Entry], replaced: int, term: int) -> None:
+    for place, entry in enumerate(entries, start=replaced + 1):
         if entry.index != place:
             raise LogDamaged(f"record {place} of the log is missing: the next one is {entry.index}")
         if entry.event.term < term:

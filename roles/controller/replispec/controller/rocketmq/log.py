@@ -7,14 +7,19 @@ who asked is refused, what is on record is answered from, and the next proposal 
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Final, Protocol
 
-from replispec.controller.consensus import Consensus, Ready, SingleNode
-from replispec.event.v1.event_pb2 import ControllerEvent
-from replispec.runtime.primitives.errors import LocalProtocolError
-from replispec.runtime.storage import AppendRecords, JournalReader
-from replispec.runtime.world import Level, Outbox, Persisted, Writes, Written
+from replispec.controller.consensus import Consensus, LogDamaged, Ready, SingleNode
+from replispec.event.v1.event_pb2 import BrokerSetState, ControllerEvent, ControllerSnapshot
+from replispec.runtime.documents.official_seam import decode, encode
+from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
+from replispec.runtime.storage import AppendRecords, JournalReader, ReplaceRecords
+from replispec.runtime.world import Level, Outbox, Persisted, PersistFailed, Writes, Written
 from replispec.wire.rocketmq import constants
+
+SNAPSHOT_BYTES_MAX: Final = 1 << 31
+"""What 10,000 broker sets of 1,000 brokers take, and more."""
 
 
 class LogOwner(Protocol):
@@ -22,6 +27,14 @@ class LogOwner(Protocol):
 
     def apply(self, record: ControllerEvent, now_ms: int, *, is_new: bool) -> None:
         """This record is on the disk; `is_new`: since this start."""
+        ...
+
+    def restore(self, sets: Sequence[BrokerSetState]) -> None:
+        """This is what the records before those that follow have made. Raises RemoteProtocolError."""
+        ...
+
+    def states(self) -> Sequence[BrokerSetState]:
+        """What all records that were applied have made."""
         ...
 
     def refuse(self, proposal: int, reason: str) -> None:
@@ -40,12 +53,17 @@ class LogOwner(Protocol):
 class ControllerLog:
     """Proposes to the group, and has persisted what the group says."""
 
-    def __init__(self, outbox: Outbox, writes: Writes, journal: JournalReader, owner: LogOwner) -> None:
+    def __init__(
+        self, outbox: Outbox, writes: Writes, journal: JournalReader, owner: LogOwner, snapshot_records: int
+    ) -> None:
         self._outbox = outbox
         self._writes = writes
         self._journal = journal
         self._owner = owner
         self._consensus: Consensus | None = None
+        self._snapshot_records = snapshot_records
+        # How many records were applied, and how many of them a snapshot has replaced, or is to replace.
+        self._applied = self._replaced = 0
         self._under_way: Ready | None = None
         self._proposed = False
         self._is_full = False
@@ -54,7 +72,28 @@ class ControllerLog:
 
     def start(self) -> None:
         """Read what is there. Raises StorageFailed, and LogDamaged for what no controller wrote."""
-        self._consensus = SingleNode(self._journal.records(), self._journal.state())
+        kept = self._journal.snapshot()
+        term = 0
+        if kept is not None:
+            term = self._restore(*kept)
+        self._consensus = SingleNode(
+            self._journal.records(), self._journal.state(), replaced=self._replaced, term=term
+        )
+
+    def _restore(self, index: int, data: bytes) -> int:
+        """Begin with a snapshot; returns the term of the last record in it."""
+        try:
+            found = decode(ControllerSnapshot, data, unknown_allowed=False, limit_bytes=SNAPSHOT_BYTES_MAX)
+            if (found.format, found.index) != (constants.SNAPSHOT_FORMAT, index):
+                raise LogDamaged(
+                    f"the snapshot is of format {found.format} and of record {found.index}, this release "
+                    f"reads {constants.SNAPSHOT_FORMAT}, and record {index} is missing"
+                )
+            self._owner.restore(found.sets)
+        except RemoteProtocolError as error:
+            raise LogDamaged(f"the snapshot of the log: {error}") from error
+        self._applied = self._replaced = index
+        return found.term
 
     @property
     def is_writing(self) -> bool:
@@ -81,9 +120,28 @@ class ControllerLog:
                 self._under_way, self._proposed = ready, False
                 self._writes.persist(AppendRecords(ready.records, ready.state), then=self._written)
                 return
-            for entry in ready.entries:
-                self._owner.apply(entry.event, now_ms, is_new=False)
-            self._outbox.note(Level.INFO, "log read", records=len(ready.entries))
+            self._outbox.note(Level.INFO, "log read", records=len(ready.entries), replaced=self._replaced)
+            self._apply(ready, now_ms, is_new=False)
+
+    def _apply(self, ready: Ready, now_ms: int, *, is_new: bool) -> None:
+        for entry in ready.entries:
+            self._owner.apply(entry.event, now_ms, is_new=is_new)
+            self._applied = entry.index
+        if self._applied - self._replaced >= self._snapshot_records:
+            self._replace(ready.entries[-1].event.term)
+
+    def _replace(self, term: int) -> None:
+        """Keep what the records have made instead of them. Whatever becomes of it, the log says the same."""
+        self._replaced = self._applied
+        found = ControllerSnapshot(
+            format=constants.SNAPSHOT_FORMAT, index=self._applied, term=term, sets=self._owner.states()
+        )
+        data = encode(found, limit_bytes=SNAPSHOT_BYTES_MAX)
+        self._writes.persist(ReplaceRecords(self._applied, data), then=self._was_replaced)
+
+    def _was_replaced(self, event: Written) -> None:
+        if isinstance(event, PersistFailed) and not event.is_full:
+            self._owner.log_failed(f"the log of the controller cannot be written: {event.reason}")
 
     def ticked(self, now_ms: int) -> None:
         """Try a full disk again."""
@@ -102,8 +160,7 @@ class ControllerLog:
         if isinstance(event, Persisted):
             self._consensus.persisted()
             self._room_is_there()
-            for entry in ready.entries:
-                self._owner.apply(entry.event, event.now_ms, is_new=True)
+            self._apply(ready, event.now_ms, is_new=True)
             self._owner.settled(event.now_ms)
         elif event.is_full:
             self._consensus.refused()

@@ -20,7 +20,7 @@ from replispec.controller.rocketmq.core.heartbeats import Key
 from replispec.controller.rocketmq.core.replies import Answer, Notice, Recorded, Replies, Reply
 from replispec.controller.rocketmq.log import ControllerLog
 from replispec.controller.rocketmq.notifier import Notifier
-from replispec.event.v1.event_pb2 import ControllerEvent
+from replispec.event.v1.event_pb2 import BrokerSetState, ControllerEvent
 from replispec.runtime.primitives.errors import LocalProtocolError
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.derived_options import join_address
@@ -46,6 +46,7 @@ from replispec.runtime.world import (
     Writable,
     Writes,
 )
+from replispec.wire.rocketmq.constants import SNAPSHOT_RECORDS
 from replispec.wire.rocketmq.machines import broker_set as machine
 from replispec.wire.rocketmq.machines import broker_set_wire as wire
 from replispec.wire.rocketmq.machines import controller
@@ -56,16 +57,22 @@ LISTENER: Final = "controller"
 
 class ControllerNode:
     """One controller, the only member of its group; `journal` is its log. `ends_process`: when that fails,
-    the process ends; otherwise the controller alone does."""
+    the process ends; otherwise the controller alone does. `snapshot_records`: after how many it keeps what
+    they have made instead of them."""
 
     def __init__(
-        self, options: ControllerOptions, journal: JournalReader, *, ends_process: bool = True
+        self,
+        options: ControllerOptions,
+        journal: JournalReader,
+        *,
+        ends_process: bool = True,
+        snapshot_records: int = SNAPSHOT_RECORDS,
     ) -> None:
         self._options = options
         self._ends_process = ends_process
         self._outbox = Outbox()
         self._writes = Writes(self._outbox)
-        self._log = ControllerLog(self._outbox, self._writes, journal, self)
+        self._log = ControllerLog(self._outbox, self._writes, journal, self, snapshot_records)
         self._requests = Requests()
         self._server = RequestServer(self._outbox, self._requests.take, limits=options.limits)
         self._notifier = Notifier(self._outbox)
@@ -260,6 +267,14 @@ class ControllerNode:
         if applied is not None and is_new:
             broker_set, replies = applied
             self._carry_out(broker_set, replies, request, now_ms)
+
+    def restore(self, sets: Sequence[BrokerSetState]) -> None:
+        """Begin with what records made that are no longer there."""
+        self._sets.restore(sets)
+
+    def states(self) -> Sequence[BrokerSetState]:
+        """What all records have made."""
+        return self._sets.states()
 
     def refuse(self, proposal: int, reason: str) -> None:
         """There is no room for a record: nothing is changed, and the request may be sent again."""

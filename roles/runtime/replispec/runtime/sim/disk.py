@@ -78,9 +78,10 @@ class RecordedChanges:
 
     records: dict[int, bytes] = field(default_factory=dict)
     state: bytes | None = None
+    snapshot: tuple[int, bytes] | None = None
     damaged: list[int] = field(default_factory=list)
     # What a loss of power leaves, where the disk does not keep what it is told to.
-    durable: tuple[dict[int, bytes], bytes | None] | None = None
+    durable: tuple[dict[int, bytes], bytes | None, tuple[int, bytes] | None] | None = None
 
 
 Plan = Callable[[str], str | None]
@@ -132,7 +133,7 @@ class Disk:
         self._crash_at = None
         for journal in self.journals.values():
             if power and journal.durable is not None:
-                journal.records, journal.state = journal.durable
+                journal.records, journal.state, journal.snapshot = journal.durable
             journal.durable = None if power else journal.durable
         for name in sorted(self.contents):
             content = self.contents[name]

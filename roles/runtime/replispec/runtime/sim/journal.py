@@ -32,14 +32,15 @@ class SimulatedJournal:
         indexes = [index for index, _ in records]
         assert all(right == left + 1 for left, right in itertools.pairwise(indexes)), "a gap"
         last = next(reversed(self._records.records), None)
+        if last is None and self._records.snapshot is not None:
+            last = self._records.snapshot[0]
         assert not records or last is None or indexes[0] <= last + 1, f"{indexes[0]} after {last}"
 
         def take_effect(left: Left) -> None:
             if not self._disk.whole(left):
                 return
             held = self._records.records
-            if not self._disk.keeps_flushes and self._records.durable is None:
-                self._records.durable = (dict(held), self._records.state)
+            self._remember()
             for index in [index for index in held if records and index >= indexes[0]]:
                 del held[index]
             held.update((index, bytes(record)) for index, record in records)
@@ -48,6 +49,29 @@ class SimulatedJournal:
 
         more_bytes = sum(len(record) for _, record in records)
         self._disk.change(self._life, f"append {self._name}", take_effect, more_bytes)
+
+    def replace(self, index: int, snapshot: bytes) -> None:
+        """Put a value in the place of all records up to an index, durably or not at all."""
+
+        def take_effect(left: Left) -> None:
+            if self._disk.whole(left):
+                self._remember()
+                held = self._records.records
+                for each in [each for each in held if each <= index]:
+                    del held[each]
+                self._records.snapshot = (index, bytes(snapshot))
+
+        self._disk.change(self._life, f"replace {self._name}", take_effect, len(snapshot))
+
+    def snapshot(self) -> tuple[int, bytes] | None:
+        """What replaced the first records, and the index of the last of them."""
+        self._disk.reading(self._life, f"snapshot {self._name}")
+        return self._records.snapshot
+
+    def _remember(self) -> None:
+        kept = self._records
+        if not self._disk.keeps_flushes and kept.durable is None:
+            kept.durable = (dict(kept.records), kept.state, kept.snapshot)
 
     def state(self) -> bytes | None:
         """The value written last."""

@@ -24,6 +24,7 @@ from replispec.runtime.storage.operations import (
     RemoveFile,
     RenameFile,
     ReplaceFile,
+    ReplaceRecords,
     Stores,
 )
 
@@ -43,6 +44,7 @@ __all__ = [
     "RemoveFile",
     "RenameFile",
     "ReplaceFile",
+    "ReplaceRecords",
     "Storage",
     "StorageFailed",
     "StorageFull",

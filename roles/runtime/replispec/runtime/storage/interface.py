@@ -104,14 +104,24 @@ class JournalReader(Protocol):
         """The value written last; None before the first."""
         ...
 
+    def snapshot(self) -> tuple[int, bytes] | None:
+        """The value that stands in the place of the first records, and the index of the last of them; None
+        when no record was replaced. Raises StorageFailed when it is not what was written."""
+        ...
+
 
 class Journal(JournalReader, Protocol):
-    """An ordered log of records with one small value beside it, each record with its checksum."""
+    """An ordered log of records with one small value beside it, each with its checksum."""
 
     def append(self, records: Sequence[tuple[int, bytes]], *, state: bytes | None = None) -> None:
         """Write records after the last (an index that is there already replaces it and all after it),
         and the value if given, all of it durably or nothing. Raises StorageFull when it is nothing, and
         StorageFailed when that is unknown; the process may not go on then."""
+        ...
+
+    def replace(self, index: int, snapshot: bytes) -> None:
+        """Put a value in the place of all records up to an index, durably or nothing; what follows is
+        appended after it. Raises as `append`."""
         ...
 
 

@@ -20,8 +20,12 @@ WAL: Final = "-wal"
 """How the name of SQLite's write-ahead log ends."""
 _STATE: Final = -1
 """Where the value beside the log stands: no record has this index."""
+_SNAPSHOT: Final = -2
+"""Where the value stands that replaced the first records, behind the index of the last of them."""
+_INDEX_BYTES: Final = 8
 _COLUMNS: Final = "position INTEGER PRIMARY KEY, crc INTEGER NOT NULL, data BLOB NOT NULL"
 _INSERT: Final = "INSERT INTO records (position, crc, data) VALUES (?, ?, ?)"
+_PUT: Final = "INSERT OR REPLACE INTO records (position, crc, data) VALUES (?, ?, ?)"
 _PREPARE: Final = (
     "PRAGMA locking_mode = EXCLUSIVE",
     "PRAGMA journal_mode = WAL",
@@ -52,35 +56,62 @@ class DiskJournal:
                 "SELECT position, crc, data FROM records WHERE position > ? ORDER BY position", (_STATE,)
             ).fetchall()
         records = [(position, self._checked(position, crc, data)) for position, crc, data in rows]
-        if records and records[-1][0] - records[0][0] + 1 != len(records):
+        replaced = self.snapshot()
+        first = records[0][0] if records else 0
+        is_next = replaced is None or not records or first == replaced[0] + 1
+        if not is_next or (records and records[-1][0] - first + 1 != len(records)):
             raise StorageFailed(f"{self._path}: a record is missing")
         return records
 
+    def snapshot(self) -> tuple[int, bytes] | None:
+        """What replaced the first records, and the index of the last of them. Raises StorageFailed."""
+        data = self._value(_SNAPSHOT)
+        if data is None:
+            return None
+        return int.from_bytes(data[:_INDEX_BYTES], "big"), data[_INDEX_BYTES:]
+
+    def replace(self, index: int, snapshot: bytes) -> None:
+        """Put a value in the place of all records up to an index. Raises StorageFull, StorageFailed."""
+        assert index <= self._last, f"records up to {index} of {self._last}"
+        data = index.to_bytes(_INDEX_BYTES, "big") + snapshot
+        with self._failing(), self._transaction():
+            self._base.execute("DELETE FROM records WHERE position > ? AND position <= ?", (_STATE, index))
+            self._base.execute(_PUT, (_SNAPSHOT, _crc(_SNAPSHOT, data), data))
+
     def append(self, records: Sequence[tuple[int, bytes]], *, state: bytes | None = None) -> None:
         """Write records and the value, all of it durably or nothing. Raises StorageFull, StorageFailed."""
-        with self._failing():
-            is_one = state is None and len(records) == 1 and records[0][0] > self._last
-            try:
-                if not is_one:
-                    # One statement alone is a transaction of its own.
-                    self._base.execute("BEGIN IMMEDIATE")
-                last = self._put(records, state)
-                if not is_one:
-                    self._base.execute("COMMIT")
-            except BaseException as error:
-                # After a failed commit there may be nothing left to roll back.
-                if self._base.in_transaction:
-                    self._base.execute("ROLLBACK")
-                if _is_full(error) and self._end() == self._last:
-                    raise StorageFull(f"{self._path}: {error}") from error
-                raise
+        is_one = state is None and len(records) == 1 and records[0][0] > self._last
+        # One statement alone is a transaction of its own.
+        with self._failing(), self._transaction(is_begun=not is_one):
+            last = self._put(records, state)
         self._last = last
+
+    @contextmanager
+    def _transaction(self, *, is_begun: bool = True) -> Iterator[None]:
+        try:
+            if is_begun:
+                self._base.execute("BEGIN IMMEDIATE")
+            yield
+            if is_begun:
+                self._base.execute("COMMIT")
+        except BaseException as error:
+            # After a failed commit there may be nothing left to roll back.
+            if self._base.in_transaction:
+                self._base.execute("ROLLBACK")
+            if _is_full(error) and self._end() == self._last:
+                raise StorageFull(f"{self._path}: {error}") from error
+            raise
 
     def state(self) -> bytes | None:
         """The value written last. Raises StorageFailed when it is damaged."""
+        return self._value(_STATE)
+
+    def _value(self, position: int) -> bytes | None:
         with self._failing():
-            row = self._base.execute("SELECT crc, data FROM records WHERE position = ?", (_STATE,)).fetchone()
-        return None if row is None else self._checked(_STATE, *row)
+            row = self._base.execute(
+                "SELECT crc, data FROM records WHERE position = ?", (position,)
+            ).fetchone()
+        return None if row is None else self._checked(position, *row)
 
     def close(self) -> None:
         """Give the file back."""
@@ -100,7 +131,10 @@ class DiskJournal:
     def _end(self) -> int:
         """The index of the last record that is in the file; below every index when there is none."""
         found: int | None = self._base.execute("SELECT max(position) FROM records").fetchone()[0]
-        return _STATE if found is None else found
+        if found is not None and found > _STATE:
+            return found
+        replaced = self.snapshot()
+        return _STATE if replaced is None else replaced[0]
 
     def _put(self, records: Sequence[tuple[int, bytes]], state: bytes | None) -> int:
         last = self._last
@@ -118,10 +152,7 @@ class DiskJournal:
                 self._base.executemany(_INSERT, rows)
             last = records[-1][0]
         if state is not None:
-            self._base.execute(
-                "INSERT OR REPLACE INTO records (position, crc, data) VALUES (?, ?, ?)",
-                (_STATE, _crc(_STATE, state), state),
-            )
+            self._base.execute(_PUT, (_STATE, _crc(_STATE, state), state))
         return last
 
     def _checked(self, position: int, crc: int, data: object) -> bytes:

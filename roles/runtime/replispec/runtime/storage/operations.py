@@ -22,6 +22,14 @@ class AppendRecords:
 
 
 @immutable
+class ReplaceRecords:
+    """Put a value in the place of all records of the journal up to an index: all or nothing."""
+
+    index: int
+    snapshot: bytes
+
+
+@immutable
 class AppendLines:
     """Put lines, given without their ends, after the last of the text file: all or nothing, but for a
     crash."""
@@ -67,7 +75,8 @@ class FlushFiles:
     names: Sequence[str]
 
 
-Operation = AppendRecords | AppendLines | ReplaceFile | RenameFile | RemoveFile | MakeFile | FlushFiles
+FileOperation = ReplaceFile | RenameFile | RemoveFile | MakeFile | FlushFiles
+Operation = AppendRecords | ReplaceRecords | AppendLines | FileOperation
 
 
 @immutable
@@ -91,6 +100,9 @@ class Stores:
             case AppendRecords(records, state):
                 assert self.journal is not None, "a node without a journal writes records"
                 self.journal.append(records, state=state)
+            case ReplaceRecords(index, snapshot):
+                assert self.journal is not None, "a node without a journal replaces records"
+                self.journal.replace(index, snapshot)
             case AppendLines(lines):
                 assert self.lines is not None, "a node without a text file writes lines"
                 self.lines.append(lines)
@@ -103,9 +115,7 @@ NOTHING: Final = Stores()
 """Of a node that keeps nothing."""
 
 
-def _change_file(
-    files: Files, operation: ReplaceFile | RenameFile | RemoveFile | MakeFile | FlushFiles
-) -> None:
+def _change_file(files: Files, operation: FileOperation) -> None:
     match operation:
         case ReplaceFile(name, data):
             files.replace(name, data)

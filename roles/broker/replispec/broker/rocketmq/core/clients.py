@@ -10,6 +10,7 @@ from typing import Final
 
 from replispec.runtime.primitives.bindings import TEXT_MAX
 from replispec.wire.rocketmq.client import ConsumerData
+from replispec.wire.rocketmq.constants import CLIENT_EXPIRY_MS
 
 GROUPS_MAX: Final = 1_000
 """Groups that one client may belong to; those beyond are not noted."""
@@ -26,9 +27,15 @@ class Clients:
         self._groups: dict[str, dict[int, str]] = {}
         self._joined: dict[int, set[str]] = {}
         self._members = 0
+        # When each connection was heard last, the longest silence first.
+        self._heard: dict[int, int] = {}
 
-    def heartbeat_received(self, connection: int, client: str, groups: Sequence[ConsumerData]) -> None:
+    def heartbeat_received(
+        self, connection: int, client: str, groups: Sequence[ConsumerData], now_ms: int
+    ) -> None:
         """A client says which groups it belongs to. Longer names than anybody needs are not noted."""
+        self._heard.pop(connection, None)
+        self._heard[connection] = now_ms
         for each in groups[:GROUPS_MAX]:
             group = each.group_name or ""
             if max(len(client), len(group)) <= TEXT_MAX and self._admits(connection, group):
@@ -51,8 +58,23 @@ class Clients:
 
     def closed(self, connection: int) -> None:
         """A connection is gone, and its client from all groups."""
+        self._heard.pop(connection, None)
         for group in sorted(self._joined.get(connection, ())):
             self.left(connection, group)
+
+    def silent(self, now_ms: int) -> list[int]:
+        """Connections of which no heartbeat came any more, for too long."""
+        found = []
+        for connection, heard_ms in self._heard.items():
+            if now_ms < heard_ms + CLIENT_EXPIRY_MS:
+                break
+            found.append(connection)
+        return found
+
+    def deadline_ms(self) -> int | None:
+        """When a connection may be silent for too long."""
+        oldest_ms = next(iter(self._heard.values()), None)
+        return None if oldest_ms is None else oldest_ms + CLIENT_EXPIRY_MS
 
     def members(self, group: str) -> list[str]:
         """The ids of a group's clients."""

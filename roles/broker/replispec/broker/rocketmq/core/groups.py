@@ -6,26 +6,46 @@ Source: apache/rocketmq rocketmq-all-5.4.0, ClientManageProcessor, ConsumerManag
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Protocol
 
-from replispec.broker.rocketmq.core.clients import Clients
+from replispec.broker.rocketmq.core.clients import GROUPS_MAX, Clients
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.pulls import Pulls
+from replispec.broker.rocketmq.core.topics import Topics
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.remoting.answering import Answering
-from replispec.runtime.rocketmq.remoting.server import LANGUAGE, Request, RequestServer
+from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, LANGUAGE, Request, RequestServer
 from replispec.wire.rocketmq.codes import RemotingFlag
 from replispec.wire.rocketmq.machines import broker_groups as machine
 from replispec.wire.rocketmq.machines import broker_groups_wire as wire
 from replispec.wire.rocketmq.remoting import RemotingHeader
 
 
+class GroupsOwner(Protocol):
+    """What a broker tells of itself."""
+
+    @property
+    def serves(self) -> bool:
+        """Whether this broker takes messages."""
+        ...
+
+
 class Groups:
     """Answers consumers and producers about themselves. It is what only this broker knows; see `local` of the
     machine."""
 
-    def __init__(self, server: RequestServer, offsets: ConsumerOffsets, pulls: Pulls, version: int) -> None:
+    def __init__(
+        self,
+        server: RequestServer,
+        offsets: ConsumerOffsets,
+        pulls: Pulls,
+        topics: Topics,
+        owner: GroupsOwner,
+    ) -> None:
+        version = BROKER_RELEASE
         self._server = server
+        self._topics = topics
+        self._owner = owner
         self._offsets = offsets
         self._pulls = pulls
         self._version = version
@@ -40,6 +60,17 @@ class Groups:
             },
             version=version,
         ).table
+
+    def ticked(self, now_ms: int) -> None:
+        """Clients that have gone silent leave their groups: others take over what they had read."""
+        for connection in self.clients.silent(now_ms):
+            self.clients.closed(connection)
+            self._pulls.closed(connection)
+            self._server.close(connection)
+
+    def deadline_ms(self) -> int | None:
+        """When `ticked` has something to do."""
+        return self.clients.deadline_ms()
 
     # What the machine asks
 
@@ -58,7 +89,11 @@ class Groups:
     # Effects of the machine
 
     def _note_client(self, request: Request, event: machine.Lived) -> None:
-        self.clients.heartbeat_received(request.connection, event.client_id, event.consumers or ())
+        consumers = event.consumers or ()
+        self.clients.heartbeat_received(request.connection, event.client_id, consumers, request.now_ms)
+        if self._owner.serves:
+            for each in consumers[:GROUPS_MAX]:
+                self._topics.for_retries(each.group_name or "", request.now_ms)
 
     def _drop_client(self, request: Request, event: machine.Left) -> None:
         if event.group:

@@ -85,6 +85,11 @@ class Role:
         )
         self._on_disk: AskedSet | None = kept
         self._asked = 0
+        # When, and with which set, this broker was refused another one.
+        self._refused_ms = 0
+        self._refused_epoch = -1
+        self._pause_ms = options.controller_retry_interval_ms
+        self._told_older = 0
         self.master_address: str | None = None
 
     @property
@@ -150,7 +155,11 @@ class Role:
         self._take(info, now_ms)
 
     def caught_up(self, broker_id: int, now_ms: int) -> None:
-        """A replica has caught up: it has all that a member must have."""
+        """A replica has caught up: it has all that a member must have. What was refused waits before it is
+        asked for again, unless the set has changed; the replica's next report says the same."""
+        is_refused = self._refused_epoch == self._runner.variables.set_epoch
+        if is_refused and now_ms < self._refused_ms + self._pause_ms:
+            return
         self._take(machine.CaughtUp(broker_id), now_ms)
 
     def lagging(self, broker_id: int, now_ms: int) -> None:
@@ -217,6 +226,18 @@ class Role:
         self._controllers.find_leader(lambda _leader, _now_ms: None, self.now_ms)
         return ()
 
+    def tell_older(self, event: machine.ReplicaInfoReceived) -> Nothing:
+        """The controller's records are not those under which this log was written."""
+        if event.master_epoch != self._told_older:
+            self._told_older = event.master_epoch
+            self._outbox.note(
+                Level.ERROR,
+                "a controller counts fewer elections than this log: it has lost its records",
+                told=event.master_epoch,
+                log=self.master_epoch,
+            )
+        return ()
+
     def check_members(self, _event: object) -> Nothing:
         """Members that do not keep up are to leave the set."""
         self._owner.check_members(self.now_ms)
@@ -263,6 +284,7 @@ class Role:
                 if isinstance(event, machine.AlterationRefused):
                     what = "another SyncStateSet was refused"
                     note_failure(self._outbox, outcome, Level.WARNING, what)
+                self._refused_ms, self._refused_epoch = now_ms, self._runner.variables.set_epoch
                 self._take(event, now_ms)
 
         if not self._controllers.ask(call, answered, now_ms):

@@ -83,6 +83,15 @@ class Topics:
             return None
         return _config(name, max(1, min(wanted_queues, self._template.write_queue_nums or 1)), READ_WRITE)
 
+    def for_retries(self, group: str, now_ms: int) -> None:
+        """See that a group of consumers has the topic of its retries, so that clients know of it before there
+        is one; nobody waits. Half of the table stays for topics of messages."""
+        name = constants.RETRY_TOPIC_PREFIX + group
+        is_known = name in self._table or len(self._table) >= TOPICS_MAX // 2
+        config = None if is_known or not group else self.for_message(name, 1)
+        if config is not None:
+            self.create(config, now_ms, lambda _reason, _now_ms: None)
+
     def create(self, config: TopicConfig, now_ms: int, kept: Kept) -> None:
         """Keep a topic unless one of this name is being kept already; `kept` is told when it is there."""
         name = config.topic_name or ""

@@ -7,18 +7,21 @@ persistent broker id; apache/rocketmq rocketmq-all-5.4.0, ReplicasInfoManager.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, Final
 
 from replispec.controller.rocketmq.core.heartbeats import Heartbeats
 from replispec.controller.rocketmq.core.replies import Recorded, Replies, Reply
+from replispec.event.v1.event_pb2 import BrokerSetState
 from replispec.runtime.primitives.bindings import Answer
-from replispec.runtime.primitives.errors import LocalProtocolError
+from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 from replispec.runtime.primitives.machines import assigned, edge_of
 from replispec.runtime.primitives.releases import Release
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.remoting import Prepared
 from replispec.wire.rocketmq.machines import broker_set_wire as wire
-from replispec.wire.rocketmq.machines.broker_set import MACHINE, Event
+from replispec.wire.rocketmq.machines.broker_set import MACHINE, Event, State, Variables
 
 _ANSWERS: Final = frozenset(wire.ANSWERS)
 _RECORDED: Final = frozenset(wire.RECORDED)
@@ -33,6 +36,28 @@ class BrokerSet:
         self.variables = MACHINE.variables
         self._heartbeats = heartbeats
         self._kept: dict[str, Prepared] = {}
+
+    def recorded(self) -> BrokerSetState:
+        """State and variables, as a snapshot keeps them."""
+        values = {
+            each.name: _kept(getattr(self.variables, each.name))
+            for each in fields(self.variables)
+            if getattr(self.variables, each.name) is not None
+        }
+        return BrokerSetState(broker_name=self.name, state=self.state.value, **values)
+
+    def restore(self, kept: BrokerSetState) -> None:
+        """Go on from what a snapshot keeps. Raises RemoteProtocolError."""
+        try:
+            self.state = State(kept.state)
+        except ValueError as error:
+            raise RemoteProtocolError(f"{self.name} is {kept.state!r}") from error
+        found = {}
+        for each in fields(Variables):
+            is_absent = getattr(MACHINE.variables, each.name) is None and not kept.HasField(each.name)
+            value = None if is_absent else getattr(kept, each.name)
+            found[each.name] = _like(getattr(MACHINE.variables, each.name), value)
+        self.variables = Variables(**found)
 
     def decides(self, event: Event) -> bool:
         """Whether anything on record would change; what changes nothing is answered without the log."""
@@ -83,3 +108,15 @@ class BrokerSet:
 
     def _is_alive(self, broker_id: int) -> bool:
         return self._heartbeats.is_alive(self.name, broker_id)
+
+
+def _kept(value: Any) -> Any:
+    """A variable as a message of ours holds it."""
+    return sorted(value) if isinstance(value, frozenset) else value
+
+
+def _like(initial: object, value: Any) -> Any:
+    """A field of a message of ours as a variable that begins with this."""
+    if isinstance(initial, frozenset):
+        return frozenset(value)
+    return dict(value) if isinstance(initial, Mapping) else value

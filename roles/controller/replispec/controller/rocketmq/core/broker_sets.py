@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from replispec.controller.rocketmq.core.broker_set import BrokerSet
 from replispec.controller.rocketmq.core.heartbeats import Heartbeats
 from replispec.controller.rocketmq.core.replies import Replies
-from replispec.event.v1.event_pb2 import ControllerEvent
+from replispec.event.v1.event_pb2 import BrokerSetState, ControllerEvent
 from replispec.runtime.primitives.releases import Release
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest, ReplicasInfo
 from replispec.wire.rocketmq.machines import broker_set_wire as wire
@@ -69,6 +69,17 @@ class BrokerSets:
         if broker_set.variables.broker_ids:
             self._sets[broker_set.name] = broker_set
         return broker_set, replies
+
+    def restore(self, states: Iterable[BrokerSetState]) -> None:
+        """Take over broker sets as records have made them. Raises RemoteProtocolError."""
+        for state in states:
+            broker_set = BrokerSet(state.broker_name, self.heartbeats)
+            broker_set.restore(state)
+            self._sets[broker_set.name] = broker_set
+
+    def states(self) -> list[BrokerSetState]:
+        """All broker sets as records have made them."""
+        return [each.recorded() for each in self._sets.values()]
 
     @property
     def has_room(self) -> bool:

@@ -22,6 +22,7 @@ from replispec.runtime.rocketmq.log.records import (
     walk,
 )
 from replispec.runtime.rocketmq.log.recovery import (
+    Known,
     Layout,
     last_byte,
     log_files,
@@ -53,11 +54,11 @@ _ZEROS: Final = bytes(1024 * 1024)
 class CommitLog:
     """The log of one broker. Offsets are bytes since the beginning of the set's log.
 
-    It opens with what a crash left: all records are checked, what lies after the last whole one is zeroed;
-    `visit` is shown each message on the way. What was on the disk by `mark` no crash takes: StorageFailed for
-    a log that ends before it or is another one there, and nothing of it is touched. Without a mark (None) so
-    is one that goes on behind what is no record. `said` tells what was found, and what was cut. `file_bytes`
-    must be the same on all brokers of a set.
+    It opens with what a crash left: all records are checked but those for which `known` vouches, what lies
+    after the last whole one is zeroed; `visit` is shown each message on the way. What was on the disk by
+    `mark` no crash takes: StorageFailed for a log that ends before it or is another one there, and nothing of
+    it is touched. Without a mark (None) so is one that goes on behind what is no record. `said` tells what
+    was found, and what was cut. `file_bytes` must be the same on all brokers of a set.
 
     Bytes are put into files that are there; all else the disk is asked for by operations. `begin_flush` and
     `end_flush` bring to it what was put or cut, `wanted_file` and `made` see that there is a next file
@@ -74,6 +75,7 @@ class CommitLog:
         folder: str = COMMIT_LOG_FOLDER,
         mark: FlushedMark | None = NO_MARK,
         visit: Callable[[Placed], None] | None = None,
+        known: Known | None = None,
     ) -> None:
         assert file_bytes > BLANK_HEAD
         self.file_bytes = file_bytes
@@ -99,7 +101,7 @@ class CommitLog:
         self.said: list[Saying] = []
         # Whether it is known how far it once was on the disk, and nothing was cut.
         self.opened_whole = True
-        self._flushed_run = self._claimed_run = self._recover(mark, visit)
+        self._flushed_run = self._claimed_run = self._recover(mark, visit, known)
         self.flushed = self._claimed = self._first
 
     # What is there
@@ -363,7 +365,9 @@ class CommitLog:
 
     # Files
 
-    def _recover(self, mark: FlushedMark | None, visit: Callable[[Placed], None] | None) -> FlushedRun:
+    def _recover(
+        self, mark: FlushedMark | None, visit: Callable[[Placed], None] | None, known: Known | None
+    ) -> FlushedRun:
         """Open what is there, and cut what a crash left; returns how far the mark is right. Raises
         StorageFailed; nothing is changed then."""
         starts, short = log_files(self._files, self._folder, self.file_bytes)
@@ -373,7 +377,7 @@ class CommitLog:
         self.end = self._limit = starts[-1] + self.file_bytes if starts else 0
         self._sums.begin(self._first)
         layout = Layout(self._first, self._limit, self.file_bytes, self.view, self._name)
-        found = recover(layout, self._sums, mark, short, visit)
+        found = recover(layout, self._sums, mark, short, visit, known)
         if found.damage is not None:
             raise refused(found.damage.what)
         torn_end = found.end

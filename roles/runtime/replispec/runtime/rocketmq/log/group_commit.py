@@ -118,7 +118,7 @@ class GroupCommit:
 
     def stop(self) -> None:
         """The process ends: have noted how far the log is on the disk."""
-        self._note(self._noted_ms or 0)
+        self._note(self._noted_ms or 0, stops=True)
 
     def _note_soon(self, now_ms: int) -> None:
         """What is on the disk is noted there within an interval of flushes, and once an interval."""
@@ -128,13 +128,17 @@ class GroupCommit:
             if due_ms <= now_ms:
                 self._note(now_ms)
 
-    def _note(self, now_ms: int) -> None:
+    def _note(self, now_ms: int, *, stops: bool = False) -> None:
         self._note_ms = None
-        file = self._store.wanted_note()
-        if file is not None:
+        notes = self._store.wanted_notes(stops=stops)
+        if notes:
             self._noted_ms = now_ms
-            # Whatever becomes of it, what the file then holds is true.
-            self._writes.persist(file, then=lambda _event: None)
+            # Whatever becomes of it, what the files then hold is true.
+            self._writes.persist(*notes, then=self._notes_written)
+
+    def _notes_written(self, event: Written) -> None:
+        if not isinstance(event, Persisted):
+            self._store.notes_failed()
 
     def _room_is_there(self) -> None:
         if self._is_full:

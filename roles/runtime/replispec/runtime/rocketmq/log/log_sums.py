@@ -44,6 +44,13 @@ class LogSums:
             elif (self.end - start) % STEP_BYTES_MAX == 0:
                 self._steps[self.end] = self._crc
 
+    def holds(self, run: FlushedRun) -> bool:
+        """Whether the log has this checksum there; reads on as far as that needs."""
+        if run.end - run.start == self._file_bytes and run.end <= self.end:
+            return self._files.get(run.start) == run.crc
+        self.move(run.end)
+        return self.last() == run
+
     def forget_after(self, offset: int) -> None:
         """The log is cut here: go back to before it, without reading."""
         offset = max(offset, self._first)

@@ -9,12 +9,13 @@ from __future__ import annotations
 from typing import Final
 
 from replispec.runtime.rocketmq import rules
+from replispec.runtime.rocketmq.log.checkpoints import Checkpoints
 from replispec.runtime.rocketmq.log.commit_log import CommitLog
 from replispec.runtime.rocketmq.log.epoch_file import EpochFile
 from replispec.runtime.rocketmq.log.flushed_file import FlushedFile, Saying
 from replispec.runtime.rocketmq.log.queue_index import QueueIndex
 from replispec.runtime.rocketmq.log.records import Placed
-from replispec.runtime.storage import FilesReader, Operation, ReplaceFile
+from replispec.runtime.storage import FilesReader, Operation
 from replispec.runtime.world import Level
 from replispec.wire.rocketmq.constants import COMMIT_LOG_FILE_BYTES, COMMIT_LOG_FOLDER
 from replispec.wire.rocketmq.store import LogRecord
@@ -39,8 +40,14 @@ class MessageStore:
     ) -> None:
         self.index = QueueIndex()
         self._flushed = FlushedFile(files)
+        self._checkpoints = Checkpoints(files, self.index, file_bytes)
         self.log = CommitLog(
-            files, file_bytes=file_bytes, folder=log_folder, mark=self._flushed.mark, visit=self.index.put
+            files,
+            file_bytes=file_bytes,
+            folder=log_folder,
+            mark=self._flushed.mark,
+            visit=self.index.put,
+            known=self._checkpoints.load,
         )
         self._is_setting_back = False
         self.epochs = EpochFile(files, is_log_empty=self.log.is_empty)
@@ -113,9 +120,19 @@ class MessageStore:
         """Whether the log is on the disk further than is noted there."""
         return self._flushed.lags(self.log.flushed_records)
 
-    def wanted_note(self) -> ReplaceFile | None:
-        """What notes how far the log is on the disk, if that is further than is noted; it may fail."""
-        return self._flushed.forwarded(self.log.flushed_runs()) if self.note_lags else None
+    def wanted_notes(self, *, stops: bool = False) -> tuple[Operation, ...]:
+        """What notes, in order, how far the log is on the disk, if that is further than is noted, and what of
+        it a start need not read again; it may fail."""
+        notes: list[Operation] = []
+        if self.note_lags:
+            notes.append(self._flushed.forwarded(self.log.flushed_runs()))
+        if not self._flushed.is_wrong:
+            notes += self._checkpoints.wanted(self.log.first, self.log.flushed_runs(), stops=stops)
+        return tuple(notes)
+
+    def notes_failed(self) -> None:
+        """What `wanted_notes` gave last is not on the disk, or not all of it."""
+        self._checkpoints.failed()
 
     def take_said(self) -> list[Saying]:
         """What was found and cut since this was last asked, for the log of the process."""
@@ -186,6 +203,7 @@ class MessageStore:
 
     def _truncate_log(self, offset: int) -> None:
         self._flushed.truncated(offset)
+        self._checkpoints.truncated(offset)
         self.log.truncate(offset, later=self._flushed.is_wrong)
 
     # As either
@@ -211,5 +229,6 @@ class MessageStore:
         self.log.delete_before(offset)
         if self.log.first > first:
             self._flushed.deleted()
+            self._checkpoints.deleted(self.log.first)
         self.index.delete_before(self.log.first)
         self.epochs.keep(tuple(rules.epochs_after_deletion(self.epochs.entries, self.log.first)))

@@ -1,11 +1,12 @@
 """Where the messages of each queue lie in the commit log: what Apache RocketMQ calls the consume queue.
 
-It is made of the log and kept in memory alone, 20 bytes a message.
+It is made of the log and kept in memory, 20 bytes a message; checkpoints keep parts of it.
 Source: apache/rocketmq rocketmq-all-5.4.0, ConsumeQueue.
 """
 
 from __future__ import annotations
 
+import sys
 from array import array
 from bisect import bisect_left
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from typing import NamedTuple
 
 from replispec.runtime.rocketmq.log.properties import tags_code
 from replispec.runtime.rocketmq.log.records import Placed
+from replispec.wire.rocketmq.store import Checkpoint, CheckpointQueue
 
 
 class QueueEntry(NamedTuple):
@@ -82,6 +84,27 @@ class Queue:
         for values in (self._offsets, self._sizes, self._tags):
             del values[:gone]
 
+    def part(self, start: int, end: int) -> tuple[int, bytes, bytes, bytes] | None:
+        """Of the messages that begin from one offset of the log to before another: the position of the first,
+        and offsets, sizes and codes, big-endian. None when nothing is known before the end."""
+        low, high = bisect_left(self._offsets, start), bisect_left(self._offsets, end)
+        if not high and self._offsets:
+            return None
+        columns = (self._offsets[low:high], self._sizes[low:high], self._tags[low:high])
+        offsets, sizes, tags = (_swapped(each).tobytes() for each in columns)
+        return self.first + low, offsets, sizes, tags
+
+    def load(self, position: int, columns: tuple[array[int], array[int], array[int]], first: int) -> None:
+        """Note messages of which `part` told, but for those before an offset of the log. See `put`."""
+        gone = bisect_left(columns[0], first)
+        position += gone
+        if position > self.end:
+            self._cut(0)
+            self.first = position
+        gone += self.end - position
+        for values, more in zip((self._offsets, self._sizes, self._tags), columns, strict=True):
+            values.extend(more[gone:])
+
     def _cut(self, count: int) -> None:
         self._shown = min(self._shown, count)
         for values in (self._offsets, self._sizes, self._tags):
@@ -89,10 +112,11 @@ class Queue:
 
 
 class QueueIndex:
-    """All queues. `read` is the offset of the first record that is in none yet."""
+    """All queues. `read` is the offset of the first record that is in none yet, `count` how many were put."""
 
     def __init__(self) -> None:
         self.read = 0
+        self.count = 0
         self._queues: dict[tuple[str, int], Queue] = {}
         self._hiding: set[tuple[str, int]] = set()
 
@@ -112,6 +136,32 @@ class QueueIndex:
         queue.put(record.queue_offset, entry)
         self._hiding.add(key)
         self.read = placed.offset + placed.size
+        self.count += 1
+
+    def part(self, start: int, end: int) -> list[CheckpointQueue]:
+        """The messages that begin from one offset of the log to before another, and the next positions of
+        queues that have none there."""
+        found = []
+        for (topic, queue_id), queue in self._queues.items():
+            part = queue.part(start, end)
+            if part is not None:
+                found.append(CheckpointQueue(topic, queue_id, *part))
+        return found
+
+    def load(self, checkpoint: Checkpoint, first: int) -> bool:
+        """Index the next records of the log, but for those before an offset, as a checkpoint has them; False
+        when it has not."""
+        columns = [found for each in checkpoint.queues if (found := _columns(each)) is not None]
+        if len(columns) != len(checkpoint.queues):
+            return False
+        for each, found in zip(checkpoint.queues, columns, strict=True):
+            key = (each.topic, each.queue_id)
+            queue = self._queues.get(key) or self._queues.setdefault(key, Queue(each.position))
+            queue.load(each.position, found, first)
+            self._hiding.add(key)
+        self.read = checkpoint.until
+        self.count = checkpoint.messages
+        return True
 
     def show(self, offset: int) -> None:
         """Show consumers all records that end at or before an offset."""
@@ -133,3 +183,22 @@ class QueueIndex:
         self.read = max(self.read, offset)
         for queue in self._queues.values():
             queue.delete_before(offset)
+
+
+def _columns(queue: CheckpointQueue) -> tuple[array[int], array[int], array[int]] | None:
+    """Offsets, sizes and codes of a queue's messages; None when they are not of the same messages."""
+    offsets, sizes, tags = array("q"), array("i"), array("q")
+    columns = ((offsets, queue.offsets), (sizes, queue.sizes), (tags, queue.tag_codes))
+    count = len(queue.offsets) // offsets.itemsize
+    if any(len(data) != count * values.itemsize for values, data in columns):
+        return None
+    for values, data in columns:
+        values.frombytes(data)
+    return _swapped(offsets), _swapped(sizes), _swapped(tags)
+
+
+def _swapped(values: array[int]) -> array[int]:
+    """Numbers of this machine as they are on the disk, and the other way round; the same array."""
+    if sys.byteorder == "little":
+        values.byteswap()
+    return values

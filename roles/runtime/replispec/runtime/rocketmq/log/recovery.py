@@ -20,6 +20,10 @@ from replispec.wire.rocketmq.store import FlushedRun, LogRecord
 _BYTES_AT_ONCE: Final = 1024 * 1024
 _ZEROS: Final = bytes(_BYTES_AT_ONCE)
 
+Known = Callable[[int, LogSums, FlushedMark], tuple[int, int]]
+"""Given where a log begins, its checksums and its mark: up to where its records need no reading, and how many
+there are."""
+
 
 def refused(what: str) -> StorageFailed:
     """A store on which nobody may go on, with what to do about it."""
@@ -60,7 +64,8 @@ class Damage(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Recovered:
     """A log ends at `end`, after so many `messages`; up to `run` it is what `mark` says. With `damage` it
-    once ended elsewhere. `behind`: where a whole record lies after the end all the same."""
+    once ended elsewhere. `behind`: where a whole record lies after the end all the same. `walked`: from where
+    on records were read, and not checksums alone."""
 
     end: int
     messages: int
@@ -68,6 +73,7 @@ class Recovered:
     run: FlushedRun
     damage: Damage | None
     behind: int | None = None
+    walked: int = 0
 
 
 def log_files(files: FilesReader, folder: str, file_bytes: int) -> tuple[list[int], list[int]]:
@@ -104,11 +110,16 @@ def recover(
     mark: FlushedMark | None,
     short: Sequence[int],
     visit: Callable[[Placed], None] | None = None,
+    known: Known | None = None,
 ) -> Recovered:
-    """Walk a log from its first byte; `visit` is shown each message. `sums` has read it to its end then."""
+    """Walk a log; `visit` is shown each message. `sums` has read it to its end then. `known` vouches for all
+    before an offset, from which on it is walked."""
     end, messages, stored_ms = layout.first, 0, 0
+    if known is not None and mark is not None and mark.runs is not None and layout.first < layout.limit:
+        end, messages = known(layout.first, sums, mark)
+    walked = end
     torn_from = layout.first if mark is None else mark.offset
-    for found in walk(layout.view, layout.first, layout.limit, torn_from=torn_from):
+    for found in walk(layout.view, walked, layout.limit, torn_from=torn_from):
         if isinstance(found, Placed):
             messages += 1
             end, stored_ms = found.offset + found.size, found.record.store_timestamp
@@ -129,7 +140,7 @@ def recover(
     run = sums.last()
     if damage is None:
         sums.move(end)
-    return Recovered(end, messages, mark, run, damage, behind)
+    return Recovered(end, messages, mark, run, damage, behind, walked)
 
 
 def _was_empty(start: int, end: int, mark: FlushedMark | None) -> bool:
@@ -143,8 +154,7 @@ def _against(layout: Layout, sums: LogSums, mark: FlushedMark, end: int) -> Dama
         start = layout.start_of(run.start)
         if not layout.first <= run.start < run.end <= min(start + layout.file_bytes, layout.limit):
             return Damage(start, None, f"{layout.name(start)} is missing: {_was(mark, end)}")
-        sums.move(run.end)
-        if sums.last() != run:
+        if not sums.holds(run):
             if run.start <= end < run.end:
                 break
             where = f"{layout.name(start)} is damaged before byte {run.end - start}"
@@ -208,7 +218,6 @@ def sayings(found: Recovered, torn_end: int, dropped: Sequence[str]) -> list[Say
         said.append(
             Saying(Level.WARNING, "files of the log without bytes were dropped", {"files": " ".join(dropped)})
         )
-    said.append(
-        Saying(Level.INFO, "log read", {"end": found.end, "messages": found.messages, "noted": noted})
-    )
+    values = {"end": found.end, "messages": found.messages, "noted": noted, "walked_from": found.walked}
+    said.append(Saying(Level.INFO, "log read", values))
     return said
