@@ -6,7 +6,8 @@ processes on the loopback interface that start and end here. All are warm: the f
 
 A clock tells little on a machine that does other work too. So each run says how much CPU time it took itself,
 and how much others took meanwhile; a ratio of clocks is of one round, and noisy where others took more than
-a tenth of the machine. Out: a table, and out/bench/cluster.json with every run.
+a tenth of the machine. Out: a line for each run as it ends, then a table, and out/bench/cluster.json with all
+runs so far. No run begins after --minutes: the tables have what was seen until then.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import os
 import statistics
 import sys
 import tempfile
-from collections import defaultdict
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ from tests.replay.spark_cluster import spark_cluster
 
 LOCAL, ONE_CORE, TWO_CORES = "local engine", "Spark, 1 core", "Spark, 2 cores"
 ONE_WORKER, TWO_WORKERS = "cluster, 1 worker", "cluster, 2 workers"
+NAMES = (LOCAL, ONE_CORE, TWO_CORES, ONE_WORKER, TWO_WORKERS)
 RATIOS = (
     (TWO_WORKERS, ONE_WORKER, 1.7),
     (TWO_CORES, ONE_CORE, 1.7),
@@ -83,9 +85,17 @@ def measured(subject: Subject, capture: Path, out: Path, truth: Document) -> Fig
     return found
 
 
+def chosen(parts: Sequence[str] | None) -> list[str]:
+    """The names of subjects that contain one of these, or all names. Raises RuntimeError where none does."""
+    found = [name for name in NAMES if parts is None or any(part in name for part in parts)]
+    if not found:
+        raise RuntimeError(f"no subject is called so; there are: {'; '.join(NAMES)}")
+    return found
+
+
 @contextmanager
-def subjects() -> Iterator[dict[str, Subject]]:
-    """All of them, as long as the block runs."""
+def subjects(names: Sequence[str]) -> Iterator[dict[str, Subject]]:
+    """Those with these names, as long as the block runs. No other process is started."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     with ExitStack() as stack:
 
@@ -94,36 +104,55 @@ def subjects() -> Iterator[dict[str, Subject]]:
             stack.callback(replayer.close)
             return replayer.replay
 
-        found = {
-            LOCAL: Subject(asked()),
-            ONE_CORE: Subject(asked("--master", "local[1]")),
-            TWO_CORES: Subject(asked("--master", "local[2]")),
-        }
-        for name, count in ((ONE_WORKER, 1), (TWO_WORKERS, 2)):
+        def on_cluster(workers: int) -> Subject:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="replispec-cluster-")))
-            cluster = stack.enter_context(spark_cluster(folder, count))
-            found[name] = Subject(asked("--master", cluster.url), cluster.workers)
-        yield found
+            cluster = stack.enter_context(spark_cluster(folder, workers))
+            return Subject(asked("--master", cluster.url), cluster.workers)
+
+        made = {
+            LOCAL: lambda: Subject(asked()),
+            ONE_CORE: lambda: Subject(asked("--master", "local[1]")),
+            TWO_CORES: lambda: Subject(asked("--master", "local[2]")),
+            ONE_WORKER: lambda: on_cluster(1),
+            TWO_WORKERS: lambda: on_cluster(2),
+        }
+        yield {name: made[name]() for name in names}
 
 
 def in_turns(
-    found: Mapping[str, Subject], captures: Mapping[str, tuple[Path, Document]], rounds: int
+    found: Mapping[str, Subject],
+    captures: Mapping[str, tuple[Path, Document]],
+    rounds: int,
+    time_is_over: Callable[[], bool] = lambda: False,
 ) -> dict[str, Runs]:
-    """Every run, by shape and subject; the first turn of each shape warms up and is left out."""
+    """Every run, by shape and subject; the first turn of each shape warms up and is left out.
+
+    When the time is over no run begins any more; a shape without any run is left out.
+    """
     runs: dict[str, Runs] = {}
     for shape, (capture, truth) in captures.items():
-        runs[shape] = defaultdict(list)
         for number in range(rounds + 1):
             for name, subject in found.items():
+                if time_is_over():
+                    sys.stderr.write("the time is over: no more runs\n")
+                    return runs
                 try:
                     run = measured(subject, capture, OUT / f"cluster-{name.replace(', ', '-')}", truth)
                 except RuntimeError as error:
                     raise RuntimeError(f"{shape}, {name}: {error}") from error
-                told = f"{run['wall_s']:.1f} s, CPU {run['cpu_s']:.1f} s, others {run['others_cpu_s']:.1f} s"
-                sys.stderr.write(f"{shape}, {name}, {number or 'warming up'}: {told}\n")
+                sys.stderr.write(f"{shape}, {name}, {number or 'warming up'}: {_told(run)}\n")
                 if number:
-                    runs[shape][name].append(run)
+                    runs.setdefault(shape, {}).setdefault(name, []).append(run)
+                    (OUT / "cluster.json").write_text(json.dumps(runs, indent=1) + "\n")
     return runs
+
+
+def _told(run: Figures) -> str:
+    memory = " / ".join(f"{run[each]:.0f}" for each in ("own_peak_mb", "jvm_peak_mb", "worker_peak_mb"))
+    return (
+        f"{run['wall_s']:.1f} s, CPU {run['cpu_s']:.1f} s, others {run['others_cpu_s']:.1f} s, "
+        f"peak MB driver / JVM / worker {memory}"
+    )
 
 
 def ratios(runs: Runs) -> list[tuple[str, str, float, float, bool]]:
@@ -131,7 +160,8 @@ def ratios(runs: Runs) -> list[tuple[str, str, float, float, bool]]:
     found = []
     for fast, slow, _ in RATIOS:
         if fast in runs and slow in runs:
-            pairs = [*zip(runs[fast], runs[slow], strict=True)]
+            # The last round may have ended early.
+            pairs = [*zip(runs[fast], runs[slow], strict=False)]
             quiet = [pair for pair in pairs if not any(map(is_noisy, pair))]
             clock, cpu = (
                 statistics.median(other[name] / own[name] for own, other in quiet or pairs)
@@ -180,25 +210,22 @@ def _options() -> tuple[MeasuredFamily, argparse.Namespace]:
     family, parser = capture_options(__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--shapes", nargs="+", choices=[*family.shapes], default=[*family.shapes])
-    parser.add_argument("--subjects", nargs="+", help="only those whose names contain one of these")
+    about = f"only those whose names contain one of these: {'; '.join(NAMES)}"
+    parser.add_argument("--subjects", nargs="+", metavar="PART", help=about)
+    parser.add_argument("--minutes", type=float, default=60, help="no run begins later (a run ends after 15)")
     return family, parser.parse_args()
 
 
 def _bench(family: MeasuredFamily, arguments: argparse.Namespace) -> None:
+    names, until = chosen(arguments.subjects), time.monotonic() + 60 * arguments.minutes
     OUT.mkdir(parents=True, exist_ok=True)
     captures: dict[str, tuple[Path, Any]] = {}
     for shape in arguments.shapes:
         capture = OUT / f"cluster-{shape}.pcap"
         wanted = argparse.Namespace(**{**vars(arguments), **family.shapes[shape]})
         captures[shape] = capture, family.generate_capture(capture, wanted)
-    with subjects() as found:
-        chosen = {
-            name: subject
-            for name, subject in found.items()
-            if not arguments.subjects or any(part in name for part in arguments.subjects)
-        }
-        runs = in_turns(chosen, captures, arguments.rounds)
-    (OUT / "cluster.json").write_text(json.dumps(runs, indent=1) + "\n")
+    with subjects(names) as found:
+        runs = in_turns(found, captures, arguments.rounds, lambda: time.monotonic() > until)
     for shape, own in runs.items():
         sys.stdout.write(table(shape, own) + "\n")
 

@@ -15,6 +15,7 @@ from replispec.replay.capture.records import ALL_TIME, CaptureError, Window
 from replispec.replay.engines.results import Options
 from replispec.replay.engines.run import EngineName, replay
 from replispec.replay.hosts.merging import merge
+from replispec.replay.redact.run import redact
 from replispec.replay.report.fill import Story, fill
 from replispec.replay.report.headline import Headline, headline
 from tests.replay.pcap_writer import START_NS, Conversation, Packet, interface, pcap, pcapng, section
@@ -111,6 +112,21 @@ def test_a_capture_that_grows_goes_on_behind_dropped_packets(tmp_path: Path) -> 
     with open_capture(tmp_path / "a.pcapng") as capture:
         found = grown(capture.data, capture.whole)
         assert (found.damage, found.end) == ("", len(capture.data))
+
+
+@pytest.mark.parametrize("counts", [(), (2, 1)])
+def test_a_redacted_capture_says_as_many_packets_to_be_dropped(
+    counts: tuple[int, ...], tmp_path: Path
+) -> None:
+    data = with_dropped_before_packets(kept(), *counts) if counts else pcapng(kept())
+    path, shown = tmp_path / "a.pcapng", tmp_path / "shown.pcapng"
+    path.write_bytes(data + (statistics(option(5, 7), option(7, 1)) if counts else b""))
+    redact(path, shown, b"a key that is only good for tests")
+    with open_capture(shown) as capture:
+        assert capture.dropped() == (8 if counts else 0)
+    one, other = (told(each.read_bytes(), tmp_path / "again.pcapng") for each in (path, shown))
+    assert (one.tone, one.text) == (other.tone, other.text)
+    assert any(f"8 packets were {SAYS}" in line for line in other.lines) is bool(counts)
 
 
 def test_packets_dropped_at_one_of_several_places_take_the_promise_of_the_merged_capture(

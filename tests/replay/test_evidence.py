@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
 import shutil
@@ -12,13 +13,16 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from replispec.replay.capture.files import open_capture
+from replispec.replay.capture.files import open_capture, walk
+from replispec.replay.capture.records import CaptureWarning, Records, Split
 from replispec.replay.engines.decoding import decode_capture
 from replispec.replay.engines.results import FRAMES_NAME, Options
 from replispec.replay.engines.run import EngineName, replay
-from replispec.replay.report.evidence import connection_filter, frames_filter, locate
+from replispec.replay.report import evidence
+from replispec.replay.report.evidence import connection_filter, frames_filter, locate, numbered_splits
 from replispec.replay.report.evidence_file import write_evidence
 from replispec.replay.report.frame_rows import PLACE
+from replispec.replay.tcp.rotation import open_rotation
 from tests.house.tree import ROOT
 
 CAPTURES = ROOT / "spark_replay" / "captures"
@@ -100,6 +104,40 @@ def test_packets_of_a_rotated_capture_are_counted_in_their_own_file(tmp_path: Pa
     assert [each[0].split(";")[0] for each in shown] == ["frame 611 of trace.pcap", "frame 78 of trace.pcap1"]
     text = re.sub(r"<[^>]+>", " ", (tmp_path / "report.html").read_text())
     assert "78 of trace.pcap1" in text
+
+
+@pytest.mark.parametrize("split_bytes", [1, 20_000, 1 << 20])
+def test_packets_counted_by_splits_have_the_numbers_of_their_files(
+    split_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_capture(LOSING) as capture:
+        border = int(capture.records().record_offset[700])
+    data = LOSING.read_bytes()
+    parts = [tmp_path / "trace.pcap", tmp_path / "trace.pcap1"]
+    parts[0].write_bytes(data[:border])
+    parts[1].write_bytes(data[:24] + data[border:])
+    decoded = decode_capture(parts)
+    pq.write_table(decoded.frames, tmp_path / FRAMES_NAME)
+    rows = decoded.frames.select([*PLACE]).to_pylist()[:: 1 if split_bytes > 1 else 40]
+    places = [tuple(row[name] for name in PLACE) for row in rows]
+    with open_rotation(parts) as rotation:
+        splits = rotation.cuts(split_bytes)
+        files = {file.whole.base: file.data for file in rotation.files}
+        counts = {each.number: len(walk(files[each.base], each)[0].record_offset) for each in splits}
+    numbered = numbered_splits(splits, counts)
+    expected = locate([parts], places, tmp_path / FRAMES_NAME)
+    assert len({each.file for each in expected.values()}) == 2
+    read: list[int] = []
+
+    def counted(data: mmap.mmap, split: Split) -> tuple[Records, list[CaptureWarning]]:
+        read.append(split.number)
+        return walk(data, split)
+
+    monkeypatch.setattr(evidence, "walk", counted)
+    assert locate([parts], places, tmp_path / FRAMES_NAME, numbered) == expected
+    read.clear()
+    assert locate([parts], places[:1], tmp_path / FRAMES_NAME, numbered) == {places[0]: expected[places[0]]}
+    assert len(read) == 1, "of one packet only its split is read"
 
 
 def test_a_place_that_is_no_frame_is_not_looked_up(replayed: Path) -> None:

@@ -70,8 +70,8 @@ def test_each_split_decodes_its_part_of_the_flow_alone(path: Path, in_one_pass: 
     with open_capture(path) as capture:
         splits = {split.number: split for split in capture.cuts(4 << 20)}
         assert len(splits) == 9
-        ground, turns = ground_of_splits(capture.data, splits)
-        reader = SplitReader(splits, {0: ground}, turns)
+        known = ground_of_splits(capture.data, splits)
+        reader = SplitReader(splits, {0: known.ground}, known.turns)
         parts = [
             decode_split(split, reader.data(number), reader.packets(number), reader.turns(number), Hints())
             for number, split in splits.items()

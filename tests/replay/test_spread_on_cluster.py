@@ -22,7 +22,7 @@ from replispec.replay.engines.results import Options
 from replispec.replay.engines.run import EngineName, replay
 spark_parts.FRAMES_MINIMUM = spark_parts.FRAMES_OF_ONE = 32
 url, out, *captures = sys.argv[1:]
-options = Options(cluster=Cluster(url), events_together=0)
+options = Options(cluster=Cluster(url), events_together=0, split_bytes=100_000)
 replay([Path(each) for each in captures], Path(out), EngineName.SPARK, options)
 """
 

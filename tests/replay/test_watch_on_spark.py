@@ -15,8 +15,10 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from replispec.replay.engines.cluster import LATE, Cluster, meaning
+from replispec.replay.engines.results import Options
+from replispec.replay.engines.run import EngineName, replay
 from replispec.replay.watch.spark_watch import STARTS, Stream, streaming
-from replispec.replay.watch.watcher import Bounds, Round
+from replispec.replay.watch.watcher import Bounds, Round, Watcher
 from tests.cli.command import command
 from tests.replay.spark_cluster import children
 from tests.replay.watching import CAPTURES, Watched, cut
@@ -48,6 +50,39 @@ def test_spark_goes_on_from_its_checkpoint_and_tells_what_the_local_engine_tells
     watched.end()
     assert watched.shown() == alerts
     watched.assert_replayed(sources)
+
+
+@pytest.mark.skipif(os.environ.get("REPLISPEC_SPREAD") != "all", reason="a stream of its own: make test-full")
+def test_a_file_that_is_replaced_while_spark_decodes_is_named_and_the_other_one_is_not_read(
+    tmp_path: Path,
+) -> None:
+    watched = Watched(tmp_path / "watched", Bounds(segment=60_000))
+    first, second = cut(CAPTURES / "hung_master.pcap", tmp_path / "sources", 2, random.Random(3))
+    path = watched.folder / "a.pcap"
+    path.write_bytes(first.read_bytes())
+    with watched.opened() as watcher:
+
+        def judge(watcher: Watcher = watcher) -> None:
+            watcher.judge()
+
+        cluster = Cluster("local[2]")
+        with streaming(watched.checkpoint, watched.out, cluster, watched.bounds.stretch, judge) as decode:
+            assert watcher.look()
+            path.unlink()
+            # Segments are copies: what is gone is decoded all the same.
+            decode()
+            path.write_bytes(second.read_bytes())
+            watcher.look()
+            decode()
+            shutil.copy(second, watched.folder / "b.pcap")
+            assert watcher.look()
+            decode()
+    size = first.stat().st_size
+    told = f"a.pcap: was replaced by another file after {size} bytes of it; that one is not read"
+    (capture,) = watched.end().captures
+    assert capture.unread == (f"{told} (at byte {size})",)
+    whole = replay([CAPTURES / "hung_master.pcap"], tmp_path / "whole", EngineName.LOCAL, Options())
+    assert capture.frames_remoting == whole.captures[0].frames_remoting
 
 
 class Query:

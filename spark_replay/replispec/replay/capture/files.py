@@ -86,6 +86,15 @@ class Capture:
             yield walk(self.data, split)[0]
             release(self.data, split.start, split.end)
 
+    def dropped(self) -> int:
+        """How many packets were dropped while the file was captured, as it says itself; 0 where it cannot."""
+        if self.whole.container == "pcap":
+            return 0
+        blocks = capture_pcapng.BlockWalk(self.data, self.whole, [])
+        for _ in blocks:
+            pass
+        return blocks.dropped
+
     def cuts(self, split_bytes: int) -> list[Split]:
         """Splits of about `split_bytes` bytes that together hold every record exactly once."""
         splits, warnings = cuts(self.data, self.whole, split_bytes)

@@ -125,9 +125,14 @@ class BlockWalk:
         self.warnings.append(CaptureWarning(self.split.name, at, reason, unread=True))
         self._end(at)
 
+    @property
+    def dropped(self) -> int:
+        """How many packets were dropped while it was captured, as the blocks say that were walked."""
+        return self._dropped.count()
+
     def _end(self, at: int) -> None:
         """Say what the file itself says to be missing."""
-        if count := self._dropped.count():
+        if count := self.dropped:
             packets = "1 packet was" if count == 1 else f"{count:,} packets were"
             reason = f"{packets} dropped while it was captured, as the file itself says"
             self.warnings.append(CaptureWarning(self.split.name, at, reason, unread=True))

@@ -14,6 +14,8 @@ from replispec.replay.capture.pcapng import (
     BLOCK_INTERFACE,
     BLOCK_PACKET,
     BLOCK_SECTION,
+    BLOCK_STATISTICS,
+    OPTION_DROPPED_BY_SYSTEM,
     OPTION_TIME_RESOLUTION,
 )
 from replispec.replay.capture.whole_files import whole_file
@@ -21,6 +23,7 @@ from replispec.replay.capture.whole_files import whole_file
 BYTE_ORDER_MARK = 0x1A2B3C4D
 OPTION_COMMENT, OPTION_NAME = 1, 2
 NANOSECONDS = 9
+COUNT_MAXIMUM = 2**64 - 1
 # A remark is for people; an option holds no more than 65,535 bytes.
 REMARK_BYTES_MAXIMUM = 4_000
 
@@ -64,6 +67,13 @@ def packet_block(packet: WrittenPacket, interface: int) -> bytes:
     remark = packet.remark.encode("utf-8", "replace")[:REMARK_BYTES_MAXIMUM]
     options = _options([(OPTION_COMMENT, remark)] if remark else [])
     return _block(BLOCK_PACKET, head + _padded(packet.data) + options)
+
+
+def dropped_block(count: int, interface: int) -> bytes:
+    """Statistics at the end of a file: so many packets were dropped at the interface of this number. No time
+    is told."""
+    counted = [(OPTION_DROPPED_BY_SYSTEM, struct.pack("<Q", min(count, COUNT_MAXIMUM)))]
+    return _block(BLOCK_STATISTICS, struct.pack("<III", interface, 0, 0) + _options(counted))
 
 
 def _options(options: Iterable[tuple[int, bytes]]) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import mmap
 import pickle
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from replispec.replay.capture.files import map_split, walk
-from replispec.replay.capture.records import CaptureBytes, Integers, JoinedBytes, Split
+from replispec.replay.capture.records import CaptureBytes, Integers, JoinedBytes, Records, Split
 from replispec.replay.engines.decoding import BATCH_FRAMES, DecodedCapture, remarked, without_collector
 from replispec.replay.engines.split import CHAINED_FRAMES, FlowPart, decode_split
 from replispec.replay.engines.stitch import stitch_flow
@@ -100,9 +100,17 @@ class SplitReader:
 
     def surveyed(self, number: int) -> Packets:
         """The packets of a split as its file has them."""
+        return self.read(number, self.records(number))
+
+    def records(self, number: int) -> Records:
+        """The records of a split."""
         split = self._splits[number]
-        file = self._map(split)
-        return read_packets(file, walk(file, split)[0]).moved(split.base)
+        return walk(self._map(split), split)[0]
+
+    def read(self, number: int, records: Records) -> Packets:
+        """The packets of a split, of which these are the records."""
+        split = self._splits[number]
+        return read_packets(self._map(split), records).moved(split.base)
 
     def packets(self, number: int) -> Packets:
         """The packets of a split as they are to be read."""
@@ -246,17 +254,32 @@ def by_flow(flows: Iterable[FlowPart]) -> list[list[FlowPart]]:
     return [sorted(parts, key=lambda part: part.split) for parts in found.values()]
 
 
-def ground_of_splits(data: CaptureBytes, splits: Mapping[int, Split]) -> tuple[Ground, dict[int, Turns]]:
-    """The ground of a capture, from all its splits, and the turns of each of them."""
+@dataclass(frozen=True, slots=True)
+class Grounded:
+    """What all splits of a capture tell: its ground, and of each split turns and crossing flows."""
+
+    ground: Ground
+    turns: Mapping[int, Turns]
+    crossing: Mapping[int, Collection[FlowKey]]
+
+
+def ground_of_splits(data: CaptureBytes, splits: Mapping[int, Split]) -> Grounded:
+    """What has to be known before any split of a capture is decoded."""
     reader = SplitReader(splits, {})
-    surveys, told = [], []
+    surveys, told = [], {}
     for number in splits:
         packets = reader.surveyed(number)
         surveys.append(survey(packets))
-        told.append(outlines(group(packets)))
+        told[number] = outlines(group(packets))
     ground = lay_ground(data, surveys)
     reader = SplitReader(splits, {0: ground})
-    return ground, dict(turns_of_splits(reader, dict(zip(splits, told, strict=True)), ground))
+    turns = dict(turns_of_splits(reader, told, ground))
+    return Grounded(ground, turns, dict(crossing_flows(told, joined_flows(ground))))
+
+
+def joined_flows(ground: Ground) -> set[FlowKey]:
+    """The flows of packets that were put together from fragments."""
+    return set() if ground.joined is None else set(group(ground.joined).keys)
 
 
 def turns_of_splits(
@@ -264,7 +287,7 @@ def turns_of_splits(
 ) -> Iterator[tuple[int, Turns]]:
     """The turns of those splits that hold flows in doubt, by number; `told`: the outlines of a capture's
     splits in file order. Only these splits are read, one at a time."""
-    joined = set() if ground.joined is None else set(group(ground.joined).keys)
+    joined = joined_flows(ground)
     doubtful = doubtful_of_parts(told.values()) | joined
     if not doubtful:
         return
@@ -276,23 +299,51 @@ def turns_of_splits(
                 yield number, found
 
 
+def crossing_flows(
+    told: Mapping[int, Outlines], joined: Collection[FlowKey] = ()
+) -> Iterator[tuple[int, set[FlowKey]]]:
+    """By number of the split its flows of which other splits of the capture may have packets.
+
+    `told`: the outlines of the capture's splits, read twice; `joined`: the flows of packets that were put
+    together from fragments, which may be of any split.
+    """
+    seen: dict[FlowKey, int] = {}
+    several = set(joined)
+    for number, own in told.items():
+        several.update(key for key in own if seen.setdefault(key, number) != number)
+    seen.clear()
+    for number, own in told.items():
+        yield number, {*several.intersection(own), *joined}
+
+
 def decode_by_splits(source: Source, split_bytes: int, hints: Hints | None = None) -> DecodedCapture:
     """What `decode_capture` gives, by way of splits of about `split_bytes`."""
     hints = hints or Hints()
     with open_rotation(source) as capture:
         splits = {split.number: split for split in capture.cuts(split_bytes)}
-        ground, turns = ground_of_splits(capture.data, splits)
-        reader = SplitReader(splits, {0: ground}, turns)
+        known = ground_of_splits(capture.data, splits)
+        reader = SplitReader(splits, {0: known.ground}, known.turns)
         decoded = [
-            decode_split(split, reader.data(number), reader.packets(number), reader.turns(number), hints)
+            decode_split(
+                split,
+                reader.data(number),
+                reader.packets(number),
+                reader.turns(number),
+                hints,
+                known.crossing[number],
+            )
             for number, split in splits.items()
         ]
         flows = by_flow(part for split in decoded for part in split.flows)
         stitched = stitch_flows(flows, reader, hints)
-        about = wire(ground, (split.remarks for split in decoded))
+        about = wire(known.ground, (split.remarks for split in decoded))
         warnings = (*capture.warnings, *remarked(capture.name, about.remarks))
     chained = pa.Table.from_batches([batch for split in decoded for batch in split.frames], CHAINED_FRAMES)
     placed = placed_frames(chained, pa.concat_tables([PLACEMENTS.empty_table(), *stitched.placements]))
+    for whole in (split.whole for split in decoded):
+        stitched.frames.append(pa.Table.from_batches(whole.frames, FRAMES))
+        stitched.holes.extend(whole.holes)
+        stitched.streams.extend(whole.streams)
     holes = pa.concat_tables([HOLES.empty_table(), *stitched.holes])
     streams = pa.concat_tables([STREAMS.empty_table(), *stitched.streams])
     frames = pa.concat_tables([placed, *stitched.frames])

@@ -13,6 +13,7 @@ from replispec.replay.engines.cluster import Cluster
 from replispec.replay.events.observation import ObservationKind
 from replispec.replay.judges.findings import FindingRow
 from replispec.replay.judges.sends import LossRow, SendsRow
+from replispec.replay.report.evidence import NumberedSplit
 from replispec.replay.report.model import (
     Answers,
     FailOver,
@@ -66,7 +67,10 @@ class Options:
 
 @dataclass(slots=True)
 class CaptureResult:
-    """The result of one capture, small enough to send between Spark's processes."""
+    """The result of one capture, small enough to send between Spark's processes.
+
+    `numbered`: all splits of the capture with the numbers of their packets, where an engine counted them.
+    """
 
     capture: CaptureRow
     findings: list[FindingRow] = field(default_factory=list)
@@ -80,6 +84,7 @@ class CaptureResult:
     causes: list[LossCause] = field(default_factory=list)
     overlaps: list[Overlap] = field(default_factory=list)
     answers: list[Answers] = field(default_factory=list)
+    numbered: list[NumberedSplit] = field(default_factory=list)
 
     def add(self, other: CaptureResult) -> None:
         """What more is told of the same capture."""

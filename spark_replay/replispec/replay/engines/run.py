@@ -148,7 +148,8 @@ def told(
         summary.failovers += result.failovers
         summary.latencies += result.latencies
     said = proven(summary.findings)
-    located = locate(captures, said, out / FRAMES_NAME)
+    numbered = {result.capture.file: result.numbered for result in results}
+    located = locate(captures, said, out / FRAMES_NAME, numbered)
     if options.compared is not None:
         summary.comparison = compare(options.compared, summary.document())
     _write(summary, results, located, out)

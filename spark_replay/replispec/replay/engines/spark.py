@@ -97,6 +97,8 @@ def _replayed(
         parts = Parts.of(captures, spark.sparkContext.defaultParallelism, decoded.streams)
         events = observed(spark, folders, parts, decoded.holes, decoded.streams)
         results = judgements(spark, events, folders, parts, options)
+    for name, numbered in decoded.numbered.items():
+        results[name].numbered = numbered
     for name in (FRAMES_NAME, EVENTS_NAME):
         sweep(out / name)
     return results

@@ -20,6 +20,7 @@ from replispec.replay.capture.records import Integers
 from replispec.replay.engines.results import events_file
 from replispec.replay.engines.spark_frames import unfinished_file
 from replispec.replay.engines.spark_parts import (
+    PARTS_A_CORE,
     PASSED,
     Batches,
     Parts,
@@ -39,10 +40,12 @@ from replispec.replay.engines.spark_shares import (
     PARTS_NAME,
     STREAMS_NAME,
     Folders,
+    files_of,
     frame_files,
     lay_out,
     look_at_share,
     of_slot,
+    read_frames,
     to_shares,
 )
 from replispec.replay.engines.spark_tasks import mapped
@@ -55,6 +58,7 @@ from replispec.replay.frames.tables import FRAMES
 WITHOUT_BODIES: pa.Schema = pa.schema([each for each in FRAMES if each.name != "body"])
 # A task reads so many frames before it hands on what each part gets of them.
 FRAMES_AT_ONCE = 1 << 16
+FILES_A_TASK = 8
 COUNTS = "counts"
 """The name of the row that says how many frequent events a part has; other rows are named by their kind."""
 
@@ -71,17 +75,17 @@ def observed(
     keep(folders.passing / PARTS_NAME, parts)
     for table, name in ((holes, HOLES_NAME), (streams, STREAMS_NAME)):
         _keep_by_slots(table, folders.passing / name, parts)
-    files = len(frame_files(folders))
-    lay_out(spark, folders, parts, files)
+    tasks = _reading_tasks(spark, len(frame_files(folders)))
+    lay_out(spark, folders, parts, tasks)
 
     def cut(batches: Batches) -> Batches:
         for number in numbers_in(batches):
-            yield from _cut(folders, number)
+            yield from _cut(folders, number, tasks)
 
     def look(batches: Batches) -> Batches:
         yield as_batch(list(_observed(folders, rows_in(batches))))
 
-    pieces = mapped(passed(spark, files), cut, spark_schema(PASSED))
+    pieces = mapped(passed(spark, tasks), cut, spark_schema(PASSED))
     return mapped(pieces.repartitionById(max(1, parts.slots), "slot"), look, spark_schema(PASSED))
 
 
@@ -121,20 +125,26 @@ def _keep_by_slots(table: pa.Table, path: Path, parts: Parts) -> None:
             writer.write_batch(batches[0])
 
 
-def _cut(folders: Folders, number: int) -> Batches:
-    """What the parts get of one file of frames."""
+def _reading_tasks(spark: SparkSession, files: int) -> int:
+    """How many tasks read the files of frames: some of these are small."""
+    return max(
+        1, min(files, max(PARTS_A_CORE * spark.sparkContext.defaultParallelism, files // FILES_A_TASK))
+    )
+
+
+def _cut(folders: Folders, number: int, tasks: int) -> Batches:
+    """What the parts get of the files of frames that one of so many tasks reads."""
     parts = folders.parts()
     if number == 0:
         # The first share of a connection is there without any frame, too.
         nothing = to_bytes([], WITHOUT_BODIES)
         firsts = [(own.start, each.number) for each, own in parts.shared()]
         yield as_batch([(slot, owner, "", nothing) for slot, owner in firsts])
-    with pq.ParquetFile(frame_files(folders)[number]) as file:
-        for batch in file.iter_batches(FRAMES_AT_ONCE, columns=WITHOUT_BODIES.names):
-            table = pa.Table.from_batches([batch])
-            for slot, own in _by_slots(table, to_shares(folders, parts, table, _slots(table, parts))):
-                payload = to_bytes([own.select(WITHOUT_BODIES.names)], WITHOUT_BODIES)
-                yield as_batch([(slot, parts.owner(slot).number, "", payload)])
+    files = files_of(folders, number, tasks)
+    for table in read_frames(files, WITHOUT_BODIES.names, FRAMES_AT_ONCE):
+        for slot, own in _by_slots(table, to_shares(folders, parts, table, _slots(table, parts))):
+            payload = to_bytes([own], WITHOUT_BODIES)
+            yield as_batch([(slot, parts.owner(slot).number, "", payload)])
 
 
 def _observed(folders: Folders, rows: Iterator[Passed]) -> Iterator[Passed]:

@@ -15,7 +15,7 @@ import shutil
 import tempfile
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -34,6 +34,8 @@ from replispec.replay.engines.by_splits import (
     KeptOutlines,
     SplitReader,
     by_flow,
+    crossing_flows,
+    joined_flows,
     keep_turns,
     outlines_file,
     packets_files,
@@ -43,11 +45,12 @@ from replispec.replay.engines.by_splits import (
 )
 from replispec.replay.engines.decoding import remarked
 from replispec.replay.engines.spark_tasks import mapped
-from replispec.replay.engines.split import CHAINED_FRAMES, FlowPart, decode_split
+from replispec.replay.engines.split import CHAINED_FRAMES, FlowPart, WholeConnections, decode_split
 from replispec.replay.frames.hints import Hints
 from replispec.replay.frames.tables import FRAMES, HOLES, STREAMS
+from replispec.replay.report.evidence import NumberedSplit, numbered_splits
 from replispec.replay.tcp.doubts import outlines
-from replispec.replay.tcp.flows import group
+from replispec.replay.tcp.flows import FlowKey, group
 from replispec.replay.tcp.ground import Ground, Survey, Wire, keep_packets, lay_ground, survey, wire
 from replispec.replay.tcp.packets import no_packets
 from replispec.replay.tcp.remarks import NO_REMARKS, Remarks
@@ -68,7 +71,7 @@ REMARKS: pa.Schema = pa.schema(
 COUNTS: pa.Schema = pa.schema(
     [pa.field("capture", pa.string()), pa.field("protocol", pa.string()), pa.field("count", pa.int64())]
 )
-# What a split leaves for the stitch: the flow parts of a bucket, and its remarks in a bucket like any other.
+# What a split leaves: the flow parts of a bucket for the stitch, and in any bucket what needs none.
 LEFT: pa.Schema = pa.schema(
     [pa.field("bucket", pa.int32()), pa.field("table", pa.string()), pa.field("payload", pa.binary())]
 )
@@ -88,8 +91,8 @@ Batches = Iterator[pa.RecordBatch]
 @dataclass(frozen=True, slots=True)
 class SparkFrames:
     """FRAMES of all captures as a DataFrame on Parquet files, in no order; HOLES and STREAMS, one row a
-    direction; how many frames each (capture, protocol) has; and of each capture what was read around, and
-    what its packets are."""
+    direction; how many frames each (capture, protocol) has; and of each capture what was read around,
+    what its packets are, and the numbers of these by splits."""
 
     frames: DataFrame
     holes: pa.Table
@@ -97,6 +100,7 @@ class SparkFrames:
     counts: dict[tuple[str, str], int]
     warnings: tuple[tuple[CaptureWarning, ...], ...]
     wires: tuple[Wire, ...]
+    numbered: Mapping[str, list[NumberedSplit]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +166,7 @@ def decode_on_spark(
         buckets = min(BUCKETS_MAXIMUM, max(cores, len(splits) // SPLITS_A_BUCKET))
         surveyed = _Job(hints or Hints(), staging, folder.absolute(), buckets, "surveyed")
         surveyed.keep(_Plan(splits, {}))
-        grounds = _grounds(spark, surveyed)
+        grounds, records = _grounds(spark, surveyed)
         light = {at: replace(ground, joined=None, remarks=NO_REMARKS) for at, ground in grounds.items()}
         job = replace(surveyed, stage="grounded")
         job.keep(_Plan(splits, light))
@@ -186,6 +190,7 @@ def decode_on_spark(
         counts=dict(counts),
         warnings=tuple(tuple(own) for own in warnings),
         wires=wires,
+        numbered=numbered_splits(splits.values(), records),
     )
 
 
@@ -233,25 +238,30 @@ def _numbers(spark: SparkSession, job: _Job, tasks: int) -> DataFrame:
     return spark.range(0, count, 1, numPartitions=max(1, min(count, tasks)))
 
 
-def _grounds(spark: SparkSession, job: _Job) -> dict[int, Ground]:
-    """The ground of each capture; packets, outlines and turns of each split are in the staging folder."""
+def _grounds(spark: SparkSession, job: _Job) -> tuple[dict[int, Ground], dict[int, int]]:
+    """The ground of each capture, and how many records each split has; packets, outlines and turns of each
+    split are in the staging folder."""
 
     splits = job.plan().splits
 
     def look(batches: Batches) -> Batches:
         reader = SplitReader(job.plan().splits, {})
         for number in (number for batch in batches for number in batch.column(0).to_pylist()):
-            packets = reader.surveyed(number)
+            records = reader.records(number)
+            packets = reader.read(number, records)
             with _whole(packets_files(job.staging, number)[0]) as path:
                 keep_packets(packets, path)
             with _whole(outlines_file(job.staging, number)) as path:
                 path.write_bytes(pickle.dumps(outlines(group(packets)), 5))
-            yield _answer([(str(number), zlib.compress(pickle.dumps(survey(packets), 5), 1))])
+            told = survey(packets), len(records.record_offset)
+            yield _answer([(str(number), zlib.compress(pickle.dumps(told, 5), 1))])
 
     answers = mapped(_numbers(spark, job, len(splits)), look, _schema(ANSWERS))
     found: dict[int, Survey] = {}
+    counts: dict[int, int] = {}
     for row in answers.toArrow().to_pylist():
-        found[int(row["table"])] = pickle.loads(zlib.decompress(row["payload"]))
+        number = int(row["table"])
+        found[number], counts[number] = pickle.loads(zlib.decompress(row["payload"]))
     reader = SplitReader(splits, {})
     owners: dict[int, list[int]] = defaultdict(list)
     for number, split in sorted(splits.items()):
@@ -264,10 +274,13 @@ def _grounds(spark: SparkSession, job: _Job) -> dict[int, Ground]:
             joined = ground.joined_in(split.base + split.start, split.base + split.end)
             keep_packets(joined or no_packets(), packets_files(job.staging, number)[1])
         standing = SplitReader(splits, {owner: ground}, kept=job.staging)
-        for number, turns in turns_of_splits(standing, KeptOutlines(job.staging, own), ground):
+        told = KeptOutlines(job.staging, own)
+        for number, turns in turns_of_splits(standing, told, ground):
             keep_turns(job.staging, number, turns)
+        for number, flows in crossing_flows(told, joined_flows(ground)):
+            _crossing_file(job, number).write_bytes(pickle.dumps(flows, 5))
         grounds[owner] = ground
-    return grounds
+    return grounds, counts
 
 
 def _stitched(spark: SparkSession, job: _Job) -> DataFrame:
@@ -298,8 +311,9 @@ def _left(job: _Job, number: int) -> pa.RecordBatch:
     plan = job.plan()
     split = plan.splits[number]
     reader = SplitReader(plan.splits, plan.grounds, kept=job.staging)
+    crossing: set[FlowKey] = pickle.loads(_crossing_file(job, number).read_bytes())
     decoded = decode_split(
-        split, reader.data(number), reader.packets(number), reader.turns(number), job.hints
+        split, reader.data(number), reader.packets(number), reader.turns(number), job.hints, crossing
     )
     with (
         _whole(job.staging / f"split-{number}") as path,
@@ -317,9 +331,29 @@ def _left(job: _Job, number: int) -> pa.RecordBatch:
         names, counts = zip(*decoded.remarks.counts.items(), strict=True)
         table = pa.table([[number] * len(names), names, counts], schema=REMARKS)
         rows.append((0, "remarks", _packed(table)))
+    bucket = number % job.buckets
+    rows += [(bucket, name, payload) for name, payload in _kept_whole(job, number, decoded.whole)]
     columns = zip(*rows, strict=True) if rows else ([] for _ in LEFT)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, LEFT, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=LEFT)
+
+
+def _crossing_file(job: _Job, number: int) -> Path:
+    """Where the flows of a split are named of which others may have packets."""
+    return job.staging / f"crossing-{number}"
+
+
+def _kept_whole(job: _Job, number: int, whole: WholeConnections) -> Iterator[tuple[str, bytes]]:
+    """Write the frames of connections that lie whole in a split; their other tables as rows of ANSWERS."""
+    if not whole.streams:
+        return
+    table = pa.Table.from_batches(whole.frames, FRAMES)
+    if table.num_rows:
+        with _whole(job.folder / f"part-whole-{number:05d}.parquet") as path:
+            pq.write_table(table, path)
+        yield "counts", _packed(_counted(table))
+    for name, own in (("holes", whole.holes), ("streams", whole.streams)):
+        yield name, _packed(pa.concat_tables(own))
 
 
 def _stitch(job: _Job, bucket: int, parts: Sequence[FlowPart]) -> pa.RecordBatch:

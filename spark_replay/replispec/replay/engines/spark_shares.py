@@ -6,7 +6,7 @@ share has, which frame is in which share, and what the columns told. No other ta
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -69,13 +69,18 @@ def frame_files(folders: Folders) -> list[Path]:
     return sorted(folders.frames.glob("part-*.parquet"))
 
 
+def files_of(folders: Folders, number: int, tasks: int) -> list[Path]:
+    """The files of frames that one of so many tasks reads, one after the other."""
+    return frame_files(folders)[number::tasks]
+
+
 def of_slot(path: Path, slot: int) -> pa.Table:
     """The rows of a slot, in a file that has a batch for each."""
     with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
         return pa.Table.from_batches([reader.get_batch(slot)])
 
 
-def lay_out(spark: SparkSession, folders: Folders, parts: Parts, files: int) -> None:
+def lay_out(spark: SparkSession, folders: Folders, parts: Parts, tasks: int) -> None:
     """Lay out every connection that is observed in shares; PARTS, HOLES and STREAMS lie in their folder."""
     count = len(parts.shared())
     if not count:
@@ -83,13 +88,13 @@ def lay_out(spark: SparkSession, folders: Folders, parts: Parts, files: int) -> 
 
     def take(batches: Batches) -> Batches:
         for number in numbers_in(batches):
-            yield from _few_columns(folders, number)
+            yield from _few_columns(folders, files_of(folders, number, tasks))
 
     def lay(batches: Batches) -> Batches:
         _lay(folders, rows_in(batches))
         yield as_batch([])
 
-    pieces = mapped(passed(spark, files), take, spark_schema(PASSED))
+    pieces = mapped(passed(spark, tasks), take, spark_schema(PASSED))
     mapped(pieces.repartitionById(count, "slot"), lay, spark_schema(PASSED)).toArrow()
 
 
@@ -99,21 +104,27 @@ def _observer() -> SharedObserver:
     return found
 
 
-def _few_columns(folders: Folders, number: int) -> Batches:
-    """What one file of frames has of the connections that are shared; their rows are named by their slot."""
+def _few_columns(folders: Folders, files: Sequence[Path]) -> Batches:
+    """What files of frames have of the connections that are shared; their rows are named by their slot."""
     parts = folders.parts()
     columns = list(_observer().columns)
     schema = pa.schema([FRAMES.field(name) for name in columns])
     numbers = {own.start: at for at, (_, own) in enumerate(parts.shared())}
-    with pq.ParquetFile(frame_files(folders)[number]) as file:
-        for batch in file.iter_batches(ROWS_AT_ONCE, columns=columns):
-            table = pa.Table.from_batches([batch]).select(columns)
-            for capture, each in parts.captures.items():
-                for connection, own in each.shared.items():
-                    chosen = (pc.field("connection") == connection) & (pc.field("capture") == capture)
-                    if (found := table.filter(chosen)).num_rows:
-                        payload = to_bytes([found], schema)
-                        yield as_batch([(numbers[own.start], each.number, str(own.start), payload)])
+    for table in read_frames(files, columns, ROWS_AT_ONCE):
+        for capture, each in parts.captures.items():
+            for connection, own in each.shared.items():
+                chosen = (pc.field("connection") == connection) & (pc.field("capture") == capture)
+                if (found := table.filter(chosen)).num_rows:
+                    payload = to_bytes([found], schema)
+                    yield as_batch([(numbers[own.start], each.number, str(own.start), payload)])
+
+
+def read_frames(files: Sequence[Path], columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
+    """Columns of files of frames, so many rows at a time."""
+    for path in files:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(rows, columns=list(columns)):
+                yield pa.Table.from_batches([batch]).select(list(columns))
 
 
 def _lay(folders: Folders, rows: Iterator[Passed]) -> None:

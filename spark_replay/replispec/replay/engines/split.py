@@ -1,6 +1,7 @@
 """Decoding one split of a capture by itself, so that little is left to be put together.
 
-A split decodes each direction from its SYN, or from the first place that is proved to be a frame's
+A connection of which no other split has packets is decoded as a whole: nothing of it is left. Of all others a
+split decodes each direction from its SYN, or from the first place that is proved to be a frame's
 start. What it finds is a proposal: runs of whole frames without a hole between them are chains, whose
 frames are emitted; the pieces of payload outside chains, and what else is known of each side, go
 to `stitch` as a few rows. Positions are counted locally; their low 32 bits are TCP sequence numbers.
@@ -8,7 +9,7 @@ to `stitch` as a few rows. Positions are counted locally; their low 32 bits are 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -22,13 +23,13 @@ from replispec.replay.frames.family import decoded_kinds
 from replispec.replay.frames.framing import Decoded, decode_connection
 from replispec.replay.frames.hints import Hints
 from replispec.replay.frames.readers import FOREIGN
-from replispec.replay.frames.tables import FRAMES, frames_batch
+from replispec.replay.frames.tables import FRAMES, frames_batch, holes_table, streams_table
 from replispec.replay.tcp.directions import directions
 from replispec.replay.tcp.flows import FlowKey, FlowSide, Incarnation
 from replispec.replay.tcp.packets import Packets
 from replispec.replay.tcp.pieces import Pieces, concatenate
 from replispec.replay.tcp.remarks import Remarks
-from replispec.replay.tcp.sides import parts_of_connections
+from replispec.replay.tcp.sides import parts_of_connections, resolve_side
 from replispec.replay.tcp.space import Chain
 from replispec.replay.tcp.turns import Turns
 
@@ -66,21 +67,40 @@ class FlowPart:
 
 
 @dataclass(frozen=True, slots=True)
+class WholeConnections:
+    """The rows of connections of which no other split has packets, as FRAMES, HOLES and STREAMS."""
+
+    frames: list[pa.RecordBatch] = field(default_factory=list)
+    holes: list[pa.Table] = field(default_factory=list)
+    streams: list[pa.Table] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
 class DecodedSplit:
-    """Frames as CHAINED_FRAMES, the parts of flows, and the remarks on the split's packets."""
+    """Frames as CHAINED_FRAMES, the parts of flows, the remarks on the split's packets, and the connections
+    that are whole."""
 
     frames: list[pa.RecordBatch]
     flows: list[FlowPart]
     remarks: Remarks
+    whole: WholeConnections = field(default_factory=WholeConnections)
 
 
 def decode_split(
-    split: Split, data: CaptureBytes, packets: Packets, turns: Turns, hints: Hints
+    split: Split,
+    data: CaptureBytes,
+    packets: Packets,
+    turns: Turns,
+    hints: Hints,
+    crossing: Collection[FlowKey] | None = None,
 ) -> DecodedSplit:
-    """Decode the packets of one split and nothing else; `data`: the bytes of its capture."""
+    """Decode the packets of one split and nothing else; `data`: the bytes of its capture.
+
+    `crossing`: the flows of which other splits may have packets, too; None: all of them.
+    """
     with without_collector():
         found = parts_of_connections(data, packets, turns)
-        return _SplitDecoder(data, split, hints).run(found, packets.remarks)
+        return _SplitDecoder(data, split, hints).run(found, packets.remarks, crossing)
 
 
 class _SplitDecoder:
@@ -94,16 +114,45 @@ class _SplitDecoder:
         self._batches: list[pa.RecordBatch] = []
         self._waiting: list[tuple[Decoded, PartSide]] = []
         self._rows = 0
+        self._whole = WholeConnections()
+        self._waiting_whole: list[Decoded] = []
+        self._rows_whole = 0
 
-    def run(self, found: Sequence[Incarnation], remarks: Remarks) -> DecodedSplit:
+    def run(
+        self, found: Sequence[Incarnation], remarks: Remarks, crossing: Collection[FlowKey] | None
+    ) -> DecodedSplit:
         flows: dict[FlowKey, FlowPart] = {}
         for incarnation in found:
+            if crossing is not None and incarnation.key not in crossing:
+                self._add_whole(incarnation)
+                continue
             flow = flows.setdefault(incarnation.key, FlowPart(incarnation.key, self._split.number, []))
             flow.parts.append(self._part(incarnation))
             if self._rows >= BATCH_FRAMES:
                 self._flush()
         self._flush()
-        return DecodedSplit(self._batches, list(flows.values()), remarks)
+        self._flush_whole()
+        return DecodedSplit(self._batches, list(flows.values()), remarks, self._whole)
+
+    def _add_whole(self, incarnation: Incarnation) -> None:
+        """Decode a connection as it is decoded where a capture is read in one go."""
+        for side in incarnation.sides:
+            if side is not None:
+                resolve_side(self._data, side)
+        found = decode_connection(self._data, directions(incarnation), self._hints)
+        self._waiting_whole += found
+        self._rows_whole += sum(len(decoded.positions) for decoded in found)
+        if self._rows_whole >= BATCH_FRAMES:
+            self._flush_whole()
+
+    def _flush_whole(self) -> None:
+        waiting = self._waiting_whole
+        if waiting:
+            name = self._split.capture
+            self._whole.frames.append(frames_batch(name, waiting))
+            self._whole.holes.append(holes_table(name, waiting))
+            self._whole.streams.append(streams_table(name, waiting))
+        self._waiting_whole, self._rows_whole = [], 0
 
     def _part(self, incarnation: Incarnation) -> SplitPart:
         first, second = (PartSide(side) if side is not None else None for side in incarnation.sides)

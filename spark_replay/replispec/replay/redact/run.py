@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from replispec.replay.capture.pcap_writer import write_pcap
-from replispec.replay.capture.pcapng_writer import WrittenPacket, opening, packet_block
+from replispec.replay.capture.pcapng_writer import WrittenPacket, dropped_block, opening, packet_block
 from replispec.replay.capture.records import CaptureBytes, CaptureError
 from replispec.replay.capture.whole_files import whole_file
 from replispec.replay.frames.framing import decode_connection
@@ -83,6 +83,9 @@ def redact(source: Source, out: Path, key: bytes, hints: Hints | None = None) ->
             else:
                 file.write(opening([(LINK_RAW, "")] * interfaces))
                 file.writelines(packet_block(packet, interface) for interface, packet in chosen)
+                # What was not captured takes the promise of a replay: also of what is shown of it.
+                if dropped := sum(each.dropped() for each in capture.files):
+                    file.write(dropped_block(dropped, 0))
         records = sum(len(file.records().record_offset) for file in capture.files)
         written = len(np.unique(where.packets.record_offset))
         return Redacted(len(where.packets), records - written, segments.bytes_zero, segments.bytes_payload)
