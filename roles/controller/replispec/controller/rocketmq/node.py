@@ -26,7 +26,7 @@ from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.derived_options import join_address
 from replispec.runtime.rocketmq.membership import MachineRunner, Nothing
 from replispec.runtime.rocketmq.remoting import Prepared, Request, RequestServer
-from replispec.runtime.rocketmq.remoting.answering import Requests, give
+from replispec.runtime.rocketmq.remoting.answering import BODY_BYTES_MAX, Requests, give
 from replispec.runtime.storage import JournalReader, StorageFailed
 from replispec.runtime.world import (
     Accepted,
@@ -80,7 +80,8 @@ class ControllerNode:
         self._open: set[int] = set()
         self._halted = False
         self._watching = MachineRunner(controller.MACHINE, self, options)
-        self._requests.serve(dict.fromkeys(wire.REQUESTS, self._ask) | self._administration.table)
+        handlers = dict.fromkeys(wire.REQUESTS, self._ask) | self._administration.table
+        self._requests.serve(handlers, body_bytes_max=BODY_BYTES_MAX)
 
     @property
     def listeners(self) -> Mapping[str, str]:
