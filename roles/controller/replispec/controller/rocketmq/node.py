@@ -46,6 +46,8 @@ from replispec.runtime.world import (
     Writable,
     Writes,
 )
+from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.controller import RegisterBrokerToControllerRequest
 from replispec.wire.rocketmq.machines import broker_set as machine
 from replispec.wire.rocketmq.machines import broker_set_wire as wire
 from replispec.wire.rocketmq.machines import controller
@@ -286,6 +288,12 @@ class ControllerNode:
         for reply in replies:
             self._carry_out_one(broker_set, reply, request, now_ms)
 
+    def _note_registration(self, broker_set: BrokerSet, reply: Answer, request: Request) -> None:
+        """Whoever registers an id may speak for it."""
+        if (request.code, reply.code) == (RequestCode.CONTROLLER_REGISTER_BROKER, ResponseCode.SUCCESS):
+            said = RegisterBrokerToControllerRequest.from_ext_fields(request.command.header.ext_fields or {})
+            self._sets.heartbeats.registered(request.peer, broker_set.name, said.broker_id or 0)
+
     def _carry_out_one(
         self, broker_set: BrokerSet, reply: Reply, request: Request | None, now_ms: int
     ) -> None:
@@ -295,6 +303,7 @@ class ControllerNode:
                     request.answer_prepared(reply)
             case Answer():
                 if request is not None:
+                    self._note_registration(broker_set, reply, request)
                     give(request, reply)
             case Notice():
                 if self._options.notify_broker_role_changed:
