@@ -72,8 +72,8 @@ class Groups:
             self._server.close(connection)
 
     def deadline_ms(self) -> int | None:
-        """When `ticked` has something to do."""
-        return self.clients.deadline_ms()
+        """When `ticked` or `settle` has something to do."""
+        return 0 if self.clients.has_news else self.clients.deadline_ms()
 
     # What the machine asks
 
@@ -124,7 +124,3 @@ class Groups:
             data = Command(header, call.body).encode()
             for connection in connections:
                 self._server.tell(connection, data)
-
-    def deadline_ms(self) -> int | None:
-        """When `settle` has something to do."""
-        return 0 if self.clients.has_news else None

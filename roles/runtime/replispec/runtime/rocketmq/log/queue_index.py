@@ -161,7 +161,7 @@ class QueueIndex:
             key = (each.topic, each.queue_id)
             queue = self._queues.get(key) or self._queues.setdefault(key, Queue(each.position))
             queue.load(each.position, found, first)
-            self._hiding.add(key)
+            self._hiding[key] = None
         self.read = checkpoint.until
         self.count = checkpoint.messages
         return True
