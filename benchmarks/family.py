@@ -9,7 +9,7 @@ from argparse import ArgumentParser, Namespace
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 
@@ -70,6 +70,28 @@ class MeasuredRoles:
     replication: Callable[[Bench, int, int], None]
 
 
+@dataclass(slots=True)
+class Attacked:
+    """What one attack did: how much of it there was, the longest waits in milliseconds by role, how often a
+    master was elected, memory of the attacked process in MB before and at most."""
+
+    name: str
+    what: str
+    count: int = 0
+    worst_ms: dict[str, float] = field(default_factory=dict)
+    elections: int = 0
+    before_mb: float = 0.0
+    most_mb: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Hostile:
+    """Attacks by name; `measure` carries these out, for so many seconds each, and says what was seen."""
+
+    attacks: Sequence[str]
+    measure: Callable[[Sequence[str], float], Iterator[Attacked]]
+
+
 @dataclass(frozen=True, slots=True)
 class MeasuredFamily:
     """One family. `codec_cases` are calls by name with the bytes that each reads, a bare parse first;
@@ -83,6 +105,7 @@ class MeasuredFamily:
     shapes: Mapping[str, Mapping[str, object]]
     dissected: Dissected
     roles: MeasuredRoles
+    hostile: Hostile
 
 
 def measured_family(family: str) -> MeasuredFamily:

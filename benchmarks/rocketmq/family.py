@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from benchmarks.family import Dissected, MeasuredFamily, MeasuredRoles
-from benchmarks.rocketmq import roles
+from benchmarks.family import Dissected, Hostile, MeasuredFamily, MeasuredRoles
+from benchmarks.rocketmq import hostile, roles
 from benchmarks.rocketmq.codec_cases import cases
 from benchmarks.rocketmq.generate_capture import Kind, add_options, generate, wanted
+from benchmarks.rocketmq.hostile_attacks import ATTACKS
 
 FAMILY = MeasuredFamily(
     codec_cases=cases,
@@ -27,4 +28,5 @@ FAMILY = MeasuredFamily(
         requests=roles.measure_requests,
         replication=roles.measure_replication,
     ),
+    hostile=Hostile(tuple(ATTACKS), hostile.measure),
 )

@@ -7,7 +7,16 @@ from pathlib import Path
 import pytest
 
 from benchmarks import bench_cluster
-from benchmarks.bench_cluster import ONE_WORKER, TWO_WORKERS, Subject, in_turns, ratios, table
+from benchmarks.bench_cluster import (
+    NAMES,
+    ONE_WORKER,
+    TWO_WORKERS,
+    Subject,
+    chosen,
+    in_turns,
+    ratios,
+    table,
+)
 from benchmarks.bench_replay import Figures
 from benchmarks.truth import Document
 from replispec.replay.engines.results import REPORT_NAME, SUMMARY_NAME
@@ -45,6 +54,28 @@ def capture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_first_turn_is_not_counted(capture: Path) -> None:
     runs = in_turns({"one": says(3), "other": says(3)}, {"shape": (capture, TRUTH)}, rounds=2)
     assert {name: len(own) for name, own in runs["shape"].items()} == {"one": 2, "other": 2}
+
+
+def test_no_run_begins_when_the_time_is_over_and_what_ended_is_kept_and_shown(
+    capture: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    left = iter([False] * 5)
+    both = {ONE_WORKER: says(3), TWO_WORKERS: says(3)}
+    captures = {"shape": (capture, TRUTH), "other": (capture, TRUTH)}
+    runs = in_turns(both, captures, rounds=3, time_is_over=lambda: next(left, True))
+    assert {name: len(own) for name, own in runs["shape"].items()} == {ONE_WORKER: 2, TWO_WORKERS: 1}
+    assert "other" not in runs
+    assert json.loads((capture.parent / "cluster.json").read_text()) == runs
+    ended_early = {ONE_WORKER: [run(10.0), run(12.0)], TWO_WORKERS: [run(5.0)]}
+    assert ratios(ended_early) == [(TWO_WORKERS, ONE_WORKER, 2.0, 1.0, False)]
+    assert capsys.readouterr().err.splitlines()[-1] == "the time is over: no more runs"
+
+
+def test_subjects_are_chosen_by_parts_of_their_names() -> None:
+    assert chosen(None) == [*NAMES]
+    assert chosen(["worker"]) == [ONE_WORKER, TWO_WORKERS]
+    with pytest.raises(RuntimeError, match="no subject is called so; there are: local engine; "):
+        chosen(["nobody"])
 
 
 def test_a_wrong_verdict_ends_the_measurement_and_says_whose_it_is(capture: Path) -> None:

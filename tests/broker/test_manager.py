@@ -111,6 +111,11 @@ def elected(master: int, code: int = ResponseCode.SUCCESS) -> Answer:
     return Answer(code, header.to_ext_fields(), body.encode())
 
 
+def answered(master: int, epoch: int) -> Answer:
+    """What a controller answers that is asked who is master."""
+    return Answer(ext_fields=GetReplicaInfoResponse(master, f"b:{master}", epoch).to_ext_fields(), body=ONE)
+
+
 def refused(code: int) -> Callable[[], Answer | None]:
     return lambda: Answer(code)
 
@@ -154,11 +159,32 @@ def test_a_notification_ends_the_wait_for_a_master() -> None:
     broker = Managed()
     broker.answers[ELECT] = refused(ResponseCode.CONTROLLER_ELECT_MASTER_FAILED)
     broker.begin()
+    broker.answers[INFO] = lambda: answered(7, 9)
     broker.notified(7, 9)
-    assert broker.received[1:] == ["master 7 of 9, [1] of 4", "announce"]
+    assert broker.received[1:3] == ["master 7 of 9, [1] of 4", "announce"]
+    broker.answers[INFO] = lambda: answered(8, 10)
     broker.notified(8, 10)
-    assert broker.received[-1] == "master 8 of 10, [1] of 4"
+    assert broker.received[-2:] == ["master 8 of 10, [1] of 4", "asked: master 8"]
     assert broker.manager.state is State.RUNNING
+
+
+def test_what_a_stranger_notifies_is_asked_after_and_not_believed() -> None:
+    broker = Managed()
+    broker.begin()
+    broker.answers[INFO] = lambda: answered(1, 3)
+    broker.notified(99, 2_000_000_000)
+    assert broker.received[-2:] == ["master 1 of 3, [1] of 4", "asked: master 1"]
+    assert not any("2000000000" in each for each in broker.received)
+
+
+def test_many_notifications_are_one_question_at_a_time() -> None:
+    broker = Managed()
+    broker.begin()
+    broker.answers[INFO] = lambda: None
+    before = len(broker.playbook.requests)
+    for _ in range(100):
+        broker.notified(7, 9)
+    assert broker.playbook.codes()[before:] == [INFO]
 
 
 def test_a_notification_before_the_registration_changes_nothing() -> None:

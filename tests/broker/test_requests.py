@@ -313,7 +313,7 @@ def test_a_client_belongs_to_so_many_groups_and_no_more_however_often_it_says_so
 ) -> None:
     monkeypatch.setattr(clients, "GROUPS_MAX", 3)
     monkeypatch.setattr(clients, "MEMBERS_MAX", 5)
-    table = Clients(lambda *_: None)
+    table = Clients()
     for number in range(10):
         table.heartbeat_received(1, *_said("c1", f"g{number}", "x" * 2_000), now_ms=0)
     table.heartbeat_received(2, *_said("c2", "a", "b", "c"), now_ms=0)

@@ -13,6 +13,7 @@ from replispec.controller.rocketmq.node import ControllerNode
 from replispec.event.v1.event_pb2 import ControllerEvent
 from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq import rules
+from replispec.runtime.rocketmq.remoting.server import REQUESTS_AT_ONCE
 from replispec.runtime.sim import Crashed, Disk, Left, Rng, SimulatedJournal
 from replispec.runtime.world import Dial, Note, Received, Send
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
@@ -403,11 +404,11 @@ def test_requests_that_arrive_together_are_one_write() -> None:
     before = journal.commits
     frames = [
         talk.frame(RequestCode.CONTROLLER_APPLY_BROKER_ID, conversation.application(1, f"set-{number}"))
-        for number in range(64)
+        for number in range(REQUESTS_AT_ONCE)
     ]
     talk.give(Received(1, b"".join(frames), talk.now_ms))
     assert journal.commits == before + 1
-    assert [each.header.code for each in talk.answers[1]] == [ResponseCode.SUCCESS] * 64
+    assert [each.header.code for each in talk.answers[1]] == [ResponseCode.SUCCESS] * REQUESTS_AT_ONCE
 
 
 def test_what_changes_nothing_is_not_logged() -> None:

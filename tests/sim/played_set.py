@@ -93,7 +93,23 @@ class SetPlayer(Player):
             before = self._machines(name)
             self._wait(lambda: self._machines(name) != before, f"{name} does not give up")
         super()._step(step)
+        if step["happens"] == "arrives" and step["kind"] == "notice":
+            self._answer_told(step["to"].replace(" ", "-"))
         self._done += 1
+
+    def _answer_told(self, name: str) -> None:
+        """A broker that is notified asks the controller: notice, question and answer are one step."""
+        told = (HOSTS[name], RequestCode.CONTROLLER_GET_REPLICA_INFO)
+        for is_answer in (False, True):
+            held = [
+                each
+                for each in self.gate.held
+                if (each.host, each.code, each.is_answer) == (*told, is_answer)
+            ]
+            if not held:
+                return
+            self.gate.release(held[-1])
+            self.world.run_for(20)
 
     def _act(self, step: Mapping[str, Any]) -> None:
         name = step["by"].replace(" ", "-")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Sequence
 
 import trio
 
-from replispec.runtime.net.node_shell import Bounds
+from replispec.runtime.net.node_shell import SILENCE_OPTIONS, Bounds, prepare
 from replispec.runtime.rocketmq.remoting import RequestServer
 from replispec.runtime.world import (
     Accepted,
@@ -152,3 +153,11 @@ def test_connections_beyond_the_limit_are_closed_and_the_others_live() -> None:
                 await stream.aclose()
 
     trio.run(test)
+
+
+def test_a_silent_machine_ends_a_connection_whichever_side_opened_it() -> None:
+    with socket.socket() as sock:
+        prepare(sock)
+        assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        for name, value in SILENCE_OPTIONS.items():
+            assert sock.getsockopt(socket.IPPROTO_TCP, getattr(socket, name)) == value

@@ -9,7 +9,7 @@ from replispec.runtime.rocketmq.log import MessageStore
 from replispec.runtime.rocketmq.replication.feed import Feed
 from replispec.runtime.rocketmq.replication.replica import HaReplica
 from replispec.runtime.world import Accepted, Closed, Connected, Level, Received
-from replispec.wire.rocketmq.ha import HaHandshakeAnswer, HaHandshakeId
+from replispec.wire.rocketmq.ha import HaHandshakeAnswer, HaHandshakeId, HaReport
 from replispec.wire.rocketmq.machines import ha_master, ha_replica
 from replispec.wire.rocketmq.options import ReplicationOptions
 from tests.runtime.log.sample_logs import disk, log_bytes, message, store_on, with_epochs
@@ -399,13 +399,39 @@ def test_epochs_are_corrected_before_the_first_byte_comes() -> None:
     assert [entry.epoch for entry in replica.store.epochs.entries] == [1]
 
 
-def test_a_member_leaves_with_its_last_connection() -> None:
+def test_a_replica_that_dials_again_leaves_no_connection_behind_and_the_set_only_with_its_last() -> None:
     pair = Pair(master_with(3), ReplicaSide())
     pair.follow()
     second = 99
-    pair.master.ha.accepted(Accepted(second, "ha", "peer", pair.now_ms))
+    host = pair.master.ha.feeds[1].peer.rpartition(":")[0]
+    pair.master.ha.accepted(Accepted(second, "ha", f"{host}:7", pair.now_ms))
     pair.master.ha.received(Received(second, HaHandshakeId(broker_id=2).encode(), pair.now_ms))
-    pair.master.ha.closed(Closed(second, "lost", pair.now_ms))
+    assert list(pair.master.ha.feeds) == [second]
     assert ("shrink", 2) not in pair.master.keeper.received
-    pair.master.ha.closed(Closed(1, "lost", pair.now_ms))
+    pair.master.ha.closed(Closed(second, "lost", pair.now_ms))
     assert pair.master.keeper.received[-1] == ("shrink", 2)
+
+
+def test_reports_count_for_the_replica_that_is_heard_and_not_for_who_takes_its_id_elsewhere() -> None:
+    pair = Pair(master_with(3), ReplicaSide())
+    pair.follow()
+    told = list(pair.master.keeper.received)
+    stranger = 99
+    pair.master.ha.accepted(Accepted(stranger, "ha", "10.0.0.66:7", pair.now_ms))
+    said = HaHandshakeId(broker_id=2).encode() + HaReport(max_offset=0).encode()
+    pair.master.ha.received(Received(stranger, said, pair.now_ms))
+    assert list(pair.master.ha.feeds) == [1]
+    assert pair.master.keeper.received == told
+    # Once nothing is heard of the replica any more, it may have moved.
+    later_ms = pair.now_ms + ReplicationOptions().ha_housekeeping_interval_ms // 2
+    pair.master.ha.accepted(Accepted(100, "ha", "10.0.0.66:8", later_ms))
+    pair.master.ha.received(Received(100, said, later_ms))
+    assert list(pair.master.ha.feeds) == [100]
+
+
+def test_a_connection_goes_by_one_id_for_good() -> None:
+    pair = Pair(master_with(3), ReplicaSide())
+    pair.follow()
+    pair.master.ha.received(Received(1, HaHandshakeId(broker_id=3).encode(), pair.now_ms))
+    assert not pair.master.ha.feeds
+    assert ("shrink", 3) not in pair.master.keeper.received

@@ -19,7 +19,7 @@ from replispec.runtime.rocketmq.derived_options import join_address, log_folder
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.log import MessageStore, RoomListener
 from replispec.runtime.rocketmq.membership import Announcement, Controllers, NameServers
-from replispec.runtime.rocketmq.remoting.answering import Requests
+from replispec.runtime.rocketmq.remoting.answering import BODY_BYTES_MAX, Requests
 from replispec.runtime.rocketmq.remoting.calls import Calls
 from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, RequestServer
 from replispec.runtime.storage import FilesReader, StorageFailed
@@ -90,10 +90,12 @@ class BrokerNode:
         self._groups = Groups(self._server, self._offsets, self._pulls, self._topics, self)
         self._admin = Admin(store, self._topics, self._offsets, options, self)
         self._slave = SlaveSync(self._outbox, self._calls, self._topics, self._offsets)
-        self._requests.serve(self._sends.table | self._pulls.table | self._groups.table | self._admin.table)
+        others = self._pulls.table | self._groups.table | self._admin.table
+        self._requests.serve(others, body_bytes_max=BODY_BYTES_MAX)
+        self._requests.serve(self._sends.table)
         self._address = self._ha_address = ""
         self._ha_addresses: dict[str, str] = {}
-        self._announce_due = False
+        self._announce_due = self._topics_changed = False
 
     # The world
 
@@ -188,9 +190,13 @@ class BrokerNode:
         """What is done once for all that one event brought."""
         self._calls.ticked(now_ms)
         self._log.settle(now_ms)
+        self._groups.settle()
         if len(self._topics) != self._topics_known:
             self._topics_known = len(self._topics)
-            self._announce_due = True
+            self._topics_changed = True
+        if self._topics_changed and not self._announce_due:
+            self._name_servers.announce_soon(now_ms)
+        self._topics_changed = False
         if self._announce_due:
             self._announce_due = False
             self._name_servers.announce(now_ms)
@@ -200,7 +206,8 @@ class BrokerNode:
         self._manager.stop(now_ms)
         self._sends.refuse_all(stops=True)
         self._log.stop(now_ms)
-        self._offsets.keep()
+        self._topics.stop(now_ms)
+        self._offsets.stop()
 
     # Requests
 
@@ -278,6 +285,10 @@ class BrokerNode:
     def announce(self, _now_ms: int) -> None:
         """Name servers may, or must, hear of this broker."""
         self._announce_due = True
+
+    def announce_topics(self, _now_ms: int) -> None:
+        """Name servers must hear of changed topics."""
+        self._topics_changed = True
 
     def _announcement(self) -> Announcement | None:
         if not self._manager.is_running or not (self.serves or self._role.is_replica):

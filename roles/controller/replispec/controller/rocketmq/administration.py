@@ -85,10 +85,10 @@ class Administration:
     # Effects of the machine
 
     def _remember_heartbeat(self, request: Request, event: machine.Lived) -> None:
-        self._sets.heartbeats.heartbeat_received(
-            request.connection, event.broker_name, event.broker_id, event.said
-        )
-        self._heard(event.broker_name, event.broker_id, request.now_ms)
+        key = event.broker_name, event.broker_id
+        peer = request.connection, request.peer
+        if self._sets.heartbeats.heartbeat_received(*peer, *key, event.said):
+            self._heard(*key, request.now_ms)
 
     def _change_configuration(self, request: Request, event: machine.ChangeAsked) -> None:
         """All of it or nothing. Names that are not known change nothing."""

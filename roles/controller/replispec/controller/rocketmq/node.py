@@ -26,7 +26,7 @@ from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.derived_options import join_address
 from replispec.runtime.rocketmq.membership import MachineRunner, Nothing
 from replispec.runtime.rocketmq.remoting import Prepared, Request, RequestServer
-from replispec.runtime.rocketmq.remoting.answering import Requests, give
+from replispec.runtime.rocketmq.remoting.answering import BODY_BYTES_MAX, Requests, give
 from replispec.runtime.storage import JournalReader, StorageFailed
 from replispec.runtime.world import (
     Accepted,
@@ -46,7 +46,9 @@ from replispec.runtime.world import (
     Writable,
     Writes,
 )
+from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.constants import SNAPSHOT_RECORDS
+from replispec.wire.rocketmq.controller import RegisterBrokerToControllerRequest
 from replispec.wire.rocketmq.machines import broker_set as machine
 from replispec.wire.rocketmq.machines import broker_set_wire as wire
 from replispec.wire.rocketmq.machines import controller
@@ -87,7 +89,8 @@ class ControllerNode:
         self._open: set[int] = set()
         self._halted = False
         self._watching = MachineRunner(controller.MACHINE, self, options)
-        self._requests.serve(dict.fromkeys(wire.REQUESTS, self._ask) | self._administration.table)
+        handlers = dict.fromkeys(wire.REQUESTS, self._ask) | self._administration.table
+        self._requests.serve(handlers, body_bytes_max=BODY_BYTES_MAX)
 
     @property
     def listeners(self) -> Mapping[str, str]:
@@ -300,6 +303,12 @@ class ControllerNode:
         for reply in replies:
             self._carry_out_one(broker_set, reply, request, now_ms)
 
+    def _note_registration(self, broker_set: BrokerSet, reply: Answer, request: Request) -> None:
+        """Whoever registers an id may speak for it."""
+        if (request.code, reply.code) == (RequestCode.CONTROLLER_REGISTER_BROKER, ResponseCode.SUCCESS):
+            said = RegisterBrokerToControllerRequest.from_ext_fields(request.command.header.ext_fields or {})
+            self._sets.heartbeats.registered(request.peer, broker_set.name, said.broker_id or 0)
+
     def _carry_out_one(
         self, broker_set: BrokerSet, reply: Reply, request: Request | None, now_ms: int
     ) -> None:
@@ -309,6 +318,7 @@ class ControllerNode:
                     request.answer_prepared(reply)
             case Answer():
                 if request is not None:
+                    self._note_registration(broker_set, reply, request)
                     give(request, reply)
             case Notice():
                 if self._options.notify_broker_role_changed:

@@ -48,6 +48,7 @@ class NameServerNode:
         self._server = RequestServer(self._outbox, self._requests.take, limits=options.limits)
         self._routes = Routes(limits or Limits())
         self._next_scan_ms: int | None = None
+        self._stranger = 0
         answering = Answering(
             wire.bound(self),
             {
@@ -113,7 +114,12 @@ class NameServerNode:
         """What the broker is and holds counts; a replica learns who its master is."""
         new = _registration(event)
         known = self._routes.version_of(new.cluster, new.address)
-        if not self._routes.register(new, request.connection, request.now_ms):
+        host = request.peer.rpartition(":")[0]
+        if self._routes.is_strangers(new, host, request.now_ms):
+            self._note_stranger(new, request)
+            self._take(request, machine.Taken(None, None))
+            return
+        if not self._routes.register(new, request.connection, host, request.now_ms):
             self._take(request, machine.Overfull())
             return
         if known is None:
@@ -126,8 +132,16 @@ class NameServerNode:
         else:
             self._take(request, machine.Taken(master.address, master.ha_address))
 
-    def _drop_routes(self, _request: Request, event: machine.Unregistered) -> None:
-        self._routes.unregister(event.cluster_name, event.broker_name, event.address)
+    def _note_stranger(self, new: RouteRegistration, request: Request) -> None:
+        """One line for each connection that speaks for a broker which is heard from elsewhere."""
+        if request.connection != self._stranger:
+            self._stranger = request.connection
+            values = {"broker": new.broker_name, "id": new.broker_id, "peer": request.peer}
+            self._outbox.note(Level.WARNING, "a registration in the name of another broker", **values)
+
+    def _drop_routes(self, request: Request, event: machine.Unregistered) -> None:
+        host = request.peer.rpartition(":")[0]
+        self._routes.unregister(event.cluster_name, event.broker_name, event.address, host)
 
     def _keep_routes(self, request: Request, event: machine.Lived | machine.VersionAsked) -> None:
         """What a broker says is a sign that it lives."""

@@ -2,7 +2,9 @@
 
 A name server decides nothing. It believes the newest registration, with one exception: an address that is
 named for an id that a live registration of a later stateVersion (the masterEpoch) has for another address
-is passed over, so that a master that was replaced cannot take the route of its successor.
+is passed over, so that a master that was replaced cannot take the route of its successor. And it believes
+nobody who speaks from another host for a broker that is heard, nor who takes the id of one and was no broker
+of its set before: whoever it is, the one that is heard knows better.
 Source: apache/rocketmq rocketmq-all-5.4.0, RouteInfoManager; other than there, the first registration of a
 broker with one topic is taken like any other.
 """
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from replispec.runtime.primitives.bindings import Kept
 from replispec.wire.rocketmq import constants
@@ -24,6 +27,9 @@ from replispec.wire.rocketmq.broker import (
     TopicConfig,
     TopicRouteData,
 )
+
+HEARD_MS: Final = constants.ROUTE_TIMEOUT_MS // 3
+"""A broker that registered so long ago, and said nothing since, may have moved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +60,7 @@ class RouteRegistration:
 class _Live:
     registration: RouteRegistration
     connection: int
+    host: str
     received_ms: int
 
     @property
@@ -89,7 +96,21 @@ class Routes:
         self._routes: dict[str, Kept[TopicRouteData]] = {}
         self._topics = 0
 
-    def register(self, new: RouteRegistration, connection: int, now_ms: int) -> bool:
+    def is_strangers(self, new: RouteRegistration, host: str, now_ms: int) -> bool:
+        """Whether a registration from this host is of another broker's address, or takes another's id."""
+        known = self._live.get((new.cluster, new.address))
+        if known is not None and known.registration.broker_name == new.broker_name:
+            return known.host != host and now_ms < known.received_ms + HEARD_MS
+        broker_set = self._sets.get(new.broker_name)
+        if broker_set is None or (held := broker_set.addresses.get(new.broker_id)) is None:
+            return False
+        holder = self._live.get((broker_set.cluster, held))
+        if holder is None or holder.host == host or now_ms >= holder.received_ms + HEARD_MS:
+            return False
+        members = [self._live.get((broker_set.cluster, each)) for each in broker_set.addresses.values()]
+        return all(each is None or each.host != host for each in members)
+
+    def register(self, new: RouteRegistration, connection: int, host: str, now_ms: int) -> bool:
         """Take a registration; false when it is one too many."""
         key = (new.cluster, new.address)
         known = self._live.get(key)
@@ -114,7 +135,7 @@ class Routes:
         if new.broker_id == min(broker_set.addresses):
             self._take_topics(broker_set, new, known)
         self._forget_live(key)
-        self._live[key] = _Live(replace(new, topics={}), connection, now_ms)
+        self._live[key] = _Live(replace(new, topics={}), connection, host, now_ms)
         self._by_connection.setdefault(connection, set()).add(key)
         return True
 
@@ -138,10 +159,10 @@ class Routes:
         if live is not None:
             live.received_ms = now_ms
 
-    def unregister(self, cluster: str, broker_name: str, address: str) -> None:
-        """A broker says that it stops."""
+    def unregister(self, cluster: str, broker_name: str, address: str, host: str) -> None:
+        """A broker says that it stops; of others, from another host, it is not believed."""
         live = self._live.get((cluster, address))
-        if live is not None and live.registration.broker_name == broker_name:
+        if live is not None and live.registration.broker_name == broker_name and live.host == host:
             self._remove((cluster, address))
 
     def closed(self, connection: int) -> list[RouteRegistration]:

@@ -12,6 +12,7 @@ import socket
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 import trio
@@ -45,6 +46,15 @@ from replispec.runtime.world import (
 
 RECEIVE_BYTES_MAX: Final = 256 * 1024
 """The most that one Received carries."""
+SILENCE_OPTIONS: Final = MappingProxyType(
+    {
+        "TCP_KEEPIDLE": 10,
+        "TCP_KEEPINTVL": 5,
+        "TCP_KEEPCNT": 4,
+        "TCP_USER_TIMEOUT": 30_000,
+    }
+)
+"""A machine that acknowledges nothing for 30 s is gone: seconds, seconds, probes, milliseconds."""
 RECEIVE_BYTES_SMALL: Final = 16 * 1024
 """Room for a read while a connection carries little."""
 
@@ -373,10 +383,16 @@ async def open_socket(sock: socket.socket, place: tuple[Any, ...]) -> None:
 
 
 def prepare(sock: socket.socket) -> None:
-    """Make a TCP socket ready for the loop: never waits, sends small writes at once."""
+    """Make a TCP socket ready for the loop: never waits, sends small writes at once, and ends when its peer's
+    machine is silent, whether there is something to be sent (USER_TIMEOUT) or not (KEEPALIVE)."""
     sock.setblocking(False)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in SILENCE_OPTIONS.items():
+        # What a system does not have keeps its defaults.
+        option = getattr(socket, name, None)
+        if option is not None:
+            sock.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def reason_of(error: Exception) -> str:

@@ -56,8 +56,8 @@ class Described(Protocol):
         """A controller told of a role."""
         ...
 
-    def announce(self, now_ms: int, /) -> None:
-        """Tell name servers what has changed."""
+    def announce_topics(self, now_ms: int, /) -> None:
+        """Tell name servers which topics there are now."""
         ...
 
 
@@ -143,7 +143,7 @@ class Admin:
         def kept(reason: str, now_ms: int) -> None:
             self._take(request, machine.TopicLost(reason) if reason else machine.TopicKept())
             if not reason:
-                self._broker.announce(now_ms)
+                self._broker.announce_topics(now_ms)
 
         self._topics.put(config, request.now_ms, kept)
 

@@ -5,7 +5,7 @@ Source: apache/rocketmq rocketmq-all-5.4.0, ClientManageProcessor, ConsumerManag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from replispec.runtime.primitives.bindings import TEXT_MAX
@@ -19,11 +19,13 @@ MEMBERS_MAX: Final = 100_000
 
 
 class Clients:
-    """Members of consumer groups by their connections. `changed` is told each connection of a group of
-    which a member came or left, with the group's name."""
+    """Members of consumer groups by their connections. Whoever keeps this asks with `take_news` for those
+    that have to be told that a member of their group came or left."""
 
-    def __init__(self, changed: Callable[[int, str], None]) -> None:
-        self._changed = changed
+    def __init__(self) -> None:
+        # Groups that changed, and connections of the first of them that are to be told of it.
+        self._changed: dict[str, None] = {}
+        self._telling: tuple[str, list[int]] | None = None
         self._groups: dict[str, dict[int, str]] = {}
         self._joined: dict[int, set[str]] = {}
         self._members = 0
@@ -54,7 +56,7 @@ class Clients:
         del members[connection]
         if not members:
             del self._groups[group]
-        self._tell(group, but=connection)
+        self._changed[group] = None
 
     def closed(self, connection: int) -> None:
         """A connection is gone, and its client from all groups."""
@@ -80,6 +82,27 @@ class Clients:
         """The ids of a group's clients."""
         return sorted(set(self._groups.get(group, {}).values()))
 
+    @property
+    def has_news(self) -> bool:
+        """Whether somebody has to be told of a change."""
+        return bool(self._changed) or self._telling is not None
+
+    def take_news(self, count_max: int) -> Iterator[tuple[str, list[int]]]:
+        """Groups that changed, each with connections of members, of which there are at most so many together;
+        the others are for the next time. Several changes of one group until then are one."""
+        while count_max > 0 and self.has_news:
+            if self._telling is None:
+                group = next(iter(self._changed))
+                del self._changed[group]
+                self._telling = group, list(self._groups.get(group, ()))
+            group, connections = self._telling
+            told = connections[-count_max:]
+            del connections[-count_max:]
+            if not connections:
+                self._telling = None
+            count_max -= max(1, len(told))
+            yield group, told
+
     def _admits(self, connection: int, group: str) -> bool:
         joined = self._joined.get(connection, ())
         return group in joined or (len(joined) < GROUPS_MAX and self._members < MEMBERS_MAX)
@@ -91,9 +114,4 @@ class Clients:
         members = self._groups.setdefault(group, {})
         if members.get(connection) != client:
             members[connection] = client
-            self._tell(group, but=None)
-
-    def _tell(self, group: str, *, but: int | None) -> None:
-        for connection in tuple(self._groups.get(group, {})):
-            if connection != but:
-                self._changed(connection, group)
+            self._changed[group] = None

@@ -20,6 +20,9 @@ from replispec.wire.rocketmq.machines import broker_groups as machine
 from replispec.wire.rocketmq.machines import broker_groups_wire as wire
 from replispec.wire.rocketmq.remoting import RemotingHeader
 
+TOLD_AT_ONCE: Final = 256
+"""Members of groups that are told of a change because of one event."""
+
 
 class GroupsOwner(Protocol):
     """What a broker tells of itself."""
@@ -50,7 +53,7 @@ class Groups:
         self._pulls = pulls
         self._version = version
         self._opaque = 0
-        self.clients = Clients(self._notify)
+        self.clients = Clients()
         self.table: Final = Answering(
             wire.bound(self),
             {
@@ -69,8 +72,8 @@ class Groups:
             self._server.close(connection)
 
     def deadline_ms(self) -> int | None:
-        """When `ticked` has something to do."""
-        return self.clients.deadline_ms()
+        """When `ticked` or `settle` has something to do."""
+        return 0 if self.clients.has_news else self.clients.deadline_ms()
 
     # What the machine asks
 
@@ -102,16 +105,22 @@ class Groups:
     def _keep_position(self, request: Request, event: machine.PositionSaid) -> None:
         self._offsets.put(event.group, event.topic, event.queue_id, event.position, request.now_ms)
 
-    def _notify(self, connection: int, group: str) -> None:
-        """Tell a client that its group is another; whether it hears of it is never known."""
-        self._opaque += 1
-        call = wire.tell_members(machine.Changed(group))
-        header = RemotingHeader(
-            code=call.code,
-            language=LANGUAGE,
-            version=self._version,
-            opaque=self._opaque,
-            flag=RemotingFlag.ONEWAY,
-            ext_fields=call.header.to_ext_fields(),
-        )
-        self._server.tell(connection, Command(header, call.body).encode())
+    # What clients are told
+
+    def settle(self) -> None:
+        """Tell members of groups that these are others; whether they hear of it is never known. What one
+        event changes may concern everybody: some are told now, the others in the next turns of the loop."""
+        for group, connections in self.clients.take_news(TOLD_AT_ONCE):
+            self._opaque += 1
+            call = wire.tell_members(machine.Changed(group))
+            header = RemotingHeader(
+                code=call.code,
+                language=LANGUAGE,
+                version=self._version,
+                opaque=self._opaque,
+                flag=RemotingFlag.ONEWAY,
+                ext_fields=call.header.to_ext_fields(),
+            )
+            data = Command(header, call.body).encode()
+            for connection in connections:
+                self._server.tell(connection, data)

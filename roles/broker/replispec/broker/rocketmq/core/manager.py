@@ -26,6 +26,7 @@ from replispec.runtime.storage import FilesReader
 from replispec.runtime.world import Level, Outbox, Writes
 from replispec.wire.rocketmq.broker import RegisterBrokerRequest
 from replispec.wire.rocketmq.codes import RequestCode
+from replispec.wire.rocketmq.constants import ANSWER_TIMEOUT_MS
 from replispec.wire.rocketmq.machines import broker_role, broker_role_wire
 from replispec.wire.rocketmq.machines import replicas_manager as machine
 from replispec.wire.rocketmq.machines import replicas_manager_wire as wire
@@ -111,6 +112,10 @@ class ReplicasManager:
         self._runner = MachineRunner(machine.MACHINE, self, options)
         self._address = ""
         self._info: broker_role.ReplicaInfoReceived | None = None
+        # When the controller was asked because of a notification, while that is open, and whether there was
+        # another one since.
+        self._asked_after_ms: int | None = None
+        self._is_told_again = False
 
     @property
     def state(self) -> machine.State:
@@ -129,11 +134,27 @@ class ReplicasManager:
         self._take(machine.RetryDue(), now_ms)
 
     def notified(self, command: Command, now_ms: int) -> None:
-        """A controller told of a role. Raises RemoteProtocolError when the notification cannot be read."""
-        request = command.header.code, command.header.ext_fields or {}, command.body, command.release
-        event, role = wire.event_of(*request), broker_role_wire.event_of(*request)
-        if event is not None:
-            self._take_both(event, role, now_ms)
+        """Somebody told of a role, which is a reason to ask the controller. While such a question is open
+        there is no other one; what was told meanwhile is asked after it. Raises RemoteProtocolError when
+        the notification cannot be read."""
+        header = command.header
+        event = wire.event_of(header.code, header.ext_fields or {}, command.body, command.release)
+        if event is None:
+            return
+        if self._asked_after_ms is not None and now_ms < self._asked_after_ms + ANSWER_TIMEOUT_MS:
+            self._is_told_again = True
+            return
+        self._asked_after_ms = now_ms
+        self._take(event, now_ms)
+
+    def _go_on_asking(self, now_ms: int) -> None:
+        """A question who is master is no longer open."""
+        self._asked_after_ms = None
+        if self._is_told_again and not self._has_stopped:
+            self._is_told_again = False
+            self._asked_after_ms = now_ms
+            self._runner.now_ms = now_ms
+            self._ask_who_is_master()
 
     def announced(self, request: RegisterBrokerRequest, now_ms: int) -> None:
         """Name servers are told of this broker, which they may be only when its role is known."""
@@ -278,6 +299,8 @@ class ReplicasManager:
             if not isinstance(outcome, Failure) and not self._has_stopped:
                 self.registration.answered(call.code, outcome, at_ms)
             info = self._answered(call.code, outcome, at_ms)
+            if call.code == RequestCode.CONTROLLER_GET_REPLICA_INFO:
+                self._go_on_asking(at_ms)
             if info is not None and info.is_answer:
                 self._owner.master_told(info, now_ms)
 

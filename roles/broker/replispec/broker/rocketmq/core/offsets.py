@@ -5,12 +5,13 @@ Source: apache/rocketmq rocketmq-all-5.4.0, ConsumerOffsetManager.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
+from replispec.broker.rocketmq.core.table_file import TableFile
 from replispec.runtime.primitives.bindings import TEXT_MAX
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.storage import FilesReader, ReplaceFile, StorageFailed
+from replispec.runtime.storage import FilesReader, StorageFailed
 from replispec.runtime.world import Level, Outbox, Persisted, Writes, Written
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import DataVersion
@@ -33,14 +34,12 @@ class ConsumerOffsets:
         self._interval_ms = interval_ms
         self._due_ms: int | None = None
         self._table: dict[str, dict[int, int]] = {}
-        data = files.read(constants.CONSUMER_OFFSETS_FILE)
-        if data is not None:
-            try:
-                self._table = _plain(ConsumerOffsetTable.decode(data).offset_table or {})
-            except RemoteProtocolError as error:
-                raise StorageFailed(
-                    f"{constants.CONSUMER_OFFSETS_FILE}: {error}; move it aside, and groups begin anew"
-                ) from error
+        # Whose positions changed since they were last handed to the disk.
+        self._changed: dict[str, None] = {}
+        self._is_writing = False
+        self._counter = 0
+        self._file = TableFile(files, constants.CONSUMER_OFFSETS_FILE)
+        self._read()
         self._positions = sum(map(len, self._table.values()))
 
     def get(self, group: str, topic: str, queue: int) -> int | None:
@@ -55,6 +54,7 @@ class ConsumerOffsets:
                 return
             self._positions += 1
         self._table.setdefault(key, {})[queue] = position
+        self._changed[key] = None
         if self._due_ms is None:
             self._due_ms = now_ms + self._interval_ms
 
@@ -69,32 +69,73 @@ class ConsumerOffsets:
 
     def adopt(self, positions: Mapping[str, QueueOffsets], now_ms: int) -> None:
         """Take over a master's."""
-        received = _plain(positions)
-        if any(self._table.get(key) != queues for key, queues in received.items()):
-            self._table.update(list(received.items())[:ENTRIES_MAX])
+        received = list(_plain(positions).items())[:ENTRIES_MAX]
+        changed = {key: queues for key, queues in received if self._table.get(key) != queues}
+        if changed:
+            self._table.update(changed)
+            self._changed.update(dict.fromkeys(changed))
             self._positions = sum(map(len, self._table.values()))
             if self._due_ms is None:
                 self._due_ms = now_ms + self._interval_ms
 
     def keep(self) -> None:
-        """Have them written down now, if they changed."""
-        if self._due_ms is not None:
-            self._due_ms = None
-            self._writes.persist(
-                ReplaceFile(constants.CONSUMER_OFFSETS_FILE, self.table().encode()), then=self._written
-            )
+        """Have them written down now, if they changed; one write is under way at a time."""
+        if self._due_ms is None or self._is_writing:
+            return
+        self._due_ms = None
+        changed, self._changed = self._changed, {}
+        self._is_writing = True
+        # A later one than of any write before, of one that failed, too: it may be there in part.
+        self._counter += 1
+        version = DataVersion(self._counter, 0, 0)
+        if self._file.wants_part(len(changed), len(self._table)):
+            operations = self._file.part(len(changed), self._encoded(changed, version))
+        else:
+            operations = self._file.whole(self._encoded(self._table, version))
+        self._writes.persist(*operations, then=lambda event: self._written(changed, event))
 
-    def _written(self, event: Written) -> None:
+    def stop(self) -> None:
+        """The process ends: leave one file with all of them."""
+        if self._changed or self._is_writing or self._file.has_parts:
+            data = self._encoded(self._table, DataVersion(self._counter + 1, 0, 0))
+            self._writes.persist(*self._file.whole(data), then=lambda _event: None)
+
+    def _encoded(self, keys: Iterable[str], version: DataVersion) -> bytes:
+        offsets = {key: QueueOffsets(self._table[key]) for key in keys}
+        return ConsumerOffsetTable(version, {}, offsets).encode()
+
+    def _written(self, changed: Mapping[str, None], event: Written) -> None:
+        self._is_writing = False
         if isinstance(event, Persisted):
+            self._file.is_written()
             return
         self._outbox.note(Level.ERROR, "consumer offsets cannot be kept", reason=event.reason)
+        self._changed = {**changed, **self._changed}
         if self._due_ms is None:
             self._due_ms = event.now_ms + self._interval_ms
 
+    def _read(self) -> None:
+        """Take what is on the disk: the whole table, and what was written of it later."""
+        name, found = self._file.name, self._file.found
+        try:
+            whole = ConsumerOffsetTable.decode(found) if found is not None else ConsumerOffsetTable()
+            parts = list(map(ConsumerOffsetTable.decode, self._file.found_parts))
+        except RemoteProtocolError as error:
+            raise StorageFailed(f"{name}: {error}; move it aside, and groups begin anew") from error
+        self._counter = _version_of(whole)
+        for each in (whole, *sorted(parts, key=_version_of)):
+            if each is whole or _version_of(each) > self._counter:
+                self._counter = max(self._counter, _version_of(each))
+                self._table.update(_plain(each.offset_table or {}))
+
     def deadline_ms(self) -> int | None:
         """When `keep` has something to do."""
-        return self._due_ms
+        return None if self._is_writing else self._due_ms
 
 
 def _plain(positions: Mapping[str, QueueOffsets]) -> dict[str, dict[int, int]]:
     return {key: dict(queues.offsets or {}) for key, queues in positions.items()}
+
+
+def _version_of(table: ConsumerOffsetTable) -> int:
+    return (table.data_version or DataVersion()).counter or 0

@@ -9,9 +9,9 @@ PullRequestHoldService, AdminBrokerProcessor.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, Protocol
 
+from replispec.broker.rocketmq.core.held import HeldPull, HeldPulls, QueueKey
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.topics import Topics
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -27,16 +27,9 @@ from replispec.wire.rocketmq.store import LogRecord
 
 ANSWER_BYTES_MAX: Final = 256 * 1024
 MESSAGES_MAX: Final = 1_024
-HELD_MAX: Final = 10_000
-"""Requests that wait for a message; further ones are answered at once that there is none."""
 HELD_MS_MAX: Final = 60_000
-
-
-@dataclass(slots=True)
-class _Held:
-    request: Request
-    pulled: machine.Pulled
-    until_ms: int
+ANSWERS_AT_ONCE: Final = 64
+"""Pulls that waited and are answered because of one event; others are in the next turn."""
 
 
 class ConfirmedLog(Protocol):
@@ -63,12 +56,14 @@ class Pulls:
         self._log = log
         self._topics = topics
         self._offsets = offsets
-        self._held: dict[tuple[str, int], list[_Held]] = {}
-        self._held_count = 0
+        self._held: Final = HeldPulls()
+        # Queues that show more than those who wait for them were told, in the order in which they grew.
+        self._grown: dict[QueueKey, None] = {}
+        # What was read for the last pull: those who wait for the same are given the same bytes.
+        self._last_read: tuple[object, tuple[int, bytes]] | None = None
         # As of which time the controller says that this broker is master.
         self._is_master_ms = -1
         self._ask_ms = 0
-        self._doubts = False
         self.given_count = 0
         self._answering = Answering(
             wire.bound(self, rules),
@@ -84,51 +79,72 @@ class Pulls:
             queue = pulled.group, pulled.topic, pulled.queue_id
             self._offsets.put(*queue, pulled.read_up_to, request.now_ms)
         wait_ms = min(pulled.wait_ms, HELD_MS_MAX)
+        self._last_read = None
         if self._answer(request, pulled):
+            self._last_read = None
             return
-        if self._is_outside(pulled):
+        is_doubtful = self._is_outside(pulled)
+        if is_doubtful:
             # For the controller's word on who is master.
             wait_ms = max(wait_ms, constants.ANSWER_TIMEOUT_MS)
-        if wait_ms <= 0 or self._held_count >= HELD_MAX:
+        if wait_ms <= 0 or self._held.is_full:
             self._none(request, pulled)
             return
-        held = _Held(request, pulled, request.now_ms + wait_ms)
-        self._held.setdefault((pulled.topic, pulled.queue_id), []).append(held)
-        self._held_count += 1
+        self._held.add(request, pulled, request.now_ms + wait_ms, is_doubtful=is_doubtful)
 
     def shown(self) -> None:
         """More messages may be shown: answer those that waited for them."""
-        for key, waiting in tuple(self._held.items()):
+        self._grown.update(dict.fromkeys(self._store.index.take_grown()))
+        self._last_read = None
+        self._serve()
+        self._last_read = None
+
+    def _serve(self) -> None:
+        """Answer those that wait for queues that grew, no more than a turn may have."""
+        left = ANSWERS_AT_ONCE
+        while self._grown and left:
+            key = next(iter(self._grown))
             queue = self._store.index.queues.get(key)
-            if queue is not None and any(one.pulled.position < queue.next for one in waiting):
-                self._keep(key, [one for one in waiting if not self._answer(one.request, one.pulled)])
+            waiting: list[HeldPull] = []
+            if queue is not None:
+                for held in self._held.before(key, queue.next):
+                    if self._answer(held.request, held.pulled):
+                        self._held.remove(held)
+                        left -= 1
+                    else:
+                        waiting.append(held)
+                    if not left:
+                        break
+            for held in waiting:
+                self._held.put_back(held)
+            if left:
+                del self._grown[key]
 
     def is_master_since(self, asked_ms: int) -> None:
         """A controller that was asked then, or later, named this broker: tell those who wait outside."""
         self._is_master_ms = asked_ms
-        if self._doubts:
-            self._doubts = False
-            for key, waiting in tuple(self._held.items()):
-                if any(self._is_outside(one.pulled) for one in waiting):
-                    self._keep(key, [one for one in waiting if not self._answer(one.request, one.pulled)])
+        for held in self._held.take_doubtful():
+            if self._is_outside(held.pulled):
+                if self._answer(held.request, held.pulled):
+                    self._held.remove(held)
+                else:
+                    self._held.doubt(held)
 
     def closed(self, connection: int) -> None:
         """A connection is gone; no pull waits on it any more."""
-        for key, waiting in tuple(self._held.items()):
-            self._keep(key, [one for one in waiting if one.request.connection != connection])
+        self._held.closed(connection)
 
     def ticked(self, now_ms: int) -> None:
-        """Tell those that waited long enough that there is nothing."""
-        for key, waiting in tuple(self._held.items()):
-            late = [one for one in waiting if now_ms >= one.until_ms]
-            if late:
-                self._keep(key, [one for one in waiting if now_ms < one.until_ms])
-                for one in late:
-                    self._none(one.request, one.pulled)
+        """Tell those that waited long enough that there is nothing, and go on with those that were not told
+        yet that there is more."""
+        if self._grown:
+            self.shown()
+        for one in self._held.take_late(now_ms):
+            self._none(one.request, one.pulled)
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
-        return min((one.until_ms for waiting in self._held.values() for one in waiting), default=None)
+        return 0 if self._grown else self._held.deadline_ms()
 
     # What the machine asks
 
@@ -181,7 +197,6 @@ class Pulls:
         has less than its successor. Asks, if not."""
         if self._is_master_ms >= request.now_ms:
             return True
-        self._doubts = True
         if request.now_ms >= self._ask_ms:
             self._ask_ms = request.now_ms + constants.MASTER_ASK_MS
             self._log.ask_who_is_master(request.now_ms)
@@ -199,7 +214,7 @@ class Pulls:
             return False
         if queue is None or not first <= position < end:
             return False
-        count, records = self._records(queue, pulled)
+        count, records = self._read(queue, pulled)
         if not count and not self.knows:
             return False
         if not count:
@@ -208,6 +223,13 @@ class Pulls:
         self.given_count += count
         self._take(request, machine.Found(position + count, first, end, records))
         return True
+
+    def _read(self, queue: Queue, pulled: machine.Pulled) -> tuple[int, bytes]:
+        """Likewise `_records`, which those who wait for the same share."""
+        same = pulled.topic, pulled.queue_id, pulled.position, pulled.messages_max, pulled.bytes_max
+        if self._last_read is None or self._last_read[0] != same:
+            self._last_read = same, self._records(queue, pulled)
+        return self._last_read[1]
 
     def _records(self, queue: Queue, pulled: machine.Pulled) -> tuple[int, bytes]:
         """How many records from a position on fit into one answer, at least one that is there; their bytes.
@@ -234,13 +256,6 @@ class Pulls:
     def _none(self, request: Request, pulled: machine.Pulled) -> None:
         first, end = self._bounds(pulled.topic, pulled.queue_id)
         self._take(request, machine.NotFound(pulled.position, first, end))
-
-    def _keep(self, key: tuple[str, int], waiting: list[_Held]) -> None:
-        self._held_count += len(waiting) - len(self._held[key])
-        if waiting:
-            self._held[key] = waiting
-        else:
-            del self._held[key]
 
     def _first_at(self, queue: Queue, timestamp: int) -> int:
         return _bisect(

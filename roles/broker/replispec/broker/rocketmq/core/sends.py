@@ -318,6 +318,9 @@ class Sends:
         first = placed[0].record
         acknowledged = machine.Acknowledged(",".join(ids), first.queue_id, first.queue_offset)
         end = placed[-1].offset + placed[-1].size
+        # The log has it: nothing of a request is kept for its answer but whom to tell.
+        request.command.body = b""
+        request.command.header.ext_fields = None
         replicas_by_ms = now_ms + self._options.slave_timeout_ms
         disk_by_ms = now_ms + self._options.sync_flush_timeout_ms
         self._waiting.append(_Waiting(request, end, acknowledged, replicas_by_ms, disk_by_ms))

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from replispec.broker.rocketmq.core.table_file import TableFile
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.storage import FilesReader, ReplaceFile, StorageFailed
+from replispec.runtime.storage import FilesReader, StorageFailed
 from replispec.runtime.world import Persisted, Writes, Written
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import DataVersion, TopicConfig, TopicConfigTable
@@ -50,12 +51,12 @@ class Topics:
         self._auto_create = auto_create
         self._template = _config(constants.TEMPLATE_TOPIC, template_queues, READ_WRITE | Permission.INHERIT)
         self._version = DataVersion(0, 0, 0)
+        self._counter = 0
         self._table: dict[str, TopicConfig] = {}
         self._under_way: _Batch | None = None
         self._next = _Batch()
-        data = files.read(constants.TOPICS_FILE)
-        if data is not None:
-            self._read(data)
+        self._file = TableFile(files, constants.TOPICS_FILE)
+        self._read()
         # One topic alone is what name servers of Apache's refuse as a first registration.
         for config in (self._template, _config(constants.SELF_TEST_TOPIC, 1, READ_WRITE)):
             self._table.setdefault(config.topic_name or "", config)
@@ -133,12 +134,27 @@ class Topics:
         if self._under_way is not None or not self._next.topics:
             return
         self._under_way, self._next = self._next, _Batch()
-        table = self._table | self._under_way.topics
-        version = DataVersion((self._version.counter or 0) + 1, 0, now_ms)
-        data = TopicConfigTable(version, None, table, None, None).encode()
-        self._writes.persist(
-            ReplaceFile(constants.TOPICS_FILE, data), then=lambda event: self._written(version, event)
-        )
+        changed, file = self._under_way.topics, self._file
+        version = self._next_version(now_ms)
+        if file.wants_part(len(changed), len(self._table)):
+            data = TopicConfigTable(version, None, changed, None, None).encode()
+            operations = file.part(len(changed), data)
+        else:
+            table = self._table | changed
+            operations = file.whole(TopicConfigTable(version, None, table, None, None).encode())
+        self._writes.persist(*operations, then=lambda event: self._written(version, event))
+
+    def stop(self, now_ms: int) -> None:
+        """The process ends: leave one file with all topics that were kept."""
+        if self._file.has_parts:
+            table = self._table | (self._under_way.topics if self._under_way is not None else {})
+            data = TopicConfigTable(self._next_version(now_ms), None, table, None, None).encode()
+            self._writes.persist(*self._file.whole(data), then=lambda _event: None)
+
+    def _next_version(self, now_ms: int) -> DataVersion:
+        """A later one than of any write before, of one that failed, too: it may be there in part."""
+        self._counter = max(self._counter, self._version.counter or 0) + 1
+        return DataVersion(self._counter, 0, now_ms)
 
     def _written(self, version: DataVersion, event: Written) -> None:
         batch, self._under_way = self._under_way, None
@@ -147,19 +163,30 @@ class Topics:
         if not reason:
             self._version = version
             self._table |= batch.topics
+            self._file.is_written()
         for kept in batch.waiting:
             kept(reason, event.now_ms)
         self._write(event.now_ms)
 
-    def _read(self, data: bytes) -> None:
+    def _read(self) -> None:
+        """Take what is on the disk: the whole table, and what was written of it later."""
+        name, found = self._file.name, self._file.found
         try:
-            table = TopicConfigTable.decode(data)
+            whole = TopicConfigTable.decode(found) if found is not None else TopicConfigTable()
+            parts = list(map(TopicConfigTable.decode, self._file.found_parts))
         except RemoteProtocolError as error:
             raise StorageFailed(
-                f"{constants.TOPICS_FILE}: {error}; move it aside, and topics with messages are made again"
+                f"{name}: {error}; move it aside, and topics with messages are made again"
             ) from error
-        self._version = table.data_version or self._version
-        self._table = dict(table.topic_config_table or {})
+        self._version = whole.data_version or self._version
+        for each in (whole, *sorted(parts, key=_counter)):
+            if each is whole or _counter(each) > (self._version.counter or 0):
+                self._version = each.data_version or self._version
+                self._table |= each.topic_config_table or {}
+
+
+def _counter(table: TopicConfigTable) -> int:
+    return (table.data_version or DataVersion()).counter or 0
 
 
 def _config(name: str, queues: int, perm: int) -> TopicConfig:

@@ -26,7 +26,7 @@ class BrokerSets:
     def __init__(self, *, unclean: bool) -> None:
         self._sets: dict[str, BrokerSet] = {}
         self.unclean = unclean
-        self.heartbeats = Heartbeats(self._has_identity)
+        self.heartbeats = Heartbeats(self._has_identity, self._address_of)
 
     def __iter__(self) -> Iterator[BrokerSet]:
         return iter(tuple(self._sets.values()))
@@ -89,6 +89,10 @@ class BrokerSets:
     def _has_identity(self, name: str, broker_id: int) -> bool:
         broker_set = self._sets.get(name)
         return broker_set is not None and broker_id in broker_set.variables.broker_ids
+
+    def _address_of(self, name: str, broker_id: int) -> str | None:
+        broker_set = self._sets.get(name)
+        return None if broker_set is None else broker_set.variables.addresses.get(broker_id)
 
 
 class _Local:

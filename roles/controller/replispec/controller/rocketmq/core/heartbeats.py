@@ -4,6 +4,11 @@ It is the knowledge of one controller, not of its group: brokers send heartbeats
 what decides something of it travels in the record. Source: apache/rocketmq rocketmq-all-5.4.0,
 DefaultBrokerHeartbeatManager; other than there, the newest heartbeat counts with all that it says, its
 connection included, so that neither a log that became shorter nor a connection that was replaced deceives.
+
+A heartbeat in the name of a broker with an identity counts where it comes from that broker, as far as a
+controller without authentication can tell: from the host that registered the id, or from that of its recorded
+address. Of a broker that has been heard from none of these since this controller began the first connection
+counts, as in Apache RocketMQ: addresses are translated on the way in some networks.
 """
 
 from __future__ import annotations
@@ -12,6 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from replispec.runtime.rocketmq.rules.addresses import canonical_address
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
 
@@ -31,11 +37,18 @@ class _Entry:
 
 class Heartbeats:
     """The table. `now_ms` is set by its owner before anything is asked; `is_known` tells whether a broker
-    has an identity."""
+    has an identity, `address_of` the ADDRESS:PORT that is on record of it."""
 
-    def __init__(self, is_known: Callable[[str, int], bool]) -> None:
+    def __init__(
+        self, is_known: Callable[[str, int], bool], address_of: Callable[[str, int], str | None]
+    ) -> None:
         self.now_ms = 0
         self._is_known = is_known
+        self._address_of = address_of
+        # The host from which each broker was registered since this controller began.
+        self._registered: dict[Key, str] = {}
+        # Who was heard from where it is known to be, since then.
+        self._vouched: set[Key] = set()
         self._entries: dict[Key, _Entry] = {}
         self._by_connection: dict[int, set[Key]] = {}
         self._unregistered: set[Key] = set()
@@ -47,14 +60,23 @@ class Heartbeats:
         key = (name, broker_id)
         return key in self._entries or self._is_known(*key)
 
+    def registered(self, peer: str, name: str, broker_id: int) -> None:
+        """A broker was registered on a connection of this peer."""
+        if self._is_known(name, broker_id):
+            self._registered[name, broker_id] = host_of(peer)
+
     def heartbeat_received(
-        self, connection: int, name: str, broker_id: int, said: BrokerHeartbeatRequest
-    ) -> None:
-        """Take a heartbeat that is admitted.
+        self, connection: int, peer: str, name: str, broker_id: int, said: BrokerHeartbeatRequest
+    ) -> bool:
+        """Take a heartbeat that is admitted; false when it is a stranger's in the name of a broker.
 
         Of what it says only numbers are kept: no peer makes the table grow by long texts.
         """
         key = (name, broker_id)
+        if self._is_vouched(key, peer):
+            self._vouched.add(key)
+        elif self._is_stranger(key, connection):
+            return False
         said.cluster_name = said.broker_name = said.broker_addr = None
         if said.unknown:
             said.unknown = {}
@@ -66,13 +88,29 @@ class Heartbeats:
                 self._unregistered.add(key)
             self._entries[key] = _Entry(connection, until_ms, said)
             self._by_connection.setdefault(connection, set()).add(key)
-            return
+            return True
         if entry.connection != connection:
             self._leave(entry.connection, key)
             self._by_connection.setdefault(connection, set()).add(key)
             entry.connection = connection
         entry.until_ms = until_ms
         entry.said = said
+        return True
+
+    def _is_vouched(self, key: Key, peer: str) -> bool:
+        """Whether this is where the broker is known to be."""
+        host = host_of(peer)
+        if self._registered.get(key) == host:
+            return True
+        address = self._address_of(*key)
+        return address is not None and host_of(address) == host
+
+    def _is_stranger(self, key: Key, connection: int) -> bool:
+        """Whether somebody else speaks for a broker that is known, as far as can be told."""
+        if not self._is_known(*key):
+            return False
+        entry = self._entries.get(key)
+        return key in self._vouched or (entry is not None and entry.connection != connection)
 
     def is_alive(self, name: str, broker_id: int) -> bool:
         """Whether this broker's newest heartbeat still counts, the last millisecond included."""
@@ -105,3 +143,8 @@ class Heartbeats:
         keys.discard(key)
         if not keys:
             del self._by_connection[connection]
+
+
+def host_of(address: str) -> str:
+    """The host of an ADDRESS:PORT."""
+    return canonical_address(address).rpartition(":")[0]

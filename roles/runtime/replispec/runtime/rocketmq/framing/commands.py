@@ -12,7 +12,7 @@ from typing import Final
 from replispec.runtime.primitives.releases import Release as PeerRelease
 from replispec.wire.rocketmq.codes import Release, RemotingFlag, SerializeType
 from replispec.wire.rocketmq.constants import IMPLEMENTATION
-from replispec.wire.rocketmq.remoting import RemotingFrame, RemotingHeader
+from replispec.wire.rocketmq.remoting import RemotingFrame, RemotingFrameFixed, RemotingHeader
 
 # Plain numbers: every command is asked, and an enumeration's operators are slow.
 _ANSWER: Final = int(RemotingFlag.RESPONSE)
@@ -53,9 +53,18 @@ class Command:
 
     def encode(self) -> bytes:
         """The frame. Raises LocalProtocolError when a value does not fit the chosen encoding."""
-        binary = self.serialize_type is _BINARY
-        header = self.header.encode_binary() if binary else self.header.encode_json()
-        return RemotingFrame(self.serialize_type, header, self.body).encode()
+        return RemotingFrame(self.serialize_type, self._encoded_header(), self.body).encode()
+
+    def encode_before_body(self) -> bytes:
+        """The frame up to its body, for bodies that many frames share. Raises LocalProtocolError likewise."""
+        header = self._encoded_header()
+        frame = RemotingFrame(self.serialize_type, header)
+        fixed = RemotingFrameFixed.decode(frame.encode())
+        return fixed._replace(total_length=fixed.total_length + len(self.body)).encode() + header
+
+    def _encoded_header(self) -> bytes:
+        is_binary = self.serialize_type is _BINARY
+        return self.header.encode_binary() if is_binary else self.header.encode_json()
 
 
 def decode_command(data: bytes) -> Command:

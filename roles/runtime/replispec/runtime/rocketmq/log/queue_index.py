@@ -118,7 +118,10 @@ class QueueIndex:
         self.read = 0
         self.count = 0
         self._queues: dict[tuple[str, int], Queue] = {}
-        self._hiding: set[tuple[str, int]] = set()
+        # In the order in which they got messages: what follows is the same in every run.
+        self._hiding: dict[tuple[str, int], None] = {}
+        # Queues that show more since this was last asked.
+        self._grown: dict[tuple[str, int], None] = {}
 
     @property
     def queues(self) -> Mapping[tuple[str, int], Queue]:
@@ -134,7 +137,7 @@ class QueueIndex:
             queue = self._queues[key] = Queue(record.queue_offset)
         entry = QueueEntry(placed.offset, placed.size, tags_code(record.properties))
         queue.put(record.queue_offset, entry)
-        self._hiding.add(key)
+        self._hiding[key] = None
         self.read = placed.offset + placed.size
         self.count += 1
 
@@ -158,14 +161,27 @@ class QueueIndex:
             key = (each.topic, each.queue_id)
             queue = self._queues.get(key) or self._queues.setdefault(key, Queue(each.position))
             queue.load(each.position, found, first)
-            self._hiding.add(key)
+            self._hiding[key] = None
         self.read = checkpoint.until
         self.count = checkpoint.messages
         return True
 
     def show(self, offset: int) -> None:
         """Show consumers all records that end at or before an offset."""
-        self._hiding = {key for key in self._hiding if self._queues[key].show(offset)}
+        hiding: dict[tuple[str, int], None] = {}
+        for key in self._hiding:
+            queue = self._queues[key]
+            shown = queue.next
+            if queue.show(offset):
+                hiding[key] = None
+            if queue.next > shown:
+                self._grown[key] = None
+        self._hiding = hiding
+
+    def take_grown(self) -> list[tuple[str, int]]:
+        """The queues that show more than when this was last asked."""
+        grown, self._grown = self._grown, {}
+        return list(grown)
 
     def truncate(self, offset: int) -> None:
         """Forget all records at or after an offset; a queue without messages left is forgotten whole."""
@@ -176,7 +192,7 @@ class QueueIndex:
             queue.truncate(offset)
             if queue.end == 0:
                 del self._queues[key]
-                self._hiding.discard(key)
+                self._hiding.pop(key, None)
 
     def delete_before(self, offset: int) -> None:
         """Forget all records before an offset."""

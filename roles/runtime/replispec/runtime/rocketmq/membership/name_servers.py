@@ -70,6 +70,7 @@ class NameServers:
         self._current = current
         self._master_named = master_named
         self._due_ms: int | None = None
+        self._told_ms: int | None = None
         self._servers = {each: MachineRunner(machine.MACHINE, self) for each in self._addresses}
         self._answered: _Answered | None = None
 
@@ -77,6 +78,7 @@ class NameServers:
         """Tell them now, and from now on."""
         said = self._current()
         self._due_ms = now_ms + self._period_ms
+        self._told_ms = now_ms
         if said is None:
             return
         call = wire.announced(machine.MACHINE.variables, said)
@@ -94,6 +96,14 @@ class NameServers:
                 ext_fields=fields,
                 body=call.body,
             )
+
+    def announce_soon(self, now_ms: int) -> None:
+        """Tell them of what changes often: at once if the last time was long enough ago, each time with all
+        that has changed since."""
+        if self._told_ms is None or now_ms >= self._told_ms + constants.ANNOUNCED_EVERY_MS:
+            self.announce(now_ms)
+        elif self._due_ms is not None:
+            self._again_in(self._told_ms + constants.ANNOUNCED_EVERY_MS - now_ms, now_ms)
 
     def leave(self, now_ms: int) -> None:
         """Tell them that the broker stops."""

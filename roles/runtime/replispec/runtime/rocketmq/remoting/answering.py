@@ -23,6 +23,9 @@ Act = Callable[[Request, Any], None]
 _REFUSALS: Final = refusals.bound()
 """Of requests that no other machine takes."""
 
+BODY_BYTES_MAX: Final = 256 * 1024
+"""Of requests that carry no message and no table of a whole broker: 1,000 groups are 70 KB."""
+
 
 class Answering:
     """Runs one machine that answers. `version` is what answers carry as the release of their sender."""
@@ -123,16 +126,26 @@ class Requests:
 
     def __init__(self) -> None:
         self._handlers: dict[int, Callable[[Request], None]] = {}
+        self._bodies_max: dict[int, int] = {}
 
-    def serve(self, handlers: Mapping[int, Callable[[Request], None]]) -> None:
-        """Hand requests with these codes to these."""
+    def serve(
+        self, handlers: Mapping[int, Callable[[Request], None]], *, body_bytes_max: int | None = None
+    ) -> None:
+        """Hand requests with these codes to these, but for those with a longer body: reading it is work that
+        holds up all others."""
         self._handlers.update(handlers)
+        if body_bytes_max is not None:
+            self._bodies_max.update(dict.fromkeys(handlers, body_bytes_max))
 
     def take(self, request: Request) -> None:
         """Hand a request to whoever serves it."""
         handler = self._handlers.get(request.code)
         if handler is None:
             refuse(request, Unserved(request.code))
+            return
+        size, size_max = len(request.command.body), self._bodies_max.get(request.code)
+        if size_max is not None and size > size_max:
+            refuse(request, Unreadable(f"a body of {size} bytes, {size_max} allowed"))
             return
         try:
             handler(request)

@@ -7,7 +7,7 @@ connection are independent, answers are paired by opaque; a one-way request is n
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -23,6 +23,13 @@ from replispec.wire.rocketmq.streams import REMOTING
 LANGUAGE: Final = LanguageCode.PYTHON.name
 BROKER_RELEASE: Final = Release.V5_4_0
 """The release whose broker ours is towards others."""
+SHARED_BYTES_MIN: Final = 16 * 1024
+"""A body of so many bytes is sent as it is, not copied into a frame: many answers may share it."""
+REQUESTS_AT_ONCE: Final = 32
+"""Requests of one peer that are handled because of one event; those that wait are, in the next turn of the
+loop, after those of all others."""
+BYTES_AT_ONCE: Final = 256 * 1024
+"""Likewise: no further request is begun after so many bytes of requests."""
 _ANSWER: Final = int(RemotingFlag.RESPONSE)
 _JSON: Final = SerializeType.JSON
 
@@ -84,7 +91,8 @@ class _Peer:
     """One connection: its cut frames, what waits to be handled, and what waits to be answered or read.
 
     `answers` are those of the requests that are being handled, to leave together. `awaits_writable`: Writable
-    was asked for. `held_bytes`: of requests that are cut or wait.
+    was asked for. `waiting_bytes`: of requests that wait, `held_bytes`: of those that are cut, too.
+    `was_full`: as many were being served as may; only when half of them are answered are there more.
     """
 
     address: str
@@ -92,7 +100,9 @@ class _Peer:
     buffer: FrameBuffer
     waiting: deque[bytes] = field(default_factory=deque)
     answers: list[bytes] = field(default_factory=list)
+    waiting_bytes: int = 0
     held_bytes: int = 0
+    was_full: bool = False
     unanswered: int = 0
     unsent_bytes: int = 0
     awaits_writable: bool = False
@@ -151,6 +161,7 @@ class RequestServer:
             self._drop(event.connection, peer, str(error))
             return
         peer.waiting.extend(frames)
+        peer.waiting_bytes += sum(map(len, frames))
         self._serve(event.connection, peer, event.now_ms)
 
     def writable(self, event: Writable) -> None:
@@ -191,7 +202,11 @@ class RequestServer:
             header = RemotingHeader(
                 int(code), LANGUAGE, self._version, opaque, _ANSWER, remark, ext_fields or None
             )
-            _put(peer, Command(header, body, command.serialize_type).encode())
+            said = Command(header, body, command.serialize_type)
+            if len(body) < SHARED_BYTES_MIN:
+                _put(peer, said.encode())
+            else:
+                _put(peer, said.encode_before_body(), body)
         if not peer.serving:
             self._send_answers(request.connection, peer)
 
@@ -225,11 +240,14 @@ class RequestServer:
         limits, answers = self._limits, peer.answers
         if not answers and not peer.waiting and peer.unsent_bytes <= limits.unsent_bytes_max:
             return
-        data = answers[0] if len(answers) == 1 else b"".join(answers)
+        *before, data = _runs(answers)
         answers.clear()
-        drained = bool(peer.waiting) and peer.unanswered <= limits.unanswered_max // 2
+        fewer = limits.unanswered_max // 2 if peer.was_full else limits.unanswered_max - 1
+        drained = bool(peer.waiting) and peer.unanswered <= fewer
         tell = not peer.awaits_writable and (drained or peer.unsent_bytes > limits.unsent_bytes_max)
         peer.awaits_writable = peer.awaits_writable or tell
+        for part in before:
+            self._outbox.send(connection, part)
         if data or tell:
             self._outbox.send(connection, data, tell=tell)
 
@@ -237,9 +255,16 @@ class RequestServer:
         limits, waiting = self._limits, peer.waiting
         unanswered_max, unsent_bytes_max = limits.unanswered_max, limits.unsent_bytes_max
         peer.serving = True
+        count, left_bytes = 0, BYTES_AT_ONCE
         while waiting and peer.unanswered < unanswered_max and peer.unsent_bytes <= unsent_bytes_max:
+            if count == REQUESTS_AT_ONCE or left_bytes <= 0:
+                break
+            frame = waiting.popleft()
+            count += 1
+            left_bytes -= len(frame)
+            peer.waiting_bytes -= len(frame)
             try:
-                command = decode_command(waiting.popleft())
+                command = decode_command(frame)
             except RemoteProtocolError as error:
                 self._drop(connection, peer, str(error))
                 return
@@ -252,14 +277,20 @@ class RequestServer:
             if connection not in self._peers:
                 return
         peer.serving = False
+        peer.was_full = peer.unanswered >= unanswered_max
         self._send_answers(connection, peer)
+        self._hold(connection, peer)
+
+    def _hold(self, connection: int, peer: _Peer) -> None:
+        """Take bytes of this peer only while none of its requests wait, and of all no more than may wait."""
+        waiting = peer.waiting
         if bool(waiting) != peer.paused:
             peer.paused = bool(waiting)
             (self._outbox.pause if peer.paused else self._outbox.resume)(connection)
-        held = peer.buffer.waiting_bytes + (sum(map(len, waiting)) if waiting else 0)
+        held = peer.buffer.waiting_bytes + peer.waiting_bytes
         self._held_bytes += held - peer.held_bytes
         peer.held_bytes = held
-        while self._held_bytes > limits.waiting_bytes_max:
+        while self._held_bytes > self._limits.waiting_bytes_max:
             self._drop_greediest()
 
     def _drop_greediest(self) -> None:
@@ -281,8 +312,25 @@ class RequestServer:
         return peer
 
 
-def _put(peer: _Peer, data: bytes) -> None:
-    """Keep an answer until the answers of its piece leave together."""
+def _put(peer: _Peer, data: bytes, body: bytes = b"") -> None:
+    """Keep an answer until the answers of its piece leave together; a body apart is never copied."""
     peer.unanswered -= 1
-    peer.unsent_bytes += len(data)
+    peer.unsent_bytes += len(data) + len(body)
     peer.answers.append(data)
+    if body:
+        peer.answers.append(body)
+
+
+def _runs(parts: list[bytes]) -> Iterator[bytes]:
+    """The same bytes in order, at least one piece; what is short is joined, what is long stays as it is."""
+    run: list[bytes] = []
+    for part in parts:
+        if len(part) >= SHARED_BYTES_MIN:
+            if run:
+                yield b"".join(run)
+                run = []
+            yield part
+        else:
+            run.append(part)
+    if run or not parts:
+        yield run[0] if len(run) == 1 else b"".join(run)

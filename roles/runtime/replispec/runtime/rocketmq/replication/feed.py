@@ -7,7 +7,8 @@ States, guards and order of steps: the machine `ha_master`. Source: RIP-44 "Repl
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Protocol
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -30,6 +31,9 @@ from replispec.wire.rocketmq.streams import HA_MASTER, HA_REPLICA
 
 EPOCHS_MAX: Final = HA_MASTER.form("HaHandshakeAnswer").maximum // len(HaEpochEntry().encode())
 """An answer holds no more epochs; of more, the newest are sent."""
+
+MESSAGES_AT_ONCE: Final = 64
+"""Messages of one replica that are taken because of one event; others are in the next turn."""
 
 
 class SyncStateSetKeeper(Protocol):
@@ -76,7 +80,9 @@ class Feed:
         connection: int,
         peer: str,
         now_ms: int,
+        admits: Callable[[Feed, int], bool],
     ) -> None:
+        """`admits` is asked before a replica goes by an id whether this connection may."""
         self._outbox = outbox
         self._store = store
         self._keeper = keeper
@@ -87,7 +93,11 @@ class Feed:
         self.caught_up_ms = now_ms
         self.has_reported = False
         self.wants_to_shrink = False
+        self._admits = admits
         self._frames = Frames(HA_REPLICA)
+        # What came and waits for the next turn of the loop.
+        self._left: deque[Iterator[tuple[str, memoryview]]] = deque()
+        self._is_paused = False
         self._state = machine.MACHINE.initial
         self._variables = machine.Variables(log_end=self._end)
         self._now_ms = self._received_ms = self._wrote_ms = now_ms
@@ -130,17 +140,39 @@ class Feed:
         log = self._store.log
         return log.flushed if is_durable(self._options) else log.end
 
+    @property
+    def heard_ms(self) -> int:
+        """When something came from it last."""
+        return self._received_ms
+
     # What happens
 
     def received(self, data: bytes, now_ms: int) -> None:
         """Take the next bytes."""
         self._now_ms = self._received_ms = now_ms
+        self._left.append(self._frames.receive(data))
+        if len(self._left) == 1:
+            self._take_some()
+
+    def _take_some(self) -> None:
+        """Take messages, as many as a turn may have; while some are left, no bytes are taken."""
+        count = 0
         try:
-            for name, frame in self._frames.receive(data):
-                self._take(name, frame)
+            while self._left and count < MESSAGES_AT_ONCE:
+                message = next(self._left[0], None)
+                if message is None:
+                    self._left.popleft()
+                    continue
+                count += 1
+                self._take(*message)
                 if self.has_ended:
+                    self._left.clear()
                     return
+            if bool(self._left) != self._is_paused:
+                self._is_paused = bool(self._left)
+                (self._outbox.pause if self._is_paused else self._outbox.resume)(self._connection)
         except RemoteProtocolError as error:
+            self._left.clear()
             self._outbox.note(Level.WARNING, "replica dropped", peer=self.peer, reason=str(error))
             self._outbox.close(self._connection)
             self._step(machine.Closed())
@@ -181,6 +213,10 @@ class Feed:
     def ticked(self, now_ms: int) -> None:
         """Do what is due."""
         self._now_ms = now_ms
+        if self._left:
+            self._take_some()
+        if self.has_ended:
+            return
         if now_ms >= self._received_ms + self._options.ha_housekeeping_interval_ms:
             self._outbox.note(Level.WARNING, "replica silent", peer=self.peer, broker=self.broker_id)
             self._step(machine.Silence())
@@ -189,6 +225,8 @@ class Feed:
 
     def deadline_ms(self) -> int:
         """When `ticked` has something to do."""
+        if self._left:
+            return 0
         silence = self._received_ms + self._options.ha_housekeeping_interval_ms
         return (
             min(silence, self._wrote_ms + self._options.ha_send_heartbeat_interval_ms)
@@ -218,10 +256,19 @@ class Feed:
             self._step(machine.ReportReceived(HaReport.decode(frame)))
         elif name == HaHandshakeId.__name__:
             handshake = HaHandshakeId.decode(frame)
-            self.broker_id = handshake.broker_id
+            self._go_by(handshake.broker_id)
             self._step(machine.HandshakeReceived(handshake))
         else:
             self._step(machine.HandshakeReceived(HaHandshakeAddress.decode(frame)))
+
+    def _go_by(self, broker_id: int) -> None:
+        """Reports of this connection are of this replica, from now on and for good. Raises
+        RemoteProtocolError."""
+        if self.broker_id not in (None, broker_id):
+            raise RemoteProtocolError(f"broker {self.broker_id} goes by {broker_id}, too")
+        if not self._admits(self, broker_id):
+            raise RemoteProtocolError(f"broker {broker_id} is connected from elsewhere, and is heard")
+        self.broker_id = broker_id
 
     def _do_send_answer(self, _event: machine.HandshakeReceived) -> None:
         """Header and epochs leave in one write: a replica of Apache's asks again until it has all."""

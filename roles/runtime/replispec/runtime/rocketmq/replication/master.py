@@ -15,6 +15,11 @@ from replispec.runtime.world import Accepted, Closed, Level, Outbox, Received, W
 from replispec.wire.rocketmq.options import ReplicationOptions
 
 
+def host_of(peer: str) -> str:
+    """The host of an ADDRESS:PORT."""
+    return peer.rpartition(":")[0]
+
+
 class HaMaster:
     """Feeds every connection of the replication listener until `stop`.
 
@@ -115,6 +120,7 @@ class HaMaster:
             connection=event.connection,
             peer=event.peer,
             now_ms=event.now_ms,
+            admits=self._admits,
         )
 
     def received(self, event: Received) -> None:
@@ -146,6 +152,20 @@ class HaMaster:
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
         return min((feed.deadline_ms() for feed in self._feeds.values()), default=None)
+
+    def _admits(self, feed: Feed, broker_id: int) -> bool:
+        """One connection for each id. A replica that dials again, from the same host, takes the place of a
+        connection that it left behind; from another host only if nothing is heard on the other any more."""
+        now_ms, host = feed.heard_ms, host_of(feed.peer)
+        patience_ms = self._options.ha_housekeeping_interval_ms // 2
+        for connection, other in tuple(self._feeds.items()):
+            if other is feed or other.broker_id != broker_id:
+                continue
+            if host_of(other.peer) != host and now_ms < other.heard_ms + patience_ms:
+                return False
+            del self._feeds[connection]
+            other.stop(now_ms)
+        return True
 
     def _forget_ended(self, now_ms: int) -> None:
         for connection, feed in tuple(self._feeds.items()):

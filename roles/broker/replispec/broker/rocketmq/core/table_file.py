@@ -1,0 +1,60 @@
+"""A table in one file, of which only what changed is written as long as that is little.
+
+The file has the form of Apache RocketMQ's. A large table is not written anew for each change: what changed
+goes into a file of its own beside it, with a later version, and some time later all of them become one again.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from replispec.runtime.storage import FilesReader, Operation, RemoveFile, ReplaceFile
+
+SMALL_MAX: Final = 256
+"""Entries of a table that is always written whole."""
+PARTS_MAX: Final = 64
+"""Files with changes beside that of the table."""
+
+
+class TableFile:
+    """What is to be written for a change, in order; one write is to be under way at a time."""
+
+    def __init__(self, files: FilesReader, name: str) -> None:
+        self.name: Final = name
+        self._parts = [f"{name}.changed-{number:02}" for number in range(PARTS_MAX)]
+        found = {each: data for each in self._parts if (data := files.read(each)) is not None}
+        self._written = list(found)
+        self._in_parts = 0
+        self._asked: tuple[list[str], int] = ([], 0)
+        self.found: Final = files.read(name)
+        """The whole table as it was written last; None for none."""
+        self.found_parts: Final = list(found.values())
+        """What was written since, or before: only what has a later version than the table counts, the
+        earlier ones first."""
+
+    def wants_part(self, changed: int, entries: int) -> bool:
+        """Whether only these many changed entries are to be written, of a table of so many."""
+        is_small = entries <= SMALL_MAX or 2 * (changed + self._in_parts) > entries
+        return not is_small and len(self._written) < PARTS_MAX
+
+    def part(self, changed: int, data: bytes) -> tuple[Operation, ...]:
+        """What writes entries that changed."""
+        name = next(each for each in self._parts if each not in self._written)
+        self._asked = [*self._written, name], self._in_parts + changed
+        return (ReplaceFile(name, data),)
+
+    def whole(self, data: bytes) -> tuple[Operation, ...]:
+        """What writes the table; it may be asked for at the end while a write is under way, too."""
+        parts = dict.fromkeys((*self._written, *self._asked[0]))
+        self._asked = [], 0
+        return ReplaceFile(self.name, data), *map(RemoveFile, parts)
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether the table is in more than one file: other software reads one."""
+        return bool(self._written or self._asked[0])
+
+    def is_written(self) -> None:
+        """What was asked for last is on the disk. After one that failed this is not called: the table may be
+        there and its parts too, which then are of earlier versions."""
+        self._written, self._in_parts = self._asked
