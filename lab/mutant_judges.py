@@ -36,9 +36,19 @@ SLOW: Stages = {
 SUITE_OF_CONTROLLERS = "tests/controller/test_suite.py"
 SUITE_OF_MASTERS = "tests/runtime/replication/test_conformance.py"
 STORIES = ("tests/scenarios", "tests/runtime/test_rules.py", "tests/runtime/test_machines.py")
+# 20 seeds of the 100 of each kind that `make test` plays: all take longer than the other judges together.
 SIMULATION = (
     *("tests/sim/test_scenarios.py", "tests/sim/test_late_requests.py", "tests/sim/test_begun_again.py"),
-    *("tests/sim/test_registrations.py", "tests/sim/test_simulations.py", "tests/sim/test_settings.py"),
+    "tests/sim/test_registrations.py",
+    *(
+        f"tests/sim/test_simulations.py::test_nothing_acknowledged_is_lost_whatever_fails[{n}]"
+        for n in (0, 10)
+    ),
+    *(
+        f"tests/sim/test_settings.py::test_nothing_acknowledged_is_lost_whatever_the_settings[{n}]"
+        for n in (0, 10)
+    ),
+    "tests/sim/test_simulations.py::test_the_replay_of_a_simulated_run_finds_no_rule_broken",
 )
 REPLAY_OF_SETS = (
     *("tests/replay/test_broker_set_on_captures.py", "tests/replay/test_broker_set_orders.py"),

@@ -227,7 +227,11 @@ def _noticed(tree: Path, stages: Stages, *, is_edited: bool = True) -> Iterator[
         yield EQUAL, "it compiles to the same"
         return
     for who, arguments in stages.items():
-        places = [each for each in arguments if not each.startswith("tests") or (tree / each).exists()]
+        places = [
+            each
+            for each in arguments
+            if not each.startswith("tests") or (tree / each.partition("::")[0]).exists()
+        ]
         if not any(each.startswith("tests") for each in places):
             continue
         done = _run(tree, ["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *places])
