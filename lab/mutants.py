@@ -31,7 +31,7 @@ import time
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -114,7 +114,11 @@ def main() -> int:
         trees: SimpleQueue[Path] = SimpleQueue()
         for number in range(arguments.jobs):
             trees.put(_copy(Path(folder) / str(number)))
-        for last in pool.map(lambda edit: known.get(edit.name) or _try(edit, plan, trees), chosen):
+        outcomes += (known[edit.name] for edit in chosen if edit.name in known)
+        asked = [pool.submit(_try, edit, plan, trees) for edit in chosen if edit.name not in known]
+        # As they end, so that what is known is written, whatever takes long.
+        for done in as_completed(asked):
+            last = done.result()
             outcomes.append(last)
             _write(outcomes, arguments.out)
             _say(last, f"{len(outcomes):>3}/{len(chosen)}")
