@@ -115,9 +115,9 @@ def main() -> int:
         for number in range(arguments.jobs):
             trees.put(_copy(Path(folder) / str(number)))
         outcomes += (known[edit.name] for edit in chosen if edit.name in known)
-        asked = [pool.submit(_try, edit, plan, trees) for edit in chosen if edit.name not in known]
+        running = [pool.submit(_try, edit, plan, trees) for edit in chosen if edit.name not in known]
         # As they end, so that what is known is written, whatever takes long.
-        for done in as_completed(asked):
+        for done in as_completed(running):
             last = done.result()
             outcomes.append(last)
             _write(outcomes, arguments.out)
