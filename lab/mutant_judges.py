@@ -1,6 +1,6 @@
 """Who is asked about an edit of the specification, in which order, and by which tests.
 
-With --two and --everybody each judge looks for itself, by its own means, at what can see the edited source:
+With --alone and --everybody each judge looks for itself, by its own means, at what can see the edited source:
 the tests of whoever lives by it. Which systems compose a machine is read from the specification.
 """
 
@@ -97,12 +97,13 @@ ALL: Stages = {
     "suite": (SUITE_OF_CONTROLLERS, SUITE_OF_MASTERS),
     "replay": SLOW["replay"],
 }
-# The cheapest first.
-ORDER = ("unit tests", "suite", "stories", "explorer", "replay", "simulation")
+# The cheapest first; the explorer after all who look at what our roles do, and last who tells the
+# specification again.
+ORDER = ("unit tests", "suite", "replay", "simulation", "explorer", "stories")
 
 
 def judges_of(edit: Edit, spec: Path) -> Stages:
-    """Who can see this edit, the cheapest first, each with its tests."""
+    """Who can see this edit, in the order in which they are asked, each with its tests."""
     own = TESTS_OF.get(edit.path.stem, ALL) if "statemachines" in edit.path.parts else ALL
     asked: dict[str, tuple[str, ...]] = {**own, "stories": STORIES, "simulation": SIMULATION}
     composed = systems_with(edit.path.stem, spec)

@@ -7,9 +7,9 @@ and replication's machines and messages. Each is made in a copy of the project;
 all a copy without an edit must pass. An edit that nothing notices is a hole in the tests, unless it changes
 nothing that anybody could see: those are named in lab/equivalent_edits.yaml, with the reason.
 
-With --two judges are asked until two of them noticed, the cheapest first, each with those of its tests that
-can see the edited source (lab/mutant_judges.py): so it is seen who alone notices what, and what nobody does.
-With --everybody all are asked about each edit, whatever the others say: explorer, suite, simulation, replay,
+With --alone the explorer is asked about what nobody else noticed, the cheapest first, each with those of its
+tests that can see the edited source (lab/mutant_judges.py); stories of the machines come last, for they tell
+the specification again, edge by edge, and notice each edit of it. With --everybody all are asked about each edit, whatever the others say: explorer, suite, simulation, replay,
 stories, unit tests. A judge that uses more of the processor than it may has noticed, too; how busy the
 machine is does not count.
 
@@ -85,7 +85,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many at a time")
     asked = parser.add_mutually_exclusive_group()
     asked.add_argument("--quick", action="store_true", help="ask only the quick judges")
-    asked.add_argument("--two", action="store_true", help="ask until two judges notice, not only one")
+    asked.add_argument("--alone", action="store_true", help="say what the explorer alone notices")
     asked.add_argument("--everybody", action="store_true", help="ask every judge, whoever notices")
     parser.add_argument("--list", action="store_true", help="name the edits and do nothing")
     parser.add_argument("--out", type=Path, default=Path("out/mutants.json"), help="where outcomes go")
@@ -126,8 +126,8 @@ def main() -> int:
 
 
 def _plan(arguments: argparse.Namespace) -> Plan:
-    if arguments.two or arguments.everybody:
-        return Plan(lambda edit: judges_of(edit, ROOT / "spec"), 2 if arguments.two else None)
+    if arguments.alone or arguments.everybody:
+        return Plan(lambda edit: judges_of(edit, ROOT / "spec"), 1 if arguments.alone else None)
     stages = QUICK if arguments.quick else {**QUICK, **SLOW}
     return Plan(lambda edit: {**nearest(edit), **stages}, 1)
 
