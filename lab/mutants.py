@@ -9,9 +9,9 @@ nothing that anybody could see: those are named in lab/equivalent_edits.yaml, wi
 
 With --alone the explorer is asked about what nobody else noticed, the cheapest first, each with those of its
 tests that can see the edited source (lab/mutant_judges.py); stories of the machines come last, for they tell
-the specification again, edge by edge, and notice each edit of it. With --everybody all are asked about each edit, whatever the others say: explorer, suite, simulation, replay,
-stories, unit tests. A judge that uses more of the processor than it may has noticed, too; how busy the
-machine is does not count.
+the specification again, edge by edge, and notice each edit of it. With --everybody all are asked about each
+edit, whatever the others say. A judge that uses more of the processor than it may has noticed, too; how busy
+the machine is does not count.
 
 What is known is in --out after each edit; --go-on takes from there what was asked before, so that a run of
 hours may be ended and begun again.
