@@ -111,7 +111,7 @@ explore: $(READY) ## explore every system of the specification with more faults 
 	@$(BIN)/replispec spec explore registration --set late=1 --set refusals=1 --messages 4 --json $(EXPLORED)/8.json $(ARGS)
 	@$(BIN)/replispec spec explore registration --set removals=1 --json $(EXPLORED)/9.json $(ARGS)
 	@$(BIN)/replispec spec explore registration --count broker=3 --messages 4 --seconds 300 --json $(EXPLORED)/10.json $(ARGS)
-	@$(BIN)/replispec spec explore cleaning --json $(EXPLORED)/11.json $(ARGS)
+	@$(BIN)/replispec spec explore cleaning --count broker=2 --set strays=2 --set removals=0 --json $(EXPLORED)/11.json $(ARGS)
 	@$(BIN)/replispec spec explore partition_in_transition --json $(EXPLORED)/12.json $(ARGS)
 	@$(BIN)/replispec spec explore fail_over --set early=1 --set elections=1 --json $(EXPLORED)/13.json $(ARGS)
 	@$(BIN)/replispec spec explore replication --set learners=0 --set strangers=0 --set repetitions=0 --set silences=1 --messages 4 --json $(EXPLORED)/14.json $(ARGS)

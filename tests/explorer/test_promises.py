@@ -43,6 +43,10 @@ RUNS = {
     "registration, a full disk": ("registration", Extent(budgets={"refusals": 1})),
     "registration, a removal": ("registration", Extent(budgets={"crashes": 0, "removals": 1})),
     "cleaning": ("cleaning", Extent()),
+    "cleaning, what comes late, again, or from who is not entitled to it": (
+        "cleaning",
+        Extent({"broker": 2}, {"strays": 2, "removals": 0}),
+    ),
     "partition_in_transition, two controllers": (
         "partition_in_transition",
         Extent(budgets={"sends": 0}),
