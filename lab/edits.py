@@ -1,7 +1,7 @@
 """Every single edit of a specification that should not go unnoticed.
 
-Edges, guards, effects and events of machines, what binds them to messages, answers and records, options of
-bytes, defaults of parameters.
+Edges, guards, effects, timers and events of machines, what binds them to messages, answers and records,
+options of bytes, defaults of parameters.
 
 The edits are found in the sources themselves, so their number follows the specification. Each changes one
 thing and leaves the rest as it is; whether the compiler accepts the result is not looked at here.
@@ -80,6 +80,7 @@ def _machine_changes(document: Document) -> Iterator[Change]:
     yield from _edge_changes(document)
     yield from _guard_changes(document)
     yield from _event_changes(document)
+    yield from _timer_changes(document)
 
 
 def _edge_changes(document: Document) -> Iterator[Change]:
@@ -92,7 +93,8 @@ def _edge_changes(document: Document) -> Iterator[Change]:
             if other != edge["to"]:
                 yield "edge", f"{name} leads to {other}", _at(number, _set("to", other))
         for effect in edge.get("do", ()):
-            yield "effect", f"{name} does not {effect}", _at(number, _without("do", effect))
+            kind = "timer" if effect.startswith(("arm ", "cancel ")) else "effect"
+            yield kind, f"{name} does not {effect}", _at(number, _without("do", effect))
         for variable in edge.get("assign", ()):
             yield (
                 "assignment",
@@ -120,6 +122,14 @@ def _event_changes(document: Document) -> Iterator[Change]:
                 f"variable {name} begins elsewhere",
                 _in("variables", name, "initial", variable["initial"] + 1),
             )
+
+
+def _timer_changes(document: Document) -> Iterator[Change]:
+    """A timer that repeats where it did not, or the reverse; which period it has is a default's edit."""
+    for name, timer in document.get("timers", {}).items():
+        other = not timer.get("periodic", False)
+        what = f"timer {name} is {'periodic' if other else 'not periodic'}"
+        yield "timer", what, _in("timers", name, "periodic", other)
 
 
 def _at(number: int, change: Callable[[list[Document], int], None]) -> Callable[[Document], None]:

@@ -7,8 +7,11 @@ and replication's machines and messages. Each is made in a copy of the project;
 all a copy without an edit must pass. An edit that nothing notices is a hole in the tests, unless it changes
 nothing that anybody could see: those are named in lab/equivalent_edits.yaml, with the reason.
 
-With --everybody each judge is asked about each edit, whatever the others say: explorer, suite, simulation,
-replay, stories, unit tests. So it is seen who alone notices what. That takes some minutes an edit.
+With --alone the explorer is asked about what nobody else noticed, the cheapest first, each with those of its
+tests that can see the edited source (lab/mutant_judges.py); stories of the machines come last, for they tell
+the specification again, edge by edge, and notice each edit of it. With --everybody all are asked about each
+edit, whatever the others say. A judge that uses more of the processor than it may has noticed, too; how busy
+the machine is does not count.
 
 What is known is in --out after each edit; --go-on takes from there what was asked before, so that a run of
 hours may be ended and begun again.
@@ -24,66 +27,43 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
+from queue import SimpleQueue
+from tempfile import TemporaryDirectory
 
 import yaml
 
 from lab.edits import Edit, edits
+from lab.mutant_judges import QUICK, SLOW, Stages, judges_of, nearest
 
 ROOT = Path(__file__).parents[1]
 EQUIVALENT = Path(__file__).parent / "equivalent_edits.yaml"
-STAGE_S_MAXIMUM = 600
+# Of the processor, far beyond what any judge needs without an edit. The clock ends only who waits for ever.
+STAGE_CPU_S_MAXIMUM, STAGE_S_MAXIMUM = 1_200, 7_200
 DIGEST = re.compile(rb"sha256 [0-9a-f]+")
-# Who looks, in this order. That generated/ fits spec/ is no proof here: it was generated again.
-CONTROLLER = {"tests of the controller, the suite among them": ("tests/controller",)}
-REPLICATION = {
-    "tests of replication, the suite among them": ("tests/runtime/replication", "tests/runtime/log"),
-}
-QUICK = {
-    "which releases count a refusal as an answer": ("tests/compiler/test_counts_as.py",),
-    "stories of the machines": ("tests/scenarios/test_machines.py",),
-    "defaults of the roles": ("tests/runtime/configuration", "tests/scenarios/test_defaults.py"),
-    "bytes of real captures": ("tests/wire",),
-    "tests of broker and learner": ("tests/broker", "tests/learner", "tests/runtime/membership"),
-}
-SLOW = {
-    "golden examples": ("tests/runtime/test_rules.py", "tests/runtime/test_machines.py", "tests/scenarios"),
-    "simulation": ("tests/sim",),
-    "replay": ("tests/replay", "-k", "machine or fault or expected or scenario"),
-}
-# With --everybody: each looks for itself, by its own means.
-JUDGES = {
-    "explorer": ("tests/explorer/test_promises.py",),
-    "suite": ("tests/controller/test_suite.py", "tests/runtime/replication/test_conformance.py"),
-    "simulation": ("tests/sim",),
-    "replay": SLOW["replay"],
-    "stories": ("tests/scenarios",),
-    "unit tests": (
-        *("tests/wire", "tests/runtime", "tests/controller", "tests/broker", "tests/learner"),
-        "tests/compiler/test_counts_as.py",
-        *(
-            "--ignore=tests/controller/test_suite.py",
-            "--ignore=tests/runtime/replication/test_conformance.py",
-        ),
-    ),
-}
-Stages = Mapping[str, tuple[str, ...]]
 SURVIVED, EQUAL, REFUSED = "survived", "equivalent", "refused by the compiler"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Who is asked about an edit, and how many must notice before the others are spared; None: all."""
+
+    stages: Callable[[Edit], Stages]
+    enough: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class MutantOutcome:
     """What became of one edit: who noticed it, and by which test or message.
 
-    `all_noticed_by` are all who noticed it where everybody was asked, else the first alone.
+    `all_noticed_by` are all who noticed it, as far as they were asked.
     """
 
     kind: str
@@ -100,17 +80,23 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=40, help="how many edits (default 40)")
     parser.add_argument("--seed", type=int, default=1, help="which ones (default 1)")
     parser.add_argument("--only", default="", help="only edits whose name contains this")
+    parser.add_argument("--kinds", default="", help="only edits of these kinds, such as guard,edge,timer")
     parser.add_argument("--skip-control", action="store_true", help="believe that the tests pass")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many at a time")
     asked = parser.add_mutually_exclusive_group()
     asked.add_argument("--quick", action="store_true", help="ask only the quick judges")
-    asked.add_argument("--everybody", action="store_true", help="ask every judge, not only until one notices")
+    asked.add_argument("--alone", action="store_true", help="say what the explorer alone notices")
+    asked.add_argument("--everybody", action="store_true", help="ask every judge, whoever notices")
     parser.add_argument("--list", action="store_true", help="name the edits and do nothing")
     parser.add_argument("--out", type=Path, default=Path("out/mutants.json"), help="where outcomes go")
     parser.add_argument("--go-on", action="store_true", help="believe the outcomes that OUT has already")
     arguments = parser.parse_args()
     spec = ROOT / "spec"
-    every = [edit for edit in edits(spec) if arguments.only in edit.name]
+    kinds = set(filter(None, arguments.kinds.split(",")))
+    found = [edit for edit in edits(spec) if arguments.only in edit.name]
+    if unknown := kinds - {edit.kind for edit in found}:
+        parser.error(f"no edit is of the kind {', '.join(sorted(unknown))}")
+    every = [edit for edit in found if not kinds or edit.kind in kinds]
     chosen = random.Random(arguments.seed).sample(every, min(arguments.count, len(every)))
     print(f"{len(every)} single edits; {len(chosen)} of them, seed {arguments.seed}", flush=True)
     for kind, count in Counter(edit.kind for edit in every).most_common():
@@ -118,25 +104,40 @@ def main() -> int:
     if arguments.list:
         print("\n".join(edit.name for edit in chosen))
         return 0
-    stages = JUDGES if arguments.everybody else QUICK if arguments.quick else {**QUICK, **SLOW}
-    if not arguments.skip_control and (complaint := _control(stages)):
+    plan = _plan(arguments)
+    if not arguments.skip_control and (complaint := _control(chosen, plan)):
         print(f"mutants: the tests fail without any edit: {complaint}", file=sys.stderr)
         return 2
     known = _known(arguments.out) if arguments.go_on else {}
     outcomes: list[MutantOutcome] = []
-    with ThreadPoolExecutor(arguments.jobs) as pool:
-        for last in pool.map(
-            lambda edit: known.get(edit.name) or _try(edit, stages, arguments.everybody), chosen
-        ):
+    with TemporaryDirectory(prefix="replispec-mutant-") as folder, ThreadPoolExecutor(arguments.jobs) as pool:
+        trees: SimpleQueue[Path] = SimpleQueue()
+        for number in range(arguments.jobs):
+            trees.put(_copy(Path(folder) / str(number)))
+        outcomes += (known[edit.name] for edit in chosen if edit.name in known)
+        running = [pool.submit(_try, edit, plan, trees) for edit in chosen if edit.name not in known]
+        # As they end, so that what is known is written, whatever takes long.
+        for done in as_completed(running):
+            last = done.result()
             outcomes.append(last)
             _write(outcomes, arguments.out)
-            place = f"{len(outcomes):>3}/{len(chosen)}"
-            print(f"{place} {last.noticed_by} ({last.seconds:.0f} s): {last.edit}", flush=True)
-            if last.by:
-                print(f"        {last.by}", flush=True)
-            if len(last.all_noticed_by) > 1:
-                print(f"        noticed by {', '.join(last.all_noticed_by)}", flush=True)
+            _say(last, f"{len(outcomes):>3}/{len(chosen)}")
     return _report(outcomes)
+
+
+def _plan(arguments: argparse.Namespace) -> Plan:
+    if arguments.alone or arguments.everybody:
+        return Plan(lambda edit: judges_of(edit, ROOT / "spec"), 1 if arguments.alone else None)
+    stages = QUICK if arguments.quick else {**QUICK, **SLOW}
+    return Plan(lambda edit: {**nearest(edit), **stages}, 1)
+
+
+def _say(outcome: MutantOutcome, place: str) -> None:
+    print(f"{place} {outcome.noticed_by} ({outcome.seconds:.0f} s): {outcome.edit}", flush=True)
+    if outcome.by:
+        print(f"        {outcome.by}", flush=True)
+    if len(outcome.all_noticed_by) > 1:
+        print(f"        noticed by {', '.join(outcome.all_noticed_by)}", flush=True)
 
 
 def _write(outcomes: list[MutantOutcome], out: Path) -> None:
@@ -165,22 +166,30 @@ def _report(outcomes: list[MutantOutcome]) -> int:
     return int(any(each.noticed_by == SURVIVED for each in outcomes))
 
 
-def _control(stages: Stages) -> str:
+def _control(chosen: Sequence[Edit], plan: Plan) -> str:
     """What fails in a copy without an edit; empty when nothing does."""
-    with tempfile.TemporaryDirectory(prefix="replispec-mutant-") as folder:
+    asked = {pair for edit in chosen for pair in plan.stages(edit).items()}
+    with TemporaryDirectory(prefix="replispec-mutant-") as folder:
         tree = _copy(Path(folder))
-        complaints = list(_noticed(tree, {**CONTROLLER, **REPLICATION, **stages}, is_edited=False))
+        complaints = [
+            each for pair in sorted(asked) for each in _noticed(tree, dict([pair]), is_edited=False)
+        ]
     return "; ".join(f"{who}: {by}" for who, by in complaints)
 
 
-def _try(edit: Edit, stages: Stages, everybody: bool) -> MutantOutcome:
+def _try(edit: Edit, plan: Plan, trees: SimpleQueue[Path]) -> MutantOutcome:
+    """Edit a copy of the project that nobody else has now, ask, and leave it as it was."""
     began_s = time.monotonic()
     reason = _equivalent().get(edit.name)
-    with tempfile.TemporaryDirectory(prefix="replispec-mutant-") as folder:
-        tree = _copy(Path(folder))
-        (tree / edit.path.relative_to(ROOT)).write_text(edit.text, "utf-8")
-        noticed = _noticed(tree, stages if everybody else {**_nearest(edit), **stages})
-        found = list(noticed) if everybody else list(islice(noticed, 1))
+    tree = trees.get()
+    edited = tree / edit.path.relative_to(ROOT)
+    try:
+        edited.write_text(edit.text, "utf-8")
+        stages = plan.stages(edit)
+        found = list(islice(_noticed(tree, stages), plan.enough))
+    finally:
+        shutil.copy(edit.path, edited)
+        trees.put(tree)
     who, by = found[0] if found else (EQUAL, reason) if reason else (SURVIVED, "")
     judges = tuple(judge for judge, _ in found if judge in stages)
     return MutantOutcome(edit.kind, edit.name, who, by, time.monotonic() - began_s, judges)
@@ -193,12 +202,6 @@ def _generated(tree: Path) -> dict[str, bytes]:
         for path in sorted((tree / "generated").rglob("*"))
         if path.is_file() and "__pycache__" not in path.parts
     }
-
-
-def _nearest(edit: Edit) -> Stages:
-    """The tests of whoever lives by the source that is edited."""
-    is_replication = edit.path.stem.startswith("ha")
-    return REPLICATION if is_replication else CONTROLLER
 
 
 def _equivalent() -> dict[str, str]:
@@ -217,6 +220,9 @@ def _copy(folder: Path) -> Path:
 
 def _noticed(tree: Path, stages: Stages, *, is_edited: bool = True) -> Iterator[tuple[str, str]]:
     """Who notices what is in the tree, and by what, one judge after the other."""
+    # Bytecode knows its source by size and second alone, and this one is written again and again.
+    for stale in list((tree / "generated").rglob("__pycache__")):
+        shutil.rmtree(stale)
     done = _run(tree, ["-m", "replispec.compiler.generate"])
     if done.returncode:
         yield REFUSED, (done.stderr.strip().splitlines() or ["without a word"])[-1]
@@ -225,21 +231,26 @@ def _noticed(tree: Path, stages: Stages, *, is_edited: bool = True) -> Iterator[
         yield EQUAL, "it compiles to the same"
         return
     for who, arguments in stages.items():
-        places = [each for each in arguments if not each.startswith("tests") or (tree / each).exists()]
+        places = [
+            each
+            for each in arguments
+            if not each.startswith("tests") or (tree / each.partition("::")[0]).exists()
+        ]
         if not any(each.startswith("tests") for each in places):
             continue
         done = _run(tree, ["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *places])
         if done.returncode:
             failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-            yield who, (failed or done.stdout.strip().splitlines() or ["time over"])[0][:200]
+            yield who, (failed or done.stdout.strip().splitlines()[-1:] or ["time over"])[0][:200]
 
 
 def _run(tree: Path, arguments: list[str]) -> subprocess.CompletedProcess[str]:
     """Run Python with the packages of the copy in front of those that are installed."""
     build = tomllib.loads((tree / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
     rooms = os.pathsep.join(str(tree / room) for room in build["dev-mode-dirs"])
-    environment = {**os.environ, "PYTHONPATH": rooms, "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, *arguments]
+    environment = {**os.environ, "PYTHONPATH": rooms}
+    limited = ["sh", "-c", f'ulimit -t {STAGE_CPU_S_MAXIMUM} && exec "$@"', "sh"]
+    command = [*limited, sys.executable, *arguments]
     try:
         return subprocess.run(
             command,

@@ -190,6 +190,15 @@ ERRORS = {
         "nothing_acknowledged_is_lost",
         13,
     ),
+    "a master that may lack what it had sent goes on in its epoch": Error(
+        "statemachines/rocketmq/broker_role",
+        "if: unsure and event.master == broker_id and not event.is_elected\n",
+        "if: unsure and event.master == broker_id and not event.is_elected and event.master_epoch < 0\n",
+        "fail_over",
+        ("--set", "early=1", "--set", "elections=1"),
+        "same_bytes",
+        13,
+    ),
     "a master that begins again has lost what it sent": Error(
         "systems/rocketmq/replication",
         "self.stored: self.stored + 1}",

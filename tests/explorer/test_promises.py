@@ -35,10 +35,18 @@ RUNS = {
         Extent(budgets={"learners": 0, "strangers": 0, "repetitions": 0, "silences": 1}, messages=4),
     ),
     "fail_over": ("fail_over", Extent()),
+    "fail_over, what is not on the disk is sent": (
+        "fail_over",
+        Extent(budgets={"elections": 1, "early": 1}),
+    ),
     "registration": ("registration", Extent()),
     "registration, a full disk": ("registration", Extent(budgets={"refusals": 1})),
     "registration, a removal": ("registration", Extent(budgets={"crashes": 0, "removals": 1})),
     "cleaning": ("cleaning", Extent()),
+    "cleaning, what comes late, again, or from who is not entitled to it": (
+        "cleaning",
+        Extent({"broker": 2}, {"strays": 2, "removals": 0}),
+    ),
     "partition_in_transition, two controllers": (
         "partition_in_transition",
         Extent(budgets={"sends": 0}),

@@ -31,6 +31,7 @@ class Asker:
     address: str
     questions: Sequence[Question]
     preamble: Sequence[Question] = ()
+    timeout_ms: int = 1_000
     answers: list[Command] = field(default_factory=list)
     repeated: list[int] = field(default_factory=list)
     _introducing: list[Question] = field(default_factory=list)
@@ -74,7 +75,7 @@ class Asker:
             question.code,
             self._answered,
             now_ms=now_ms,
-            timeout_ms=1_000,
+            timeout_ms=self.timeout_ms,
             ext_fields=dict(question.ext_fields),
             body=question.body,
         )

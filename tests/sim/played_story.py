@@ -77,7 +77,7 @@ class Player:
     def __post_init__(self) -> None:
         calm = NetworkConditions(jitter_us=0, spike_per_mille=0, slow_per_mille=0, cut_per_mille=0)
         self.world = World(0, conditions=calm, pace=Pace())
-        messages = [each for each in _all_steps(self.script) if each["happens"] != "act"]
+        messages = [each for each in _all_steps(self.script) if each.get("kind", "frame") != "frame"]
         self.names = {_asked(each): each["name"] for each in messages}
         self.gate = Gate(GATE, address(CONTROLLER), self.names.keys(), outlives=self.outlives)
         for name in (CONTROLLER, NAMESERVER, *self.brokers):
@@ -205,9 +205,15 @@ def _asked(step: Mapping[str, Any]) -> int:
 
 def player_of(script: Mapping[str, Any]) -> Player:
     """Who plays the acts of a system. Raises Unplayable."""
+    from tests.sim.played_copies import CopiesPlayer
     from tests.sim.played_set import SetPlayer
 
-    players = {"registration": Player, "sync_state_set": SetPlayer}
+    players: dict[str, type[Player]] = {
+        "registration": Player,
+        "sync_state_set": SetPlayer,
+        "replication": CopiesPlayer,
+        "fail_over": CopiesPlayer,
+    }
     if script["system"] not in players:
         raise Unplayable(f"nobody plays {script['system']}, only {', '.join(players)}")
     return players[script["system"]](script)

@@ -10,6 +10,7 @@ import click
 
 from replispec.cli.compiling import ask_for_compiler
 from replispec.cli.explore import explore
+from replispec.cli.never_taken import never_taken
 from replispec.cli.what_if import what_if
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def spec() -> None:
 
 spec.add_command(explore)
 spec.add_command(what_if)
+spec.add_command(never_taken)
 
 
 @spec.command(

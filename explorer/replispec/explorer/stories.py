@@ -71,11 +71,18 @@ def _steps(moves: Moves, way: list[Stop]) -> Iterator[StoryStep]:
                 sent.append(packet)
         yield StoryStep(
             move_text(moves, before.row, after.move),
-            tuple(_changes(known, now)),
-            tuple(packet_text(moves.composed, each) for each in sent),
+            (*_changes(known, now), *_told(moves, sent, are_silences=True)),
+            tuple(_told(moves, sent, are_silences=False)),
             now,
             tuple(packet_text(moves.composed, each) for each in moves.packets_in(after.row)),
         )
+
+
+def _told(moves: Moves, packets: list[Packet], *, are_silences: bool) -> Iterator[str]:
+    """Messages in a line each; or what is none, that nobody will answer any more, as nobody sends it."""
+    for packet in packets:
+        if (packet.kind is PacketKind.SILENCE) == are_silences:
+            yield packet_text(moves.composed, packet)
 
 
 def facts_of(moves: Moves, row: Any) -> dict[str, Facts]:

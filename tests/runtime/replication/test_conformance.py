@@ -15,10 +15,11 @@ from replispec.runtime.net.clock import Clock
 from replispec.runtime.net.host_shell import Addresses, Process, serve
 from replispec.runtime.net.log_shell import Log
 from replispec.runtime.rocketmq.log import MessageStore
-from replispec.runtime.rocketmq.replication.feed import Feed
 from replispec.runtime.world import Level, Member
-from replispec.wire.rocketmq.ha import HaEpochEntry
-from replispec.wire.rocketmq.options import ReplicationOptions
+from replispec.wire.rocketmq.ha import HaTransferHeaderFixed
+from replispec.wire.rocketmq.machines import ha_master_wire as wire
+from replispec.wire.rocketmq.machines.ha_master import Variables
+from replispec.wire.rocketmq.rules import Rules
 from tests.conformance.subjects.against import applicable, judged, plan
 from tests.conformance.subjects.catching import not_applicable
 from tests.runtime.log.sample_logs import disk, store_on, with_epochs
@@ -61,13 +62,17 @@ def test_the_suite_notices_a_master_that_labels_as_apache_rocketmq_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The proof that a pass above means something."""
-    label = Feed._label
+    rightly = wire.batch_sent
 
-    def next_label(feed: Feed, at: int) -> tuple[HaEpochEntry, int]:
-        entry, end = label(feed, at)
-        return label(feed, end)[0] if end - at <= ReplicationOptions().ha_transfer_batch_size else entry, end
+    def next_label(known: Variables, local: wire.Local, rules: Rules) -> HaTransferHeaderFixed:
+        header = rightly(known, local, rules)
+        end = header.offset + header.body_size
+        return header._replace(
+            epoch=rules.epoch_at(local.epochs, end),
+            epoch_start_offset=rules.start_at(local.epochs, end),
+        )
 
-    monkeypatch.setattr(Feed, "_label", next_label)
+    monkeypatch.setattr(wire, "batch_sent", next_label)
     cases = [case for case in load(KIND) if applicable(case) and "TRANSFER-3" in case.id]
     store = with_epochs(store_on(disk(), FILE_BYTES), 150, 150, 150)
     result = judged({"ours": (store, cases)}, judge)["ours"]

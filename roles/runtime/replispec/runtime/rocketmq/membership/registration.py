@@ -128,10 +128,10 @@ class Registration:
             self._runner.take(machine.NextIdSent(call.header))
         return ()
 
-    def write_temporary(self, event: machine.NextIdAnswered | machine.ApplicationRefused) -> Nothing:
+    def write_temporary(self, event: object) -> Nothing:
         """Note the id that is going to be applied for."""
-        broker_id = event.next_broker_id
-        assert broker_id is not None, "the machine writes no file without an id"
+        broker_id = self._runner.variables.broker_id
+        assert broker_id > 0, "the machine writes no file without an id"
         check_code = rules.check_code(self.address, self.now_ms)
 
         def written(result: Written) -> None:

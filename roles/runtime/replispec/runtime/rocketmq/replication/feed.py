@@ -6,7 +6,6 @@ States, guards and order of steps: the machine `ha_master`. Source: RIP-44 "Repl
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Protocol
@@ -356,18 +355,17 @@ class Feed:
         log = self._store.log
         while size < size_max and self._has_next():
             at = self.next_offset
-            label, label_end = self._label(at)
-            body = log.view(at, min(self._options.ha_transfer_batch_size, label_end - at))
-            run = _Sending(self._store, self._keeper, at, label, len(body))
-            header = wire.batch_sent(self._variables, run)
-            parts += (header.encode(), body)
-            size += len(body)
+            together = log.view(at, self._options.ha_transfer_batch_size)
+            run = _Sending(self._store, self._keeper, at, len(together))
+            header = wire.batch_sent(self._variables, run, rules)
+            parts += (header.encode(), together[: header.body_size])
+            size += header.body_size
             self._step(header, machine.BatchSent)
         return parts
 
     def _has_next(self) -> bool:
         log, at = self._store.log, self.next_offset
-        if log.first <= at < self._end:
+        if log.first <= at < self._variables.log_end:
             return True
         if at < log.first and not self._deletion_is_noted:
             self._deletion_is_noted = True
@@ -376,44 +374,33 @@ class Feed:
             )
         return False
 
-    def _label(self, at: int) -> tuple[HaEpochEntry, int]:
-        """The epoch of the byte at an offset, and where it ends. Bytes before the oldest epoch that is
-        known are labelled with that one, as Apache RocketMQ labels them."""
-        entries = self._store.epochs.entries
-        number = bisect_right(entries, at, key=_start)
-        label = entries[max(number - 1, 0)] if entries else HaEpochEntry()
-        return label, entries[number].start_offset if number < len(entries) else self._end
-
     def _send_heartbeat(self) -> None:
-        header = wire.heartbeat_sent(self._variables, self._sending())
+        header = wire.heartbeat_sent(self._variables, self._sending(), rules)
         self._wrote_ms = self._now_ms
         self._outbox.send(self._connection, header.encode())
         self._step(header, machine.HeartbeatSent)
 
     def _sending(self) -> _Sending:
         """What is sent without bytes of the log."""
-        at = self.next_offset
-        return _Sending(self._store, self._keeper, at, self._label(at)[0])
+        return _Sending(self._store, self._keeper, self.next_offset)
 
 
 class _Sending:
     """What only this side knows when it sends; see `local` of the machine."""
 
-    __slots__ = ("_keeper", "_label", "_store", "size", "start")
+    __slots__ = ("_keeper", "_store", "at_hand", "start")
 
     def __init__(
         self,
         store: MessageStore,
         keeper: SyncStateSetKeeper,
         start: int,
-        label: HaEpochEntry,
-        size: int = 0,
+        at_hand: int = 0,
     ) -> None:
         self._store = store
         self._keeper = keeper
-        self._label = label
         self.start = start
-        self.size = size
+        self.at_hand = at_hand
 
     @property
     def entries(self) -> Sequence[HaEpochEntry]:
@@ -427,20 +414,11 @@ class _Sending:
         return last.epoch if last is not None else 0
 
     @property
-    def epoch(self) -> int:
-        """The epoch of the bytes at `start`."""
-        return self._label.epoch
-
-    @property
-    def epoch_start_offset(self) -> int:
-        """Where that epoch begins."""
-        return self._label.start_offset
+    def epochs(self) -> Sequence[HaEpochEntry]:
+        """All epochs of the log, ascending."""
+        return self._store.epochs.entries
 
     @property
     def confirm_offset(self) -> int:
         """Up to where the log is confirmed."""
         return self._keeper.confirm_offset
-
-
-def _start(entry: HaEpochEntry) -> int:
-    return entry.start_offset

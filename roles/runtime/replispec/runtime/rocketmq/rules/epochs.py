@@ -102,8 +102,29 @@ def next_start(epochs: Sequence[EpochStart], epoch: int) -> int | None:
 
 def epoch_at(epochs: Sequence[EpochStart], offset: int) -> int:
     """The epoch of the byte at an offset, the oldest known one for older bytes; 0 without any."""
-    number = bisect_right(epochs, offset, key=lambda entry: entry.start_offset)
-    return epochs[max(number - 1, 0)].epoch if epochs else 0
+    return epochs[max(_begun(epochs, offset) - 1, 0)].epoch if epochs else 0
+
+
+def start_at(epochs: Sequence[EpochStart], offset: int) -> int:
+    """Where the epoch of the byte at an offset begins, as `epoch_at` names it; 0 without any epoch."""
+    return epochs[max(_begun(epochs, offset) - 1, 0)].start_offset if epochs else 0
+
+
+def run_size(epochs: Sequence[EpochStart], offset: int, log_end: int, at_hand: int) -> int:
+    """How long the run is that starts at an offset, of so many bytes at hand: it crosses the start of no
+    epoch, and not the end of the log."""
+    number = _begun(epochs, offset)
+    end = min(epochs[number].start_offset, log_end) if number < len(epochs) else log_end
+    return min(at_hand, end - offset)
+
+
+def _begun(epochs: Sequence[EpochStart], offset: int) -> int:
+    """How many epochs begin at an offset or before it."""
+    return bisect_right(epochs, offset, key=_start)
+
+
+def _start(entry: EpochStart) -> int:
+    return entry.start_offset
 
 
 def start_of(epochs: Sequence[EpochStart], epoch: int) -> int:

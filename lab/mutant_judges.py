@@ -1,0 +1,137 @@
+"""Who is asked about an edit of the specification, in which order, and by which tests.
+
+With --alone and --everybody each judge looks for itself, by its own means, at what can see the edited source:
+the tests of whoever lives by it. Which systems compose a machine is read from the specification.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lab.edits import Edit
+
+Stages = Mapping[str, tuple[str, ...]]
+# Who looks, in this order. That generated/ fits spec/ is no proof here: it was generated again.
+CONTROLLER: Stages = {"tests of the controller, the suite among them": ("tests/controller",)}
+REPLICATION: Stages = {
+    "tests of replication, the suite among them": ("tests/runtime/replication", "tests/runtime/log"),
+}
+QUICK: Stages = {
+    "which releases count a refusal as an answer": ("tests/compiler/test_counts_as.py",),
+    "stories of the machines": ("tests/scenarios/test_machines.py",),
+    "defaults of the roles": ("tests/runtime/configuration", "tests/scenarios/test_defaults.py"),
+    "bytes of real captures": ("tests/wire",),
+    "tests of broker and learner": ("tests/broker", "tests/learner", "tests/runtime/membership"),
+}
+SLOW: Stages = {
+    "golden examples": ("tests/runtime/test_rules.py", "tests/runtime/test_machines.py", "tests/scenarios"),
+    "simulation": ("tests/sim",),
+    "replay": ("tests/replay", "-k", "machine or fault or expected or scenario"),
+}
+
+SUITE_OF_CONTROLLERS = "tests/controller/test_suite.py"
+SUITE_OF_MASTERS = "tests/runtime/replication/test_conformance.py"
+STORIES = ("tests/scenarios", "tests/runtime/test_rules.py", "tests/runtime/test_machines.py")
+# 20 seeds of the 100 of each kind that `make test` plays: all take longer than the other judges together.
+SIMULATION = (
+    *("tests/sim/test_scenarios.py", "tests/sim/test_late_requests.py", "tests/sim/test_begun_again.py"),
+    "tests/sim/test_registrations.py",
+    *(
+        f"tests/sim/test_simulations.py::test_nothing_acknowledged_is_lost_whatever_fails[{n}]"
+        for n in (0, 10)
+    ),
+    *(
+        f"tests/sim/test_settings.py::test_nothing_acknowledged_is_lost_whatever_the_settings[{n}]"
+        for n in (0, 10)
+    ),
+    "tests/sim/test_simulations.py::test_the_replay_of_a_simulated_run_finds_no_rule_broken",
+)
+REPLAY_OF_SETS = (
+    *("tests/replay/test_broker_set_on_captures.py", "tests/replay/test_broker_set_orders.py"),
+    *("tests/replay/test_expected.py", "tests/replay/test_judgement.py"),
+)
+REPLAY_OF_COPIES = (
+    *("tests/replay/test_machines_on_captures.py", "tests/replay/test_expected.py"),
+    "tests/replay/test_judgement.py",
+)
+OF_CONTROLLERS: Stages = {
+    "unit tests": (
+        "tests/controller",
+        f"--ignore={SUITE_OF_CONTROLLERS}",
+        "tests/compiler/test_counts_as.py",
+    ),
+    "suite": (SUITE_OF_CONTROLLERS,),
+    "replay": REPLAY_OF_SETS,
+}
+OF_BROKERS: Stages = {"unit tests": ("tests/runtime/membership", "tests/broker", "tests/learner")}
+OF_COPIES: Stages = {
+    "unit tests": (
+        *("tests/runtime/replication", "tests/runtime/log", "tests/broker", "tests/learner"),
+        f"--ignore={SUITE_OF_MASTERS}",
+    ),
+    "suite": (SUITE_OF_MASTERS,),
+    "replay": REPLAY_OF_COPIES,
+}
+# By the name of the machine's source; who is not named here is looked at by all.
+TESTS_OF: Mapping[str, Stages] = {
+    "broker_set": OF_CONTROLLERS,
+    "controller": OF_CONTROLLERS,
+    "election_hearing": OF_CONTROLLERS,
+    "replicas_manager": {**OF_BROKERS, "replay": REPLAY_OF_SETS},
+    "broker_registration": OF_BROKERS,
+    "broker_role": OF_BROKERS,
+    "learner": OF_BROKERS,
+    "ha_master": OF_COPIES,
+    "ha_replica": OF_COPIES,
+}
+ALL: Stages = {
+    "unit tests": (
+        *("tests/wire", "tests/runtime", "tests/controller", "tests/broker", "tests/learner"),
+        *("tests/compiler/test_counts_as.py", "tests/scenarios/test_defaults.py"),
+        *(f"--ignore={SUITE_OF_CONTROLLERS}", f"--ignore={SUITE_OF_MASTERS}"),
+    ),
+    "suite": (SUITE_OF_CONTROLLERS, SUITE_OF_MASTERS),
+    "replay": SLOW["replay"],
+}
+# The cheapest first; the explorer after all who look at what our roles do, and last who tells the
+# specification again.
+ORDER = ("unit tests", "suite", "replay", "simulation", "explorer", "stories")
+
+
+def judges_of(edit: Edit, spec: Path) -> Stages:
+    """Who can see this edit, in the order in which they are asked, each with its tests."""
+    own = TESTS_OF.get(edit.path.stem, ALL) if "statemachines" in edit.path.parts else ALL
+    asked: dict[str, tuple[str, ...]] = {**own, "stories": STORIES, "simulation": SIMULATION}
+    composed = systems_with(edit.path.stem, spec)
+    if composed:
+        asked["explorer"] = ("tests/explorer/test_promises.py", "-k", " or ".join(composed))
+    return {who: asked[who] for who in ORDER if who in asked}
+
+
+def systems_with(machine: str, spec: Path) -> Sequence[str]:
+    """The systems that compose a machine, by name."""
+    found = []
+    for path in sorted((spec / "systems").rglob("*.yaml")):
+        document = yaml.load(path.read_text("utf-8"), yaml.CSafeLoader)
+        if machine in set(_machines_of(document)):
+            found.append(document["system"])
+    return found
+
+
+def _machines_of(document: dict[str, Any]) -> Sequence[str]:
+    """The machines of all parties; a part is said by its machine alone, or by a mapping that names it."""
+    return [
+        part if isinstance(part, str) else part["machine"]
+        for party in document["parties"].values()
+        for part in party.get("machines", {}).values()
+    ]
+
+
+def nearest(edit: Edit) -> Stages:
+    """The tests of whoever lives by the source that is edited."""
+    is_replication = edit.path.stem.startswith("ha")
+    return REPLICATION if is_replication else CONTROLLER

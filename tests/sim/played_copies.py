@@ -1,0 +1,285 @@
+"""Plays stories of `replication` and `fail_over` on a controller and brokers that copy from each other.
+
+Every broker names a gate as its replication address, so that each connection and each frame waits for its
+step. A message of the story, one byte there, is a record here. A node stores, flushes and counts by itself:
+what the story says of it is waited for. In the end the nodes are asked whether the promise holds, each log as
+the numbers of its messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from replispec.explorer.composed import Composed
+from replispec.explorer.report import Extent, bounded, system_named
+from replispec.runtime.world import Member, Note
+from replispec.wire.rocketmq.broker import SendMessageV2Request
+from replispec.wire.rocketmq.codes import RequestCode
+from replispec.wire.rocketmq.controller import ElectMasterRequest
+from tests.sim.asker import Asker, Question
+from tests.sim.client import TOPIC, number_of, records
+from tests.sim.cluster import BROKER_NAME, CONTROLLER, HOSTS, LEARNER, PORTS, address
+from tests.sim.frame_gate import HEADER, HEARTBEAT, FrameGate
+from tests.sim.played_set import ASKED, SetPlayer
+from tests.sim.played_story import Unplayable
+
+MASTER = "broker-1"
+OPERATOR = "no epoch shared with the master"
+HA_PORT = PORTS[MASTER] + 1
+BY_THEMSELVES = frozenset({"flushes", "is_due_to_dial", "reports_again", "says_that_it_lives", "learns"})
+
+
+def copied_at(name: str) -> str:
+    """The host at which replicas think that a broker replicates."""
+    return HOSTS[name].replace("127.0.0.", "127.0.7.")
+
+
+class CopiesPlayer(SetPlayer):
+    """A world in which brokers are registered, and nothing was stored."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.frames: dict[str, FrameGate] = {}
+        for name in self.brokers:
+            gate = FrameGate(f"{copied_at(name)}:{HA_PORT}", f"{HOSTS[name]}:{HA_PORT}")
+            self.frames[name] = gate
+            self.world.add(f"frames-{name}", copied_at(name), lambda _, gate=gate: [Member("gate", gate)])  # type: ignore[misc]
+            self.world.start(f"frames-{name}")
+        self.producers: list[Asker] = []
+        self.acknowledged = b""
+        self.helpless: set[str] = set()
+        self.world.notes = self._noted
+
+    @property
+    def is_fail_over(self) -> bool:
+        """Whether all brokers are of one kind; else there is a master and who copies from it."""
+        return "broker" in self.script["instances"]
+
+    @property
+    def brokers(self) -> Sequence[str]:
+        """The processes of the brokers, and of the learner if there is one."""
+        if self.is_fail_over:
+            return super().brokers
+        learns = any(step.get("act") == "learns" for step in self.script["steps"])
+        return (MASTER, LEARNER if learns else "broker-2")
+
+    def _properties(self, name: str) -> Mapping[str, object]:
+        given = super()._properties(name)
+        # What is played takes longer than a period or two: nobody is silent unless the story says so.
+        patient = {"haHousekeepingInterval": 600_000, "haMaxTimeSlaveNotCatchup": 600_000}
+        return {**given, **patient, "brokerIP2": copied_at(name)} if name in self.brokers else given
+
+    def prepare(self) -> None:
+        """Register the brokers; a learner finds its master by itself."""
+        for name in self.brokers:
+            self.world.start(name)
+            if name != LEARNER:
+                self._wait(lambda host=HOSTS[name]: self._asks(host), f"{name} asks nothing")  # type: ignore[misc]
+
+    def _asks(self, host: str) -> bool:
+        return self.gate.find(host, RequestCode.CONTROLLER_ELECT_MASTER, is_answer=False) is not None
+
+    def process_of(self, place: str) -> str:
+        """The process of an instance of the story."""
+        return place.replace(" ", "-") if self.is_fail_over else self.brokers[place == "replica"]
+
+    def open_wide(self) -> None:
+        """Let everything through from now on."""
+        super().open_wide()
+        for gate in self.frames.values():
+            gate.open_wide()
+
+    def _noted(self, name: str, note: Note) -> None:
+        if note.what.startswith(OPERATOR):
+            self.helpless.add(name)
+
+    # Steps
+
+    def _step(self, step: Mapping[str, Any]) -> None:
+        if step["happens"] == "act":
+            self._act(step)
+        elif step["happens"] == "arrives" and step["kind"] == "frame":
+            self._frame(step)
+        else:
+            raise Unplayable(f"nobody plays that a {step['kind']} is {step['happens']}")
+        self._done += 1
+
+    def _act(self, step: Mapping[str, Any]) -> None:
+        name = self.process_of(step["by"])
+        match step["act"]:
+            case "is_elected":
+                self._elect(name)
+            case "is_told":
+                self._tell(name)
+            case "stores":
+                self._store(name)
+            case "acknowledges":
+                self._acknowledge(name)
+            case "ends" | "crashes":
+                self.world.kill(name)
+                self.world.start(name)
+            case "connects":
+                self._connect(name, self.process_of(step["with"]["other"]))
+            case "is_let_in":
+                self._let_join(name, self.process_of(step["with"]["other"]))
+            case other if other not in BY_THEMSELVES:
+                raise Unplayable(f"nobody plays {other}")
+
+    def _elect(self, name: str) -> None:
+        """The first is elected as it asks for an election, later ones as an administrator wishes."""
+        known = self._machines(CONTROLLER).get("set")
+        if known is not None and known.variables.master_epoch > 0:
+            # Nobody is elected who was not heard.
+            self._wait(lambda: self._is_heard(name), f"{name} sends no heartbeat")
+            wish = ElectMasterRequest(
+                "simulation", BROKER_NAME, broker_id=self._id_of(name), designate_elect=True
+            )
+            question = Question(RequestCode.CONTROLLER_ELECT_MASTER, wish.to_ext_fields())
+            asker = Asker(address(CONTROLLER), [question])
+            self._begin("administrator", "127.0.0.41", asker)
+            self._wait(lambda: asker.is_done, "the administrator has no answer")
+        self._tell(name)
+        self._wait(lambda: self._machines(name)["role"].state.name == "MASTER", f"{name} is not elected")
+
+    def _is_heard(self, name: str) -> bool:
+        beat = (HOSTS[name], RequestCode.BROKER_HEARTBEAT)
+        return any((each.host, each.code) == beat for each in self.gate.passed)
+
+    def _tell(self, name: str) -> None:
+        """Let what a broker asks its controller through until it knows who is master."""
+        held = [(HOSTS[name], code, is_answer) for code in sorted(ASKED) for is_answer in (False, True)]
+
+        def knows() -> bool:
+            for host, code, is_answer in held:
+                found = self.gate.find(host, code, is_answer=is_answer)
+                if found is not None and code != RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET:
+                    self.gate.release(found)
+            known, controller = self._machines(name).get("role"), self._machines(CONTROLLER).get("set")
+            return (
+                known is not None
+                and controller is not None
+                and known.state.name != "UNDECIDED"
+                and known.variables.master_epoch == controller.variables.master_epoch
+            )
+
+        self._wait(knows, f"{name} is not told who is master")
+
+    def _store(self, name: str) -> None:
+        """A producer sends one more message; whoever waits for its acknowledgement waits long."""
+        number = len(self.producers) + 1
+        header = SendMessageV2Request(
+            producer_group="simulation",
+            topic=TOPIC,
+            default_topic="TBW102",
+            default_topic_queue_nums=1,
+            queue_id=0,
+            born_timestamp=0,
+            sys_flag=0,
+            flag=0,
+        )
+        question = Question(RequestCode.SEND_MESSAGE_V2, header.to_ext_fields(), b"%d." % number)
+        self.producers.append(Asker(address(name), [question], timeout_ms=600_000))
+        self._begin(f"producer-{number}", f"127.0.0.{100 + number}", self.producers[-1])
+        self._wait(lambda: number in self.log_of(name), f"{name} stores nothing")
+
+    def _acknowledge(self, name: str) -> None:
+        node, count = self._node(name), len(self.acknowledged) + 1
+        self._wait(
+            lambda: any(each.is_done for each in self.producers[count - 1 :]), f"{name} acknowledges nothing"
+        )
+        self.acknowledged = max(self.acknowledged, self._confirmed_log(node), key=len)
+
+    def _connect(self, name: str, master: str) -> None:
+        host, gate = HOSTS[name], self.frames[master]
+        if name != LEARNER:
+            self._tell(name)
+        self._wait(lambda: gate.has_dialled(host), f"{name} does not dial")
+        gate.connect(host)
+        self._wait(lambda: gate.is_connected(host), f"{name} is not connected")
+        gate.hold_back(host)
+
+    def _let_join(self, master: str, name: str) -> None:
+        """What the master asks of its controller, and the answer, come through."""
+
+        def joins() -> bool:
+            for is_answer in (False, True):
+                asked = (HOSTS[master], RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET)
+                found = self.gate.find(*asked, is_answer=is_answer)
+                if found is not None:
+                    self.gate.release(found)
+            return self._id_of(name) in self._machines(CONTROLLER)["set"].variables.sync_state_set
+
+        self._wait(joins, f"{name} is not let in")
+
+    def _frame(self, step: Mapping[str, Any]) -> None:
+        sender, receiver = self.process_of(step["from"]), self.process_of(step["to"])
+        is_heartbeat = step["name"] == HEADER and "body" not in step["fields"]
+        name = HEARTBEAT if is_heartbeat else step["name"]
+        to_master = not step["name"].startswith(HEADER) and step["name"] != "HaHandshakeAnswer"
+        replica, master = (sender, receiver) if to_master else (receiver, sender)
+        gate, host = self.frames[master], HOSTS[replica]
+        self._wait(lambda: gate.has(host, name, to_master=to_master), f"{sender} says no {name}")
+        gate.release(host, name, to_master=to_master)
+        self.world.run_for(20)
+
+    def _begin(self, name: str, host: str, asker: Asker) -> None:
+        self.world.add(name, host, lambda _: [Member(name, asker)])
+        self.world.start(name)
+
+    # What the nodes have
+
+    def _node(self, name: str) -> Any:
+        return next(iter(self.world.processes[name].nodes))
+
+    def _id_of(self, name: str) -> int:
+        node = self._node(name)
+        found: int = node._watch.broker_id if name == LEARNER else node._role.broker_id
+        return found
+
+    def log_of(self, name: str, end: int | None = None) -> bytes:
+        """The numbers of the messages in a node's log, one byte each; those before an offset alone."""
+        node = self._node(name)
+        log = (node._store if name == LEARNER else node._log.store).log
+        last = log.end if end is None else min(end, log.end)
+        return bytes(number_of(each) for each in records(bytes(log.view(log.first, last - log.first))))
+
+    def _confirmed_log(self, node: Any) -> bytes:
+        log = node._log.store.log
+        return bytes(
+            number_of(each)
+            for each in records(bytes(log.view(log.first, node._log.confirm_offset - log.first)))
+        )
+
+    def holds(self) -> bool | None:
+        """Ask the promise of the logs and sets that the nodes have."""
+        system = bounded(system_named(self.script["system"]), Extent(self.script["instances"]))
+        composed = Composed(system)
+        values = dict(enumerate(composed.start()))
+        for place, spot in enumerate(composed.places):
+            values[place] = replace(values[place], **self._kept(spot.name))
+        promise = next(each for each in system.properties if each.name == self.script["promise"])
+        return None if promise.holds is None else composed.holds(promise.holds, values)
+
+    def _kept(self, place: str) -> Mapping[str, object]:
+        """What an instance of the story keeps, as far as promises ask for it."""
+        if place == "controller":
+            known = self._machines(CONTROLLER)["set"].variables
+            return {
+                "master": known.master or 0,
+                "epoch": known.master_epoch,
+                "members": known.sync_state_set,
+                "acknowledged": self.acknowledged,
+            }
+        name = self.process_of(place)
+        kept: dict[str, object] = {"log": self.log_of(name), "helpless": name in self.helpless}
+        if self.is_fail_over:
+            return kept
+        if place == "replica":
+            return {**kept, "learns": name == LEARNER}
+        del kept["helpless"]
+        # The only replica has the number 1 in the story.
+        is_asked_in = self._id_of(self.brokers[1]) in self._node(name)._role.counted
+        confirmed = len(self._confirmed_log(self._node(name)))
+        return {**kept, "confirmed": confirmed, "members": frozenset({1} if is_asked_in else ())}
