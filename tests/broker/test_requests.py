@@ -361,13 +361,21 @@ def test_administrators_see_roles_replicas_and_figures() -> None:
 @pytest.mark.parametrize(
     "code",
     [
+        RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP,
         RequestCode.GET_ALL_DELAY_OFFSET,
         RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG,
         RequestCode.GET_ALL_MESSAGE_REQUEST_MODE,
-        RequestCode.GET_TIMER_CHECK_POINT,
-        RequestCode.GET_TIMER_METRICS,
     ],
 )
+def test_what_is_not_kept_is_refused_and_no_empty_table(code: RequestCode) -> None:
+    """A replica of Apache's deletes of its own what its master's table does not have."""
+    brokers = BrokerSet()
+    answer = brokers.ask(brokers.alone(), code)
+    assert answer.header.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
+    assert not answer.body
+
+
+@pytest.mark.parametrize("code", [RequestCode.GET_TIMER_CHECK_POINT, RequestCode.GET_TIMER_METRICS])
 def test_what_a_replica_of_apaches_copies_is_there(code: RequestCode) -> None:
     brokers = BrokerSet()
     answer = brokers.ask(brokers.alone(), code)

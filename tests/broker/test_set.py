@@ -255,3 +255,14 @@ def test_replicas_are_told_the_address_of_replication_that_is_configured() -> No
         brokers.start("broker1", "broker2")
         brokers.world.run_for(30_000)
         assert brokers.members(1) == members, ha_host
+
+
+def test_a_pair_without_name_servers_replicates() -> None:
+    brokers = BrokerSet()
+    first, second = brokers.pair(namesrv_addr=())
+    assert brokers.send(first, b"m")[0] == 0
+    brokers.until(lambda: brokers.epochs(second).max_offset == brokers.epochs(first).max_offset)
+    brokers.world.kill("broker1")
+    brokers.until(lambda: brokers.broker(2).serves)
+    brokers.start("broker1")
+    brokers.until(lambda: brokers.members(2) == {1, 2})

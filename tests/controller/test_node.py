@@ -18,6 +18,7 @@ from replispec.wire.rocketmq.controller import (
     ApplyBrokerIdResponse,
     BrokerHeartbeatRequest,
     ElectMasterRequest,
+    GetMetadataRequest,
     GetMetadataResponse,
     GetReplicaInfoResponse,
     NotifyBrokerRoleChangedRequest,
@@ -314,3 +315,27 @@ def test_a_change_of_the_configuration_takes_effect_whole_or_not_at_all() -> Non
     talk.close(1)
     info = talk.ask(asker, RequestCode.CONTROLLER_GET_REPLICA_INFO, conversation.question())
     assert (info.header.ext_fields or {})["masterBrokerId"] == "2"
+
+
+def metadata(**options: Any) -> tuple[str | None, list[str]]:
+    """Which leader 1005 names, and what the start noted."""
+    talk = conversation.controller(None, **options)
+    answer = talk.ask(talk.connect(), RequestCode.CONTROLLER_GET_METADATA_INFO, GetMetadataRequest())
+    found = GetMetadataResponse.from_ext_fields(answer.header.ext_fields or {})
+    return found.controller_leader_address, talk.noted()
+
+
+def test_brokers_are_told_the_address_that_is_advertised() -> None:
+    assert metadata() == (conversation.ADDRESS, [])
+    advertised = "controller.example:9878"
+    assert metadata(controller_advertised_address=advertised) == (advertised, [])
+
+
+def test_a_controller_that_listens_everywhere_and_says_nowhere_where_warns() -> None:
+    everywhere = (("n0", "0.0.0.0:9878"),)
+    advertised = "10.0.0.1:9878"
+    told, noted = metadata(controller_d_leger_peers=everywhere)
+    assert told == "0.0.0.0:9878"
+    assert noted[0].startswith("brokers are told an address")
+    told, noted = metadata(controller_d_leger_peers=everywhere, controller_advertised_address=advertised)
+    assert (told, noted) == (advertised, [])

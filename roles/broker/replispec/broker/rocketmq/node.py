@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from replispec.broker.rocketmq.core.addresses import HA, MAIN, ha_host, host, listeners
+from replispec.broker.rocketmq.core.addresses import HA, MAIN, ha_beside, ha_host, host, listeners
 from replispec.broker.rocketmq.core.admin import Admin
 from replispec.broker.rocketmq.core.groups import Groups
 from replispec.broker.rocketmq.core.manager import LogStatus, ReplicasManager
@@ -253,6 +253,9 @@ class BrokerNode:
         self._slave.follow(address, now_ms)
         if address in self._ha_addresses:
             self._log.follow(self._ha_addresses[address], now_ms)
+        elif not self._options.namesrv_addr:
+            # Nobody will tell.
+            self._log.follow(ha_beside(address), now_ms)
         self._announce_due = True
 
     def set_changed(self, now_ms: int) -> None:

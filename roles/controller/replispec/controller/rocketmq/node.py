@@ -23,7 +23,7 @@ from replispec.controller.rocketmq.notifier import Notifier
 from replispec.event.v1.event_pb2 import BrokerSetState, ControllerEvent
 from replispec.runtime.primitives.errors import LocalProtocolError
 from replispec.runtime.rocketmq import rules
-from replispec.runtime.rocketmq.derived_options import join_address
+from replispec.runtime.rocketmq.derived_options import is_any, join_address
 from replispec.runtime.rocketmq.membership import MachineRunner, Nothing
 from replispec.runtime.rocketmq.remoting import Prepared, Request, RequestServer
 from replispec.runtime.rocketmq.remoting.answering import BODY_BYTES_MAX, Requests, give
@@ -157,7 +157,13 @@ class ControllerNode:
     def _start(self, event: Started) -> None:
         """Read the log and apply it; a log that is damaged ends the start."""
         address = event.addresses.get(LISTENER, _listen_address(self._options))
-        self._administration.address = address
+        self._administration.address = self._options.controller_advertised_address or address
+        if is_any(self._administration.address):
+            self._outbox.note(
+                Level.WARNING,
+                "brokers are told an address of this controller that reaches it nowhere else",
+                address=self._administration.address,
+            )
         try:
             self._log.start()
         except (StorageFailed, LogDamaged) as error:

@@ -35,6 +35,11 @@ def log_folder(options: BrokerOptions | LearnerOptions) -> str:
     return options.store_path_commit_log.removeprefix(f"{root}/").strip("/") or constants.COMMIT_LOG_FOLDER
 
 
+def is_any(address: str) -> bool:
+    """Whether HOST:PORT is where a process listens on all its addresses: nobody else reaches it there."""
+    return address.rpartition(":")[0] in (constants.ANY_HOST, constants.ANY_HOST_V6)
+
+
 def join_address(host: str, port: int | str) -> str:
     """HOST:PORT; an IPv6 host stands in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

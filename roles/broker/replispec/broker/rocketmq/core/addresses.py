@@ -29,6 +29,12 @@ def listeners(options: BrokerOptions) -> Mapping[str, str]:
     return {name: join_address(options.bind_address, each) for name, each in ports.items()}
 
 
+def ha_beside(address: str) -> str:
+    """Where a broker of this address replicates, unless it was configured otherwise and told name servers."""
+    where, _, port = address.rpartition(":")
+    return join_address(where, int(port) + 1)
+
+
 def host(options: BrokerOptions) -> str:
     """What clients and the controller are told to reach this broker at."""
     return options.broker_ip1 or options.bind_address
