@@ -25,8 +25,8 @@ class Promise(Enum):
 class Settings:
     """One way to run a set. `in_sync` and `in_sync_min` are inSyncReplicas and minInSyncReplicas; without
     `loses_power` processes are killed and machines stay on; with `forgets` connections become half-open: what
-    one side sends vanishes for good, and nobody is told. With `drops` so do all connections over which nothing
-    comes for a while: what was sent meanwhile is not delivered when the network heals."""
+    one side sends vanishes for good, and nobody is told. With `drops` so do all connections over which
+    nothing comes for a while: what was sent meanwhile is not delivered when the network heals."""
 
     brokers: int = 3
     flush: str = SYNC
