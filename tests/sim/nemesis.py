@@ -292,6 +292,8 @@ class Nemesis:
 
     def _block(self, source: str, target: str, lasts_ms: int) -> None:
         self._world.network.block(source, target)
+        if self._settings.drops:
+            self._world.network.forget(source, target)
         self._later(lasts_ms, partial(self._world.network.unblock, source, target))
 
     def _reset(self) -> None:

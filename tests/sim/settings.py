@@ -25,7 +25,8 @@ class Promise(Enum):
 class Settings:
     """One way to run a set. `in_sync` and `in_sync_min` are inSyncReplicas and minInSyncReplicas; without
     `loses_power` processes are killed and machines stay on; with `forgets` connections become half-open: what
-    one side sends vanishes for good, and nobody is told."""
+    one side sends vanishes for good, and nobody is told. With `drops` so do all connections over which
+    nothing comes for a while: what was sent meanwhile is not delivered when the network heals."""
 
     brokers: int = 3
     flush: str = SYNC
@@ -34,6 +35,7 @@ class Settings:
     in_sync_min: int = 1
     loses_power: bool = True
     forgets: bool = False
+    drops: bool = False
     obeys: bool = False
 
     @property
@@ -73,7 +75,7 @@ class Settings:
         """Everything that was drawn."""
         acknowledged = "all" if self.all_ack else f"{self.in_sync}"
         power = "power" if self.loses_power else "kills"
-        silent = ", half-open" if self.forgets else ""
+        silent = f"{', half-open' if self.forgets else ''}{', drops' if self.drops else ''}"
         return (
             f"{self.brokers} brokers, {self.flush}, acknowledged by {acknowledged}, at least "
             f"{self.in_sync_min} in the set, {power}{silent}: {self.promise.value}"
@@ -98,4 +100,5 @@ def drawn(seed: int) -> Settings:
         loses_power=rng.happens(600),
         forgets=rng.happens(500),
         obeys=True,
+        drops=rng.happens(250),
     )

@@ -154,7 +154,7 @@ class NameServerNode:
         return self._routes.route(topic)
 
     @property
-    def clusters(self) -> ClusterInfo:
+    def clusters(self) -> Kept[ClusterInfo]:
         """All brokers."""
         return self._routes.clusters()
 

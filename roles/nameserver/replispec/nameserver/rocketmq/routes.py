@@ -94,6 +94,7 @@ class Routes:
         self._sets: dict[str, _BrokerSet] = {}
         self._holders: dict[str, set[str]] = {}
         self._routes: dict[str, Kept[TopicRouteData]] = {}
+        self._clusters: Kept[ClusterInfo] | None = None
         self._topics = 0
 
     def is_strangers(self, new: RouteRegistration, host: str, now_ms: int) -> bool:
@@ -125,7 +126,7 @@ class Routes:
         if known is not None and known.registration.broker_name != new.broker_name:
             self._remove(key)
             known = None
-        self._routes.clear()
+        self._changed()
         broker_set = self._sets.setdefault(new.broker_name, _BrokerSet(new.cluster))
         broker_set.cluster, broker_set.zone = new.cluster, new.zone
         broker_set.acting_master = bool(new.acting_master)
@@ -181,8 +182,18 @@ class Routes:
             route = self._routes[topic] = Kept(self._route(topic))
         return route
 
-    def clusters(self) -> ClusterInfo:
+    def _changed(self) -> None:
+        """What was told is told no more."""
+        self._routes.clear()
+        self._clusters = None
+
+    def clusters(self) -> Kept[ClusterInfo]:
         """All brokers."""
+        if self._clusters is None:
+            self._clusters = Kept(self._all())
+        return self._clusters
+
+    def _all(self) -> ClusterInfo:
         names: dict[str, list[str]] = {}
         for name, broker_set in sorted(self._sets.items()):
             names.setdefault(broker_set.cluster, []).append(name)
@@ -259,7 +270,7 @@ class Routes:
         live = self._forget_live(key)
         assert live is not None, f"{key} is not live"
         gone = live.registration
-        self._routes.clear()
+        self._changed()
         broker_set = self._sets[gone.broker_name]
         for broker_id in [each for each, at in broker_set.addresses.items() if at == gone.address]:
             del broker_set.addresses[broker_id]
