@@ -6,7 +6,7 @@ import pytest
 
 from replispec.conformance.cases import load
 from replispec.conformance.results import CaseVerdict, RunResult
-from tests.conformance.subjects import election_faults, identity_faults, overlooked_faults, wire_faults
+from tests.conformance.subjects import election_faults, identity_faults, overlooked_faults, sharp_faults, wire_faults
 from tests.conformance.subjects.against import Outcome, applicable, judge_controller, judged
 from tests.conformance.subjects.catching import complaints, differing_names, not_applicable, played, table
 from tests.conformance.subjects.controller_admin import GoodController
@@ -20,6 +20,7 @@ ENTERED_BY = (
     election_faults,
     identity_faults,
     overlooked_faults,
+    sharp_faults,
     wire_faults,
 )
 """Imported so that their faults are in the table of names."""
