@@ -49,17 +49,18 @@ def test_what_is_saved_waited_repeated_and_put_back_is_told(tmp_path: Path) -> N
         tmp_path,
         "{send: {code: 7}, within: 8, again: {every: 0.5, up_to: 30}, prepares: true,"
         " expect: [{code: SUCCESS, opaque: 5, flag: 1, save: {first: code, it: body.a}, once: granted}]}",
-        "{bytes: {of: [{code: 7}], keep: body - 1, patch: {total_length: 5}, overwrite: {0: ff}}, passing: true,"
-        " own_time: true, expect: [{silence: true, unobserved: true}]}",
+        "{bytes: {of: [{code: 7}], keep: body - 1, patch: {total_length: 5}, overwrite: {0: ff}},"
+        " passing: true, own_time: true, expect: [{silence: true, unobserved: true}]}",
         more="afterwards: [{send: {code: 9}}]",
     )
     lines = [line.strip() for line in explain(case.id, [case]) or ()]
+    once = "(of all outcomes named granted one, once)"
     assert lines[lines.index("Steps:") + 1 :] == [
         "1. send 7 {}",
         "again every 0.5 s, for 30 s, until an outcome fits",
         "within 8 s",
         "prepares: where it goes otherwise the case is not judged",
-        "-> SUCCESS to request 5 flag 1 (of all outcomes named granted one, once) (saves code as $first, body.a as $it)",
+        f"-> SUCCESS to request 5 flag 1 {once} (saves code as $first, body.a as $it)",
         "2. send bytes of 7, up to body - 1, with total_length 5, ff at 0",
         "passing over what fits no outcome",
         "by the subject's clock: patience does not stretch it",

@@ -47,7 +47,10 @@ def test_what_is_given_may_use_macros_too(tmp_path: Path) -> None:
         ("{use: {ask: {}}}", "ask needs code"),
         ("{use: {ask: {code: 9, cod: 1}}}", "ask takes no cod: code, number, set"),
         ("{use: ask}", "use: {MACRO: {NAME: VALUE}}: a mapping is expected"),
-        ("{use: {ask: {code: 9}}, send: {code: 7}}", "beside `use` stand note, optional, over, prepares, use alone, not 'send'"),
+        (
+            "{use: {ask: {code: 9}}, send: {code: 7}}",
+            "beside `use` stand note, optional, over, prepares, use alone, not 'send'",
+        ),
     ],
 )
 def test_a_macro_that_is_used_wrongly_is_refused_where_it_is_used(

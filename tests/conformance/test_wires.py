@@ -35,7 +35,10 @@ def _came(data: bytes, messages: int) -> tuple[list[Received], list[Received]]:
 
 
 def test_an_end_is_told_again_and_again() -> None:
-    assert _came(NOTICE, 3) == ([ReceivedRequest(1008, {}, None, opaque=7), Ended("in order"), Ended("before")], [])
+    assert _came(NOTICE, 3) == (
+        [ReceivedRequest(1008, {}, None, opaque=7), Ended("in order"), Ended("before")],
+        [],
+    )
 
 
 def test_what_nobody_looked_at_waits() -> None:

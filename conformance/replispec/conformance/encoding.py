@@ -14,7 +14,6 @@ from replispec.conformance.values import Variables, filled, number
 from replispec.conformance.vocabulary import Vocabulary
 from replispec.runtime.primitives.errors import LocalProtocolError
 
-
 LANDMARK = re.compile(r"([a-z_]+)(?:\s*([+-])\s*([0-9]+))?")
 
 
@@ -85,13 +84,15 @@ class Encoder:
         says = " + ".join(part.says for part in parts) or f"{len(data)} bytes"
         return Encoded(data, tuple(each for part in parts for each in part.questions), f"bytes of {says}")
 
-    def answer(self, code: str, opaque: int, header: Mapping[str, object], body: object) -> bytes:
-        """The answer to a request of the subject. Raises Unsendable."""
+    def answer(self, code: str, *_: object) -> bytes:
+        """The answer to a request of the subject: code, opaque, header and body. Raises Unsendable."""
         raise Unsendable(f"{code}: this family has no commands to answer")
 
     def landmarks(self, data: bytes) -> Mapping[str, int]:
         """Where what a case may name lies in the first frame of these bytes."""
-        return {name: start for name, (start, size) in self._vocabulary.fixed.items() if len(data) >= start + size}
+        return {
+            name: start for name, (start, size) in self._vocabulary.fixed.items() if len(data) >= start + size
+        }
 
     def place(self, place: int | str, data: bytes) -> int:
         """A place in bytes, counted from their start. Raises Unsendable for a landmark that is not there."""
@@ -100,7 +101,9 @@ class Encoder:
         landmark = LANDMARK.fullmatch(place)
         known = self.landmarks(data)
         if landmark is None or landmark[1] not in known:
-            raise Unsendable(f"{place!r} is no place in these bytes: {', '.join(known) or 'no frame is there'}")
+            raise Unsendable(
+                f"{place!r} is no place in these bytes: {', '.join(known) or 'no frame is there'}"
+            )
         step = int(landmark[3] or 0)
         return known[landmark[1]] + (step if landmark[2] == "+" else -step)
 
@@ -125,6 +128,23 @@ class Encoder:
                 raise Unsendable(f"no frame whose {name} could be patched")
             patched[start : start + size] = (value & ((1 << 8 * size) - 1)).to_bytes(size, "big")
         return bytes(patched)
+
+
+def patient(action: Sent | Raw, durations: frozenset[str], patience: float) -> Sent | Raw:
+    """What is sent, with the times that it names multiplied like the waits of the case."""
+    if isinstance(action, Raw):
+        return dataclasses.replace(action, of=tuple(_scaled(each, durations, patience) for each in action.of))
+    return _scaled(action, durations, patience)
+
+
+def _scaled(sent: Sent, durations: frozenset[str], patience: float) -> Sent:
+    if not durations.intersection(sent.header):
+        return sent
+    header = {
+        name: round(value * patience) if name in durations and isinstance(value, int) else value
+        for name, value in sent.header.items()
+    }
+    return dataclasses.replace(sent, header=header)
 
 
 def _numbers(kind: type[Any], values: Mapping[str, object]) -> dict[str, object]:

@@ -104,7 +104,7 @@ def _steps(steps: Sequence[CaseStep]) -> Iterator[str]:
 
 
 def _around(step: CaseStep) -> Iterator[str]:
-    """How long is waited, what is repeated or passed over, and what a step is for, where it is not as usual."""
+    """How long is waited, what is repeated or passed over, what a step is for: where it is not as usual."""
     if step.again is not None:
         yield f"again every {step.again.every_s:g} s, for {step.again.up_to_s:g} s, until an outcome fits"
     if step.expect and step.within_s != WITHIN_S:

@@ -1,6 +1,6 @@
 """Steps that many cases take in the same way, with a few values of their own: said once, used by name.
 
-A macro is text of cases and nothing more: what it stands for is put in its place before anything is looked up.
+A macro is text of cases: what it stands for is put in its place before anything is looked up.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import trio
 
 from replispec.conformance.adapters import Adapter
-from replispec.conformance.encoding import Encoded, Unsendable
+from replispec.conformance.encoding import Encoded, Unsendable, patient
 from replispec.conformance.family import Account, Family, SubjectKind
 from replispec.conformance.judging import Lacking, OutcomeDifference, fitting, saved
 from replispec.conformance.model import (
@@ -125,6 +125,7 @@ class _Player:
         self._requests: dict[str, ReceivedRequest] = {}  # of the subject, taken and not answered yet
         self._origins: dict[str, str] = {}  # the field of an answer that a variable was saved from
         self.built_on: dict[str, None] = {}
+        self._left_unanswered = False  # a connection was closed on which something had no answer
         self._taken: set[str] = set()  # names of outcomes that are taken once
         self._received: set[str] = set()  # variables whose values the subject gave
         self._last: Received | None = None  # what came last in the step in hand
@@ -172,7 +173,9 @@ class _Player:
         """What the case changed for everybody is put back, also when it was cut short."""
         with trio.move_on_after(PUT_BACK_S, shield=True):
             for step in self.case.afterwards:
-                with contextlib.suppress(_Failed, _Unsupported, Lacking, Unreachable, Unsendable, UnknownVariable):
+                with contextlib.suppress(
+                    _Failed, _Unsupported, Lacking, Unreachable, Unsendable, UnknownVariable
+                ):
                     await self._step(step)
 
     def _not_prepared(
@@ -204,13 +207,22 @@ class _Player:
         except Lacking as lacking:
             return _not_judged(step, label, str(lacking))
         except Unreachable as gone:
-            verdict = CaseVerdict.FAIL if self.subject.one_at_a_time and self._wires else CaseVerdict.SKIPPED
+            verdict = CaseVerdict.FAIL if self._may_have_ended_it() else CaseVerdict.SKIPPED
             return verdict, f"{label} ({step.place}): {gone}", GONE
         except (UnknownVariable, Unsendable) as fault:
             if self._received.intersection(names_in([step.action, *step.expect])):
                 return _not_judged(step, label, renamed(str(fault), self._variables))
             return CaseVerdict.ERROR, f"{label} ({step.place}): {fault}", ""
         return None
+
+    def _may_have_ended_it(self) -> bool:
+        """Whether a subject that is gone may have died of this case.
+
+        Alone, whatever the case said; beside others, what it said last on a connection was not answered.
+        """
+        if self.subject.one_at_a_time:
+            return bool(self._wires)
+        return self._left_unanswered or any(wire.unanswered for wire in self._wires.values())
 
     async def _step(self, step: CaseStep) -> None:
         if step.again is None:
@@ -244,13 +256,14 @@ class _Player:
         action, on = step.action, step.on
         match action:
             case Sent() | Raw():
-                await self._send(self._patient(action), on)
+                await self._send(patient(action, self._family.durations, self.subject.patience), on)
             case Open():
                 await self._open(on, action.to)
             case End():
                 wire = self._wires.pop(action.name, None)
                 if wire is not None:
                     self._strays_of(wire)
+                    self._left_unanswered |= wire.unanswered
                     await wire.end(reset=action.reset)
             case Wait():
                 await trio.sleep(action.seconds * (1.0 if step.own_time else self.subject.patience))
@@ -264,22 +277,6 @@ class _Player:
     def _limit_s(self, seconds: float) -> float:
         """How long the subject has for something: an impatient run waits no less, it would judge haste."""
         return seconds * max(self.subject.patience, 1.0)
-
-    def _patient(self, action: Sent | Raw) -> Sent | Raw:
-        """What is sent, with the times that it names multiplied like the waits of the case."""
-        if isinstance(action, Raw):
-            return replace(action, of=tuple(self._scaled(each) for each in action.of))
-        return self._scaled(action)
-
-    def _scaled(self, sent: Sent) -> Sent:
-        durations, patience = self._family.durations, self.subject.patience
-        if not durations.intersection(sent.header):
-            return sent
-        header = {
-            name: round(value * patience) if name in durations and isinstance(value, int) else value
-            for name, value in sent.header.items()
-        }
-        return replace(sent, header=header)
 
     async def _send(self, action: Sent | Raw, on: str) -> None:
         wire = await self._wire(on)

@@ -268,13 +268,15 @@ def read_raw(item: Item, names: Vocabulary) -> Raw:
 
 
 def _place(item: Item, names: Vocabulary) -> int | str:
-    """A place in bytes: a number, or a landmark of a frame, perhaps with a number of bytes. Raises CaseError."""
+    """A place in bytes: a number, or a landmark of a frame, `body + 2`. Raises CaseError."""
     if not isinstance(item.value, str):
         return integer(item)
     landmark = LANDMARK.fullmatch(text(item))
     known = (*names.fixed, *names.landmarks)
     if landmark is None or landmark[1] not in known:
-        raise CaseError(item.place, f"{item.value!r} is no place: a number, or {', '.join(known)}, and + N or - N")
+        raise CaseError(
+            item.place, f"{item.value!r} is no place: a number, or {', '.join(known)}, and + N or - N"
+        )
     return item.value
 
 

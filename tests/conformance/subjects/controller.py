@@ -138,9 +138,9 @@ class Controller(Answering):
         """Elect, unless somebody else did, or the master is back."""
         del self.hearings[name]
         broker_set = self.sets.get(name)
-        if broker_set is not None and broker_set.master is not None:
-            if not self.is_alive(broker_set, broker_set.master):
-                self.replace_lost_master(broker_set)
+        master = broker_set.master if broker_set is not None else None
+        if broker_set is not None and master is not None and not self.is_alive(broker_set, master):
+            self.replace_lost_master(broker_set)
 
     # Broker sets and who is alive
 
@@ -204,7 +204,7 @@ class Controller(Answering):
         if not self.may_grant(name, broker):
             offer = GetNextBrokerIdResponse(cluster, name, self.next_id(name))
             raise Refused(ResponseCode.CONTROLLER_BROKER_ID_INVALID, f"{broker} is not free", header=offer)
-        broker_set = self.sets.setdefault(name, self.emptied.pop(name, None) or BrokerSet(name, cluster))
+        broker_set = self.sets.setdefault(name, self.emptied.pop(name, BrokerSet(name, cluster)))
         broker_set.members[broker] = Member(check_code.split(";")[0], check_code)
         self.note_granted(name, broker)
         return Answer(header=ApplyBrokerIdResponse(cluster, name))

@@ -1,4 +1,4 @@
-"""Faults of an HA master that only a case of their own tells from what is right; entered in MASTER_FAULTS too."""
+"""Faults of an HA master that only a case of their own tells from what is right; in MASTER_FAULTS too."""
 
 from __future__ import annotations
 

@@ -59,7 +59,6 @@ class LogRecords:
         del self._held[:taken]
         return at + taken
 
-
     def _read(self, data: bytes, offset: int) -> str:
         """Take one whole record; returns what is wrong with it, or nothing."""
         try:

@@ -73,7 +73,9 @@ class RemotingEncoder(Encoder):
         if len(data) >= header:
             known["header"] = header
             known["body"] = header + int.from_bytes(data[size[0] : header], "big")
-            known["next"] = length[0] + length[1] + int.from_bytes(data[length[0] : length[0] + length[1]], "big")
+            known["next"] = (
+                length[0] + length[1] + int.from_bytes(data[length[0] : length[0] + length[1]], "big")
+            )
         return known
 
     def _next(self, wanted: object, variables: Variables) -> int:
