@@ -84,8 +84,14 @@ class Encoder:
         says = " + ".join(part.says for part in parts) or f"{len(data)} bytes"
         return Encoded(data, tuple(each for part in parts for each in part.questions), f"bytes of {says}")
 
-    def answer(self, code: str, *_: object) -> bytes:
-        """The answer to a request of the subject: code, opaque, header and body. Raises Unsendable."""
+    def answer(
+        self,
+        code: str,
+        opaque: int,  # noqa: ARG002
+        header: Mapping[str, object],  # noqa: ARG002
+        body: object,  # noqa: ARG002
+    ) -> bytes:
+        """The answer to a request of the subject. Raises Unsendable."""
         raise Unsendable(f"{code}: this family has no commands to answer")
 
     def landmarks(self, data: bytes) -> Mapping[str, int]:
