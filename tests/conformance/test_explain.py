@@ -15,7 +15,7 @@ from tests.conformance.case_files import METADATA, read, write
 STEPS = {
     "{send: {code: 7, header: {a: $set}, body: [1]}, over: b}": "send 7 {a: $set} body [1] over b",
     "{bytes: {of: [{code: 7}, {code: 8}], keep: 9, split: [4, 8]}}": (
-        "send bytes of 7 + 8, the first 9 bytes, cut at [4, 8]"
+        "send bytes of 7 + 8, the first 9 bytes, cut at 4, 8"
     ),
     "{bytes: {hex: '00ff', split: each}}": "send bytes of 00ff, byte by byte",
     "{open: {to: broker}, over: c}": "open a connection to the broker over c",
@@ -42,6 +42,32 @@ def test_a_case_is_told_step_by_step_with_what_it_allows(tmp_path: Path) -> None
     assert told == list(STEPS.values())
     outcomes = [line.strip() for line in lines if "->" in line]
     assert outcomes == ["-> SUCCESS", "-> nothing comes", "-> the subject ends the connection", "-> SUCCESS"]
+
+
+def test_what_is_saved_waited_repeated_and_put_back_is_told(tmp_path: Path) -> None:
+    case = read(
+        tmp_path,
+        "{send: {code: 7}, within: 8, again: {every: 0.5, up_to: 30}, prepares: true,"
+        " expect: [{code: SUCCESS, opaque: 5, flag: 1, save: {first: code, it: body.a}, once: granted}]}",
+        "{bytes: {of: [{code: 7}], keep: body - 1, patch: {total_length: 5}, overwrite: {0: ff}},"
+        " passing: true, own_time: true, expect: [{silence: true, unobserved: true}]}",
+        more="afterwards: [{send: {code: 9}}]",
+    )
+    lines = [line.strip() for line in explain(case.id, [case]) or ()]
+    once = "(of all outcomes named granted one, once)"
+    assert lines[lines.index("Steps:") + 1 :] == [
+        "1. send 7 {}",
+        "again every 0.5 s, for 30 s, until an outcome fits",
+        "within 8 s",
+        "prepares: where it goes otherwise the case is not judged",
+        f"-> SUCCESS to request 5 flag 1 {once} (saves code as $first, body.a as $it)",
+        "2. send bytes of 7, up to body - 1, with total_length 5, ff at 0",
+        "passing over what fits no outcome",
+        "by the subject's clock: patience does not stretch it",
+        "-> nothing comes",
+        "Afterwards, however it went:",
+        "1. send 9 {}",
+    ]
 
 
 def test_a_clause_is_told_with_its_source_what_checks_it_and_its_cases(tmp_path: Path) -> None:

@@ -6,9 +6,22 @@ import pytest
 
 from replispec.conformance.cases import load
 from replispec.conformance.results import CaseVerdict, RunResult
-from tests.conformance.subjects import election_faults, identity_faults, overlooked_faults, wire_faults
+from tests.conformance.subjects import (
+    election_faults,
+    identity_faults,
+    overlooked_faults,
+    sharp_faults,
+    wire_faults,
+)
 from tests.conformance.subjects.against import Outcome, applicable, judge_controller, judged
-from tests.conformance.subjects.catching import complaints, differing_names, not_applicable, played, table
+from tests.conformance.subjects.catching import (
+    GONE,
+    complaints,
+    differing_names,
+    not_applicable,
+    played,
+    table,
+)
 from tests.conformance.subjects.controller_admin import GoodController
 from tests.conformance.subjects.controller_faults import FAULTS
 
@@ -20,6 +33,7 @@ ENTERED_BY = (
     election_faults,
     identity_faults,
     overlooked_faults,
+    sharp_faults,
     wire_faults,
 )
 """Imported so that their faults are in the table of names."""
@@ -57,3 +71,13 @@ def test_a_fault_is_caught_where_it_should_be_and_nowhere_else(
     assert isinstance(outcome, str) == TABLE[fault].at_the_door, outcome
     if isinstance(outcome, RunResult):
         assert complaints(outcome, TABLE[fault]) == []
+
+
+def test_a_subject_that_dies_beside_other_cases_fails_the_case_that_had_no_answer_to_its_last_words() -> None:
+    deadly = "controller/corners/WIRE-FRAME-5/1"
+    others = [case for case in CASES if case.topic == "alter"]
+    cases = [*others, *(case for case in CASES if case.id == deadly)]
+    outcome = judged({"dies": (FAULTS["dies-of-a-garbled-body"], cases)}, judge_controller)["dies"]
+    assert isinstance(outcome, RunResult)
+    [result] = [each for each in outcome.results if each.id == deadly]
+    assert (result.verdict, result.symptom) == (CaseVerdict.FAIL, GONE)

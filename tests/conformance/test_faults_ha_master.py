@@ -6,7 +6,7 @@ import pytest
 
 from replispec.conformance.cases import load
 from replispec.conformance.results import CaseVerdict, RunResult
-from tests.conformance.subjects import ha_replica_faults
+from tests.conformance.subjects import ha_replica_faults, sharp_ha_faults
 from tests.conformance.subjects.against import Outcome, applicable, judge_master, judged
 from tests.conformance.subjects.catching import complaints, differing_names, not_applicable, played, table
 from tests.conformance.subjects.ha_faults import MASTER_FAULTS
@@ -16,7 +16,7 @@ KIND = "ha-master"
 CASES = load(KIND)
 TABLE = table(KIND)
 FAULTS_MINIMUM = 50
-ENTERED_BY = (ha_replica_faults,)
+ENTERED_BY = (ha_replica_faults, sharp_ha_faults)
 """Imported so that their faults are in the table of names."""
 
 

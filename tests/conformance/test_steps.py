@@ -64,7 +64,7 @@ WRONG = {
     "bytes: {hex: '00', overwrite: {first: 'ff'}}": "'first' is no place in bytes",
     "bytes: {hex: '00', overwrite: {0: 'f'}}": "'f' is not hexadecimal",
     "bytes: {hex: '00', split: often}": "split: a list is expected",
-    "bytes: {hex: '00', split: [x]}": "a whole number is expected, not 'x'",
+    "bytes: {hex: '00', split: [x]}": "'x' is no place: a number, or total_length",
     "replicate: {from: 0}": "replicate needs `to`",
     f"{{{ALTER}, again: {{times: 3}}, expect: [{{code: SUCCESS}}]}}": "unknown key 'times'",
     f"{{{ALTER}, within: -1, expect: [{{code: SUCCESS}}]}}": "seconds are expected",

@@ -4,7 +4,7 @@ import pytest
 import trio
 import trio.testing
 
-from replispec.conformance.encoding import Unsendable, pieces
+from replispec.conformance.encoding import Encoder, Unsendable
 from replispec.conformance.model import Raw
 from replispec.conformance.received import Breach, Ended, Received, ReceivedRequest
 from replispec.conformance.rocketmq.names import VOCABULARY
@@ -35,11 +35,14 @@ def _came(data: bytes, messages: int) -> tuple[list[Received], list[Received]]:
 
 
 def test_an_end_is_told_again_and_again() -> None:
-    assert _came(NOTICE, 3) == ([ReceivedRequest(1008, {}, None), Ended("in order"), Ended("before")], [])
+    assert _came(NOTICE, 3) == (
+        [ReceivedRequest(1008, {}, None, opaque=7), Ended("in order"), Ended("before")],
+        [],
+    )
 
 
 def test_what_nobody_looked_at_waits() -> None:
-    assert _came(NOTICE * 2, 1)[1] == [ReceivedRequest(1008, {}, None), Ended("in order")]
+    assert _came(NOTICE * 2, 1)[1] == [ReceivedRequest(1008, {}, None, opaque=7), Ended("in order")]
 
 
 def test_a_flood_is_a_breach_and_never_an_end() -> None:
@@ -59,10 +62,10 @@ def test_as_many_messages_as_may_wait_are_no_flood() -> None:
     [((2,), [b"ab", b"cde"]), ((-1,), [b"abcd", b"e"]), ((4, 1), [b"a", b"bcd", b"e"]), ((), [b"abcde"])],
 )
 def test_bytes_are_cut_where_a_case_says(split: tuple[int, ...], cut: list[bytes]) -> None:
-    assert pieces(Raw(split=split), b"abcde") == cut
+    assert Encoder(VOCABULARY).pieces(Raw(split=split), b"abcde") == cut
 
 
 @pytest.mark.parametrize("place", [0, 5, 6, -5, -9])
 def test_a_place_that_cuts_nothing_is_the_fault_of_the_case(place: int) -> None:
     with pytest.raises(Unsendable, match="cuts nothing off 5 bytes"):
-        pieces(Raw(split=(2, place)), b"abcde")
+        Encoder(VOCABULARY).pieces(Raw(split=(2, place)), b"abcde")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
 from replispec.conformance.families import clauses_of, family_of
 from replispec.conformance.family import Family
+from replispec.conformance.macros import Macro, expanded, read_macros
 from replispec.conformance.model import (
     OURS,
     PROPOSAL,
@@ -54,7 +55,9 @@ _CASE = (
     "alone",
     "given",
     "steps",
+    "afterwards",
 )
+_MACROS, _GIVEN = "macros.yaml", "given.yaml"
 # Where among the bases of a family a clause stands, by what the specification says of it.
 _BASIS_OF_CLAUSE = {"proposal": 0, "both": 0, "implementation": 1, "ours": 2}
 _ID = re.compile(r"(?P<kind>[a-z-]+)/(?P<topic>[a-z0-9-]+)/(?P<clause>[A-Z0-9-]+)/(?P<number>[1-9][0-9]*)")
@@ -73,32 +76,48 @@ def load(kind: str, folder: Path | None = None, added: Path | None = None) -> tu
     does not fit the language, and for a folder without cases.
     """
     family = family_of(kind)
-    givens: dict[str, GivenStep] = {}
+    shared = _Shared(family)
     found: dict[str, Case] = {}
     for top in (folder or cases_folder(family.name), *([added] if added else [])):
         before = len(found)
-        _read_folder(top / kind, kind, givens, found, family)
+        _read_folder(top / kind, kind, shared, found)
         if len(found) == before:
             raise CaseError(CasePlace(f"{kind}/", 1), f"no cases of kind {kind} here")
     return tuple(found.values())
 
 
-def _read_folder(
-    top: Path, kind: str, givens: dict[str, GivenStep], found: dict[str, Case], family: Family
-) -> None:
-    paths = sorted(top.glob("*.yaml"))
-    for path in paths:
-        if path.name == "given.yaml":
-            givens |= _givens(read(path, f"{kind}/{path.name}"), givens, family)
-    for path in paths:
-        if path.name != "given.yaml":
-            for case in _cases(read(path, f"{kind}/{path.name}"), kind, givens, family):
+@dataclass(slots=True)
+class _Shared:
+    """What the cases of a kind share: the family's names, macros, and what can be given."""
+
+    family: Family
+    macros: dict[str, Macro] = field(default_factory=dict)
+    givens: dict[str, GivenStep] = field(default_factory=dict)
+
+    def steps(self, item: Item) -> tuple[CaseStep, ...]:
+        """A list of steps, those of macros in their places."""
+        return read_steps(expanded(item, self.macros), "steps", self.family)
+
+
+def _read_folder(top: Path, kind: str, shared: _Shared, found: dict[str, Case]) -> None:
+    """Read macros first, then what is given, then the cases, which may use both."""
+    for name in (_MACROS, _GIVEN):
+        if (top / name).is_file():
+            item = read(top / name, f"{kind}/{name}")
+            if name == _MACROS:
+                shared.macros |= read_macros(item)
+            else:
+                shared.givens |= _givens(item, shared)
+    for path in sorted(top.glob("*.yaml")):
+        if path.name not in (_MACROS, _GIVEN):
+            for case in _cases(read(path, f"{kind}/{path.name}"), kind, shared):
                 if case.id in found:
                     raise CaseError(case.place, f"{case.id} stands twice, see {found[case.id].place}")
                 found[case.id] = case
 
 
-def _givens(item: Item, known: Mapping[str, GivenStep], family: Family) -> dict[str, GivenStep]:
+def _givens(item: Item, shared: _Shared) -> dict[str, GivenStep]:
+    known = shared.givens
     only(item, ("given",))
     found: dict[str, GivenStep] = {}
     whole = item.mapping("given.yaml")
@@ -115,7 +134,7 @@ def _givens(item: Item, known: Mapping[str, GivenStep], family: Family) -> dict[
                 raise CaseError(each.place, f"{name} needs {other!r}, which does not stand above it")
         if "says" not in parts:
             raise CaseError(each.place, f"{name} needs `says`: what holds after it")
-        steps = read_steps(parts["steps"], "steps", family) if "steps" in parts else ()
+        steps = shared.steps(parts["steps"]) if "steps" in parts else ()
         optional = truth(parts.get("optional"))
         first = text(parts["says"]) if truth(parts.get("first")) else ""
         marked = tuple(replace(step, optional=optional or step.optional, first=first) for step in steps)
@@ -123,7 +142,7 @@ def _givens(item: Item, known: Mapping[str, GivenStep], family: Family) -> dict[
     return found
 
 
-def _cases(item: Item, kind: str, givens: Mapping[str, GivenStep], family: Family) -> Iterator[Case]:
+def _cases(item: Item, kind: str, shared: _Shared) -> Iterator[Case]:
     only(item, _FILE)
     parts = item.mapping("a case file")
     for name in ("kind", "topic", "profile", "cases"):
@@ -132,10 +151,11 @@ def _cases(item: Item, kind: str, givens: Mapping[str, GivenStep], family: Famil
     if text(parts["kind"]) != kind:
         raise CaseError(parts["kind"].place, f"a file in the folder {kind} is of kind {kind}")
     for each in parts["cases"].sequence("cases"):
-        yield _case(each, parts, givens, family)
+        yield _case(each, parts, shared)
 
 
-def _case(item: Item, file: Mapping[str, Item], givens: Mapping[str, GivenStep], family: Family) -> Case:
+def _case(item: Item, file: Mapping[str, Item], shared: _Shared) -> Case:
+    family = shared.family
     only(item, _CASE)
     parts = item.mapping("a case")
     for name in ("id", "requirement", "severity", "steps"):
@@ -163,8 +183,9 @@ def _case(item: Item, file: Mapping[str, Item], givens: Mapping[str, GivenStep],
         needs=_needs(parts.get("needs"), family),
         alone=truth(parts.get("alone")),
         given=given,
-        prepared=_prepared(item, given, givens),
-        steps=read_steps(parts["steps"], "steps", family),
+        prepared=_prepared(item, given, shared.givens),
+        steps=shared.steps(parts["steps"]),
+        afterwards=shared.steps(parts["afterwards"]) if "afterwards" in parts else (),
     )
     if not any(step.expect and not step.prepares for step in case.steps):
         raise CaseError(item.place, f"{case.id} expects nothing, so it cannot fail")
@@ -244,7 +265,7 @@ def _check_variables(case: Case, family: Family) -> None:
     """Every variable is built in or saved before it is used; what is sent holds no comparison."""
     known = set(family.variables())
     connections: set[str] = set()
-    for step in (*case.prepared, *case.steps):
+    for step in (*case.prepared, *case.steps, *case.afterwards):
         _check_connection(step, connections)
         if isinstance(step.action, Listen):
             known.add(step.action.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,6 +13,8 @@ from replispec.conformance.model import Raw, Sent
 from replispec.conformance.values import Variables, filled, number
 from replispec.conformance.vocabulary import Vocabulary
 from replispec.runtime.primitives.errors import LocalProtocolError
+
+LANDMARK = re.compile(r"([a-z_]+)(?:\s*([+-])\s*([0-9]+))?")
 
 
 class Unsendable(Exception):
@@ -77,9 +80,50 @@ class Encoder:
             piece = bytes.fromhex(digits)
             data = data[:at] + piece + data[at + len(piece) :]
         if raw.keep is not None:
-            data = data[: raw.keep]
+            data = data[: self.place(raw.keep, data)]
         says = " + ".join(part.says for part in parts) or f"{len(data)} bytes"
         return Encoded(data, tuple(each for part in parts for each in part.questions), f"bytes of {says}")
+
+    def answer(
+        self,
+        code: str,
+        opaque: int,  # noqa: ARG002
+        header: Mapping[str, object],  # noqa: ARG002
+        body: object,  # noqa: ARG002
+    ) -> bytes:
+        """The answer to a request of the subject. Raises Unsendable."""
+        raise Unsendable(f"{code}: this family has no commands to answer")
+
+    def landmarks(self, data: bytes) -> Mapping[str, int]:
+        """Where what a case may name lies in the first frame of these bytes."""
+        return {
+            name: start for name, (start, size) in self._vocabulary.fixed.items() if len(data) >= start + size
+        }
+
+    def place(self, place: int | str, data: bytes) -> int:
+        """A place in bytes, counted from their start. Raises Unsendable for a landmark that is not there."""
+        if isinstance(place, int):
+            return place if place >= 0 else len(data) + place
+        landmark = LANDMARK.fullmatch(place)
+        known = self.landmarks(data)
+        if landmark is None or landmark[1] not in known:
+            raise Unsendable(
+                f"{place!r} is no place in these bytes: {', '.join(known) or 'no frame is there'}"
+            )
+        step = int(landmark[3] or 0)
+        return known[landmark[1]] + (step if landmark[2] == "+" else -step)
+
+    def pieces(self, raw: Raw, data: bytes) -> list[bytes]:
+        """The bytes cut where the case says; a place below 0 counts from the end.
+
+        Raises Unsendable for a place that cuts nothing.
+        """
+        if raw.each:
+            return [data[at : at + 1] for at in range(len(data))]
+        cuts = sorted({self.place(each, data) for each in raw.split})
+        if any(not 0 < at < len(data) for at in cuts):
+            raise Unsendable(f"split {list(raw.split)} cuts nothing off {len(data)} bytes")
+        return [data[start:end] for start, end in pairwise((0, *cuts, len(data)))]
 
     def _patched(self, data: bytes, changes: Mapping[str, int]) -> bytes:
         """The first frame with fixed fields overwritten, whatever they say."""
@@ -92,17 +136,21 @@ class Encoder:
         return bytes(patched)
 
 
-def pieces(raw: Raw, data: bytes) -> list[bytes]:
-    """The bytes cut where the case says; a place below 0 counts from the end.
+def patient(action: Sent | Raw, durations: frozenset[str], patience: float) -> Sent | Raw:
+    """What is sent, with the times that it names multiplied like the waits of the case."""
+    if isinstance(action, Raw):
+        return dataclasses.replace(action, of=tuple(_scaled(each, durations, patience) for each in action.of))
+    return _scaled(action, durations, patience)
 
-    Raises Unsendable for a place that cuts nothing.
-    """
-    if raw.each:
-        return [data[at : at + 1] for at in range(len(data))]
-    cuts = sorted({at if at >= 0 else len(data) + at for at in raw.split})
-    if any(not 0 < at < len(data) for at in cuts):
-        raise Unsendable(f"split {list(raw.split)} cuts nothing off {len(data)} bytes")
-    return [data[start:end] for start, end in pairwise((0, *cuts, len(data)))]
+
+def _scaled(sent: Sent, durations: frozenset[str], patience: float) -> Sent:
+    if not durations.intersection(sent.header):
+        return sent
+    header = {
+        name: round(value * patience) if name in durations and isinstance(value, int) else value
+        for name, value in sent.header.items()
+    }
+    return dataclasses.replace(sent, header=header)
 
 
 def _numbers(kind: type[Any], values: Mapping[str, object]) -> dict[str, object]:

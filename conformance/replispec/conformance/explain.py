@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from replispec.conformance.defects import Defect
 from replispec.conformance.families import clauses
 from replispec.conformance.model import (
+    WITHIN_S,
     Action,
     AllowedOutcome,
+    Answered,
     Case,
     CaseStep,
     End,
@@ -87,14 +89,34 @@ def _case(case: Case) -> Iterator[str]:
         yield from _steps(case.prepared)
     yield "  Steps:"
     yield from _steps(case.steps)
+    if case.afterwards:
+        yield "  Afterwards, however it went:"
+        yield from _steps(case.afterwards)
 
 
 def _steps(steps: Sequence[CaseStep]) -> Iterator[str]:
     for at, step in enumerate(steps, start=1):
         over = "" if step.on == "main" else f" over {step.on}"
         yield f"    {at:>2}. {_action(step.action)}{over}{f'  # {step.note}' if step.note else ''}"
+        yield from (f"        {words}" for words in _around(step))
         for outcome in step.expect:
             yield f"        -> {_outcome(outcome)}"
+
+
+def _around(step: CaseStep) -> Iterator[str]:
+    """How long is waited, what is repeated or passed over, what a step is for: where it is not as usual."""
+    if step.again is not None:
+        yield f"again every {step.again.every_s:g} s, for {step.again.up_to_s:g} s, until an outcome fits"
+    if step.expect and step.within_s != WITHIN_S:
+        yield f"within {step.within_s:g} s"
+    if step.passing:
+        yield "passing over what fits no outcome"
+    if step.own_time:
+        yield "by the subject's clock: patience does not stretch it"
+    if step.optional:
+        yield "where it goes otherwise the case does not apply"
+    elif step.prepares:
+        yield "prepares: where it goes otherwise the case is not judged"
 
 
 def _action(action: Action | None) -> str:
@@ -109,10 +131,11 @@ def _action(action: Action | None) -> str:
         case Raw():
             of = " + ".join(part.message or part.command or str(part.code) for part in action.of)
             cut = f", the first {action.keep} bytes" if action.keep is not None else ""
-            pieces = (
-                ", byte by byte" if action.each else f", cut at {list(action.split)}" * bool(action.split)
-            )
-            return f"send bytes of {of or action.hex}{cut}{pieces}"
+            cut = f", up to {action.keep}" if isinstance(action.keep, str) else cut
+            at = ", ".join(map(str, action.split))
+            pieces = ", byte by byte" if action.each else f", cut at {at}" * bool(action.split)
+            pause = f", {action.pause_s:g} s apart" * bool(pieces and action.pause_s)
+            return f"send bytes of {of or action.hex}{cut}{pieces}{pause}{_changes(action)}"
         case Open():
             return f"open a connection to the {action.to}"
         case End():
@@ -121,8 +144,17 @@ def _action(action: Action | None) -> str:
             return f"wait {action.seconds:g} s"
         case Listen():
             return f"listen as {action.name}"
+        case Answered():
+            return f"reply {action.code} {shown(action.header)}"
         case Replicate():
             return f"replicate from {shown(action.first)} to {shown(action.last)}, report {action.report}"
+
+
+def _changes(raw: Raw) -> str:
+    """What a case writes over bytes before they go out."""
+    changes = [f"{name} {value}" for name, value in raw.patch.items()]
+    changes += [f"{digits} at {at}" for at, digits in raw.overwrite.items()]
+    return f", with {', '.join(changes)}" if changes else ""
 
 
 def _outcome(outcome: AllowedOutcome) -> str:
@@ -131,11 +163,21 @@ def _outcome(outcome: AllowedOutcome) -> str:
     if outcome.silence:
         return "nothing comes"
     what = " or ".join(outcome.codes) or outcome.command or outcome.message or "transfers"
-    parts = [f"{name} {shown(value)}" for name, value in _parts(outcome) if value]
-    return " ".join([what, *parts])
+    parts = [f"{name} {shown(value)}" for name, value in _parts(outcome) if value not in (None, {})]
+    saves = [f"{path} as ${name}" for name, path in outcome.save.items()]
+    return " ".join([what, *parts, *_marks(outcome), *([f"(saves {', '.join(saves)})"] if saves else [])])
+
+
+def _marks(outcome: AllowedOutcome) -> Iterator[str]:
+    if outcome.once:
+        yield f"(of all outcomes named {outcome.once} one, once)"
+    if outcome.unobserved:
+        yield "(allowed by the proposals, seen of no release)"
 
 
 def _parts(outcome: AllowedOutcome) -> Iterator[tuple[str, object]]:
+    yield "to request", outcome.opaque
+    yield "flag", outcome.flag
     yield "header", outcome.header
     yield "body", outcome.body
     yield "fields", outcome.fields

@@ -15,7 +15,7 @@ from replispec.conformance.received import (
     ReceivedMessage,
     ReceivedRequest,
 )
-from replispec.conformance.values import Variables, difference, filled
+from replispec.conformance.values import Variables, difference, filled, number
 from replispec.conformance.vocabulary import Dialect, message_values
 
 # How near an outcome came: another kind of thing, another code, another field.
@@ -56,7 +56,7 @@ def _difference(
             if received.code != dialect.request_code(outcome.command):
                 name = dialect.request_name(received.code)
                 return OutcomeDifference(_CODE, f"{name} instead of {outcome.command}")
-            return _parts(outcome, {"header": received.header, "body": received.body}, variables)
+            return _parts(outcome, received, variables)
         case ReceivedMessage() if outcome.message is not None:
             if received.name != outcome.message:
                 return OutcomeDifference(_CODE, f"{received.name} instead of {outcome.message}")
@@ -74,16 +74,24 @@ def _answer(
 ) -> OutcomeDifference | None:
     if outcome.opaque is not None and received.opaque != filled(outcome.opaque, variables):
         return OutcomeDifference(_OTHER, "the answer to another request")
-    if not dialect.fits_code(received.code, outcome.codes):
+    codes = [_code(each, variables, dialect) for each in outcome.codes]
+    if not dialect.fits_code(received.code, codes):
         name = dialect.response_name(received.code)
-        return OutcomeDifference(_CODE, f"code {name} instead of {' or '.join(outcome.codes)}")
-    return _parts(outcome, {"header": received.header, "body": received.body}, variables)
+        return OutcomeDifference(_CODE, f"code {name} instead of {' or '.join(codes)}")
+    return _parts(outcome, received, variables)
+
+
+def _code(word: str, variables: Variables, dialect: Dialect) -> str:
+    """The name of a code that a case names, or that an earlier answer had: `$granted`."""
+    return dialect.response_name(number(filled(word, variables))) if word.startswith("$") else word
 
 
 def _parts(
-    outcome: AllowedOutcome, found: Mapping[str, object], variables: Variables
+    outcome: AllowedOutcome, received: ReceivedAnswer | ReceivedRequest, variables: Variables
 ) -> OutcomeDifference | None:
-    for name, wanted in (("header", outcome.header or None), ("body", outcome.body)):
+    found = {"flag": received.flag, "header": received.header, "body": received.body}
+    wanteds = {"flag": outcome.flag, "header": outcome.header or None, "body": outcome.body}
+    for name, wanted in wanteds.items():
         if wanted is not None:
             left = difference(found[name], filled(wanted, variables), name)
             if left is not None:

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from replispec.runtime.primitives.releases import Releases
 
 MAIN = "main"
+WITHIN_S = 3.0
 TARGET = "target"
 Severity = Literal["must", "should"]
 Basis = str
@@ -66,14 +67,17 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """Bytes that need not be whole frames: `overwrite` maps a place to hexadecimal, `split` holds places."""
+    """Bytes that need not be whole frames: `overwrite` maps a place to hexadecimal, `split` holds places.
+
+    A place is a number of bytes, or a landmark of the first frame: `body`, `header + 12`.
+    """
 
     of: tuple[Sent, ...] = ()
     hex: str = ""
-    keep: int | None = None
+    keep: int | str | None = None
     patch: Mapping[str, object] = field(default_factory=dict)
     overwrite: Mapping[int, str] = field(default_factory=dict)
-    split: tuple[int, ...] = ()
+    split: tuple[int | str, ...] = ()
     each: bool = False
     pause_s: float = 0.0
 
@@ -108,6 +112,15 @@ class Listen:
 
 
 @dataclass(frozen=True, slots=True)
+class Answered:
+    """Answer the request of the subject that a step took last on a connection."""
+
+    code: str
+    header: Mapping[str, object] = field(default_factory=dict)
+    body: object = None
+
+
+@dataclass(frozen=True, slots=True)
 class Replicate:
     """Take transfers up to a byte of the log, reporting each, the last or none."""
 
@@ -116,7 +129,7 @@ class Replicate:
     report: str
 
 
-Action = Sent | Raw | Open | End | Wait | Listen | Replicate
+Action = Sent | Raw | Open | End | Wait | Listen | Answered | Replicate
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +146,7 @@ class AllowedOutcome:
     silence: bool = False
     replicated: Mapping[str, object] | None = None
     opaque: object = None
+    flag: object = None  # of a header: what kind of frame it says it is
     save: Mapping[str, str] = field(default_factory=dict)
     unobserved: bool = False
     once: str = ""  # of all outcomes of this name a case takes one, once
@@ -159,7 +173,7 @@ class CaseStep:
     action: Action | None
     on: str = MAIN
     expect: tuple[AllowedOutcome, ...] = ()
-    within_s: float = 3.0
+    within_s: float = WITHIN_S
     again: Again | None = None
     passing: bool = False
     prepares: bool = False
@@ -184,6 +198,8 @@ class GivenStep:
 class Case:
     """One requirement of one clause, and how it is tried. `prepared` are the steps of its givens.
 
+    `afterwards` puts back what the case changed for everybody, however it went; nothing of it is judged.
+
     `bugs` are the known defects that the case finds, `demands` those that it asks for: who mended one fails.
     """
 
@@ -204,3 +220,4 @@ class Case:
     given: tuple[str, ...]
     prepared: tuple[CaseStep, ...]
     steps: tuple[CaseStep, ...]
+    afterwards: tuple[CaseStep, ...] = ()

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field, replace
 import trio
 
 from replispec.conformance.adapters import Adapter
-from replispec.conformance.encoding import Encoded, Unsendable, pieces
+from replispec.conformance.encoding import Encoded, Unsendable, patient
 from replispec.conformance.family import Account, Family, SubjectKind
 from replispec.conformance.judging import Lacking, OutcomeDifference, fitting, saved
 from replispec.conformance.model import (
     PROPOSAL,
     TARGET,
     AllowedOutcome,
+    Answered,
     Case,
     CaseStep,
     End,
@@ -34,10 +35,11 @@ from replispec.conformance.received import (
     ReceivedAnswer,
     ReceivedLog,
     ReceivedMessage,
+    ReceivedRequest,
 )
 from replispec.conformance.results import CaseResult, CaseVerdict
 from replispec.conformance.trace import Trace
-from replispec.conformance.values import UnknownVariable, filled, names_in, number, renamed
+from replispec.conformance.values import UnknownVariable, filled, names_in, number, renamed, wire_text
 from replispec.conformance.vocabulary import Dialect, Release
 from replispec.conformance.wires import Unreachable, Wire, connect
 from replispec.runtime.primitives.texts import INT32
@@ -49,6 +51,7 @@ PIECE_S = 0.1
 CASE_S = 110.0
 # How long a log may take to come.
 REPLICATE_S = 60.0
+PUT_BACK_S = 10.0
 GONE = "the subject is gone"
 
 
@@ -119,8 +122,10 @@ class _Player:
         self._introductions: dict[str, object] = {}
         self._accounts: dict[str, Account] = {}
         self._aside: dict[str, list[Received]] = {}
+        self._requests: dict[str, ReceivedRequest] = {}  # of the subject, taken and not answered yet
         self._origins: dict[str, str] = {}  # the field of an answer that a variable was saved from
         self.built_on: dict[str, None] = {}
+        self._left_unanswered = False  # a connection was closed on which something had no answer
         self._taken: set[str] = set()  # names of outcomes that are taken once
         self._received: set[str] = set()  # variables whose values the subject gave
         self._last: Received | None = None  # what came last in the step in hand
@@ -136,6 +141,7 @@ class _Player:
                     try:
                         return await self._played()
                     finally:
+                        await self._put_back()
                         nursery.cancel_scope.cancel()
         except trio.TooSlowError:
             return CaseVerdict.FAIL, f"not done within {CASE_S:g} s", "the case took too long"
@@ -162,6 +168,15 @@ class _Player:
                 return self._not_prepared(step, failure) if step.prepares else failure
         strays = await self._strays()
         return (CaseVerdict.FAIL, strays, strays) if strays else (CaseVerdict.PASS, "", "")
+
+    async def _put_back(self) -> None:
+        """What the case changed for everybody is put back, also when it was cut short."""
+        with trio.move_on_after(PUT_BACK_S, shield=True):
+            for step in self.case.afterwards:
+                with contextlib.suppress(
+                    _Failed, _Unsupported, Lacking, Unreachable, Unsendable, UnknownVariable
+                ):
+                    await self._step(step)
 
     def _not_prepared(
         self, step: CaseStep, failure: tuple[CaseVerdict, str, str]
@@ -192,13 +207,22 @@ class _Player:
         except Lacking as lacking:
             return _not_judged(step, label, str(lacking))
         except Unreachable as gone:
-            verdict = CaseVerdict.FAIL if self.subject.one_at_a_time and self._wires else CaseVerdict.SKIPPED
+            verdict = CaseVerdict.FAIL if self._may_have_ended_it() else CaseVerdict.SKIPPED
             return verdict, f"{label} ({step.place}): {gone}", GONE
         except (UnknownVariable, Unsendable) as fault:
             if self._received.intersection(names_in([step.action, *step.expect])):
                 return _not_judged(step, label, renamed(str(fault), self._variables))
             return CaseVerdict.ERROR, f"{label} ({step.place}): {fault}", ""
         return None
+
+    def _may_have_ended_it(self) -> bool:
+        """Whether a subject that is gone may have died of this case.
+
+        Alone, whatever the case said; beside others, what it said last on a connection was not answered.
+        """
+        if self.subject.one_at_a_time:
+            return bool(self._wires)
+        return self._left_unanswered or any(wire.unanswered for wire in self._wires.values())
 
     async def _step(self, step: CaseStep) -> None:
         if step.again is None:
@@ -232,40 +256,27 @@ class _Player:
         action, on = step.action, step.on
         match action:
             case Sent() | Raw():
-                await self._send(self._patient(action), on)
+                await self._send(patient(action, self._family.durations, self.subject.patience), on)
             case Open():
                 await self._open(on, action.to)
             case End():
                 wire = self._wires.pop(action.name, None)
                 if wire is not None:
                     self._strays_of(wire)
+                    self._left_unanswered |= wire.unanswered
                     await wire.end(reset=action.reset)
             case Wait():
                 await trio.sleep(action.seconds * (1.0 if step.own_time else self.subject.patience))
             case Listen():
                 await self._listen(action.name)
+            case Answered():
+                await self._reply(action, on)
             case Replicate():
                 await self._replicate(action, on)
 
     def _limit_s(self, seconds: float) -> float:
         """How long the subject has for something: an impatient run waits no less, it would judge haste."""
         return seconds * max(self.subject.patience, 1.0)
-
-    def _patient(self, action: Sent | Raw) -> Sent | Raw:
-        """What is sent, with the times that it names multiplied like the waits of the case."""
-        if isinstance(action, Raw):
-            return replace(action, of=tuple(self._scaled(each) for each in action.of))
-        return self._scaled(action)
-
-    def _scaled(self, sent: Sent) -> Sent:
-        durations, patience = self._family.durations, self.subject.patience
-        if not durations.intersection(sent.header):
-            return sent
-        header = {
-            name: round(value * patience) if name in durations and isinstance(value, int) else value
-            for name, value in sent.header.items()
-        }
-        return replace(sent, header=header)
 
     async def _send(self, action: Sent | Raw, on: str) -> None:
         wire = await self._wire(on)
@@ -274,8 +285,18 @@ class _Player:
             if isinstance(action, Sent)
             else self._encoder.raw(action, self._variables)
         )
-        parts = pieces(action, encoded.data) if isinstance(action, Raw) else [encoded.data]
+        parts = self._encoder.pieces(action, encoded.data) if isinstance(action, Raw) else [encoded.data]
         await self._out(wire, encoded, parts, action.pause_s if isinstance(action, Raw) else 0.0)
+
+    async def _reply(self, action: Answered, on: str) -> None:
+        """Answer what a step took last from the subject on this connection, once."""
+        asked = self._requests.pop(on, None)
+        if asked is None:
+            raise Unsendable(f"no request came over {on} that a step took and nothing answered")
+        header, body = filled(action.header, self._variables), filled(action.body, self._variables)
+        assert isinstance(header, Mapping)
+        data = self._encoder.answer(action.code, asked.opaque, header, body)
+        await self._out(await self._wire(on), Encoded(data, (), f"{action.code} {header}"), [data], 0.0)
 
     async def _out(self, wire: Wire, encoded: Encoded, parts: list[bytes], pause_s: float) -> None:
         """A connection that the subject has ended is no fault here: the expect that follows sees the end."""
@@ -290,7 +311,14 @@ class _Player:
         return self._wires[name]
 
     async def _open(self, name: str, to: str) -> None:
-        stream = await connect(self.subject.addresses[to])
+        told = to.startswith("$")
+        address = wire_text(filled(to, self._variables)) if told else self.subject.addresses[to]
+        try:
+            stream = await connect(address)
+        except (Unreachable, ValueError) as nobody:
+            if told:
+                raise _Failed(f"{to}: {nobody}") from None
+            raise
         self._attach(name, stream, self.subject.kind.protocol if to == TARGET else self._family.companion)
 
     def _attach(self, name: str, stream: trio.SocketStream, protocol: str) -> None:
@@ -365,6 +393,8 @@ class _Player:
             raise _Unsupported(f"the subject {lacking} the command of {step.place}")
         if isinstance(found, AllowedOutcome):
             self._keep(found, received)
+            if isinstance(received, ReceivedRequest):
+                self._requests[step.on] = received
             return True
         assert not isinstance(found, AllowedOutcome)
         misses.append(found)

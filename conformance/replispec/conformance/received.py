@@ -22,6 +22,7 @@ class ReceivedAnswer:
     header: Mapping[str, object]
     body: object
     data: bytes = field(repr=False, default=b"")
+    flag: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,8 @@ class ReceivedRequest:
     code: int
     header: Mapping[str, object]
     body: object
+    opaque: int = 0
+    flag: int = 0
 
 
 @dataclass(frozen=True, slots=True)

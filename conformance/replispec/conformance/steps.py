@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields as fields_of
 
+from replispec.conformance.encoding import LANDMARK
 from replispec.conformance.family import Family
 from replispec.conformance.model import (
     MAIN,
     TARGET,
+    WITHIN_S,
     Action,
     Again,
     AllowedOutcome,
+    Answered,
     CaseError,
     CaseStep,
     End,
@@ -27,7 +30,7 @@ from replispec.conformance.sources import Item
 from replispec.conformance.values import TAGS
 from replispec.conformance.vocabulary import Vocabulary, message_fields
 
-_ACTIONS = ("open", "send", "bytes", "close", "reset", "wait", "listen", "replicate")
+_ACTIONS = ("open", "send", "bytes", "close", "reset", "wait", "listen", "reply", "replicate")
 _MARKS = ("passing", "prepares", "optional", "own_time")
 _STEP = (*_ACTIONS, "over", "expect", "within", "again", *_MARKS, "note")
 _SENT = (
@@ -58,6 +61,7 @@ _OUTCOME = (
     "silence",
     "replicated",
     "opaque",
+    "flag",
     "save",
     "unobserved",
     "once",
@@ -100,7 +104,7 @@ class _Reader:
             action=action,
             on=on,
             expect=tuple(self._outcome(each, on) for each in _members(expect)) if expect else (),
-            within_s=seconds(fields["within"]) if "within" in fields else 3.0,
+            within_s=seconds(fields["within"]) if "within" in fields else WITHIN_S,
             again=_again(fields["again"]) if "again" in fields else None,
             passing=truth(fields.get("passing")),
             prepares=truth(fields.get("prepares")) or truth(fields.get("optional")),
@@ -114,9 +118,7 @@ class _Reader:
             case "open":
                 fields = item.mapping("open")
                 only(item, ("to",))
-                return Open(
-                    one_of(fields["to"], (TARGET, *self._family.addresses)) if "to" in fields else TARGET
-                )
+                return Open(self._address(fields["to"]) if "to" in fields else TARGET)
             case "send":
                 return read_sent(item, self._names)
             case "bytes":
@@ -129,6 +131,8 @@ class _Reader:
                 return Wait(seconds(item))
             case "listen":
                 return Listen(text(item))
+            case "reply":
+                return self._answered(item)
             case _:
                 return self._replicate(item)
 
@@ -146,6 +150,20 @@ class _Reader:
             last=fields["to"].plain(),
             report=one_of(fields["report"], ("each", "last", "none")) if "report" in fields else "each",
         )
+
+    def _address(self, item: Item) -> str:
+        """One of the addresses of a run, or one that the subject told: `$leader`."""
+        told = text(item)
+        return told if told.startswith("$") else one_of(item, (TARGET, *self._family.addresses))
+
+    def _answered(self, item: Item) -> Answered:
+        fields = item.mapping("reply")
+        only(item, ("code", "header", "body"))
+        if "code" not in fields:
+            raise CaseError(item.place, "a reply needs `code`")
+        code = _known(fields["code"], self._names.response_code, "a code of answers")
+        body = fields["body"].plain() if "body" in fields else None
+        return Answered(code or "", _checked(fields.get("header"), None), body)
 
     def _code_of(self, sent: Sent) -> int | None:
         return self._names.request_code(sent.command) if sent.command else None
@@ -178,6 +196,7 @@ class _Reader:
             silence=truth(fields.get("silence")),
             replicated=_checked(fields["replicated"], counts) if "replicated" in fields else None,
             opaque=fields["opaque"].plain() if "opaque" in fields else None,
+            flag=fields["flag"].plain() if "flag" in fields else None,
             unobserved=truth(fields.get("unobserved")),
             once=text(fields["once"]) if "once" in fields else "",
             save=_saves(
@@ -239,13 +258,26 @@ def read_raw(item: Item, names: Vocabulary) -> Raw:
     return Raw(
         of=tuple(read_sent(part, names) for part in fields["of"].sequence("of")) if "of" in fields else (),
         hex=_hex(fields["hex"]) if "hex" in fields else "",
-        keep=integer(fields["keep"]) if "keep" in fields else None,
+        keep=_place(fields["keep"], names) if "keep" in fields else None,
         patch=_checked(fields.get("patch"), names.fixed),
         overwrite=_overwrites(fields.get("overwrite")),
-        split=tuple(integer(part) for part in split.sequence("split")) if split and not each else (),
+        split=tuple(_place(part, names) for part in split.sequence("split")) if split and not each else (),
         each=each,
         pause_s=seconds(fields["pause"]) if "pause" in fields else 0.0,
     )
+
+
+def _place(item: Item, names: Vocabulary) -> int | str:
+    """A place in bytes: a number, or a landmark of a frame, `body + 2`. Raises CaseError."""
+    if not isinstance(item.value, str):
+        return integer(item)
+    landmark = LANDMARK.fullmatch(text(item))
+    known = (*names.fixed, *names.landmarks)
+    if landmark is None or landmark[1] not in known:
+        raise CaseError(
+            item.place, f"{item.value!r} is no place: a number, or {', '.join(known)}, and + N or - N"
+        )
+    return item.value
 
 
 def _overwrites(item: Item | None) -> Mapping[int, str]:
@@ -273,7 +305,12 @@ def _codes(item: Item | None, names: Vocabulary) -> tuple[str, ...]:
     if item.tag and isinstance(item.value, list):
         raise CaseError(item.place, f"a code, or a list of codes is expected, not !{item.tag}")
     listed = item.value if isinstance(item.value, list) else [item]
-    return tuple(_known(each, names.response_code, "a code of answers") or "" for each in listed)
+    return tuple(
+        text(each)
+        if str(each.value).startswith("$")
+        else _known(each, names.response_code, "a code of answers") or ""
+        for each in listed
+    )
 
 
 def _known(item: Item | None, look_up: Callable[[str], object], what: str) -> str | None:

@@ -38,7 +38,8 @@ class Vocabulary:
     `senders` the parties that send requests;
     `messages` are those that stand alone in a stream, by name. `words` are the choices that a case has for
     words beside them, as the encodings of a header. `fixed` are places and sizes of the fields at the start
-    of every frame, in bytes, big-endian: what a case may overwrite.
+    of every frame, in bytes, big-endian: what a case may overwrite. `landmarks` are what else of a frame has
+    a place that a case may name.
     """
 
     implementation: str
@@ -53,6 +54,7 @@ class Vocabulary:
     messages: Mapping[str, type[object]] = field(default_factory=dict)
     words: Mapping[str, Collection[str]] = field(default_factory=dict)
     fixed: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    landmarks: tuple[str, ...] = ()
 
     def known_releases(self) -> list[Release]:
         """The releases that the specification knows by name, oldest first."""

@@ -44,6 +44,7 @@ class Wire:
         self._dialect = dialect
         self._put, self._got = trio.open_memory_channel[Received](WAITING_MAXIMUM)
         self._flooded = False
+        self.unanswered = False  # whether nothing came since something was sent
 
     async def read(self) -> None:
         """Take bytes until the connection ends. What came too much ends it with a breach."""
@@ -64,6 +65,7 @@ class Wire:
 
     def _note(self, received: Received) -> bool:
         self._trace_bytes("<", b"", described(received, self._dialect))
+        self.unanswered = self.unanswered and isinstance(received, Ended)
         try:
             self._put.send_nowait(received)
         except trio.WouldBlock:
@@ -82,6 +84,7 @@ class Wire:
         for question in encoded.questions:
             self.reader.asked(question)
         self._trace_bytes(">", b"".join(parts), encoded.says)
+        self.unanswered = True
         try:
             for number, part in enumerate(parts):
                 if number and pause_s:

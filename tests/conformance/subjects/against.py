@@ -78,13 +78,17 @@ async def judge_proposal(make: type[GoodController], cases: Sequence[Case]) -> R
 
 
 async def judge_master(
-    make: type[GoodHaMaster], cases: Sequence[Case], *, patience: float = 1.0
+    make: type[GoodHaMaster],
+    cases: Sequence[Case],
+    *,
+    bases: tuple[str, ...] = (),
+    patience: float = 1.0,
 ) -> RunResult:
     """What the suite says about this HA master; it is told of its controller and its broker too."""
     async with trio.open_nursery() as nursery:
         found = await nursery.start(HaServer(make).serve)
         addresses = {"target": found.replicas, "controller": found.controller, "broker": found.broker}
-        asked = replace(plan("ha-master", addresses, {"set": BROKER_SET}), patience=patience)
+        asked = replace(plan("ha-master", addresses, {"set": BROKER_SET}), bases=bases, patience=patience)
         result = await run_on_trio(asked, cases, (), None)
         nursery.cancel_scope.cancel()
     return result

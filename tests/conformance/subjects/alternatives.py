@@ -115,6 +115,7 @@ class DeadByScan(GoodController):
 
     def deadline_s(self) -> float:
         ends = [self.scanned_s(entry) + LATER_S for entry in self.alive.values()]
+        ends += [hearing.until_s for hearing in self.hearings.values()]
         return min((end for end in ends if end > self.now_s()), default=math.inf)
 
     def scanned_s(self, entry: Alive) -> float:

@@ -41,6 +41,7 @@ from tests.conformance.subjects.records import (
     BrokerSet,
     Channel,
     Effect,
+    Hearing,
     Member,
     Refused,
     Tell,
@@ -49,6 +50,7 @@ from tests.conformance.subjects.records import (
 
 HEARTBEAT_TIMEOUT_MS = 10_000
 LAST_PRIORITY = 2**31 - 1
+HEARING_S = 1.5
 LATER_S = 0.001
 """Heartbeats are in time up to the end of their timeout, the end included."""
 
@@ -70,6 +72,9 @@ class Controller(Answering):
         self.granted: dict[str, int] = {}
         """The greatest id that was ever granted in a set; it survives the removal of the set."""
         self.alive: dict[tuple[str, int], Alive] = {}
+        self.hearings: dict[str, Hearing] = {}
+        self.emptied: dict[str, BrokerSet] = {}
+        """Sets without anybody, whose epochs go on when the name is used again."""
         self.handlers |= {
             RequestCode.BROKER_HEARTBEAT: self.heartbeat,
             RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET: self.alter_sync_state_set,
@@ -89,11 +94,15 @@ class Controller(Answering):
     def deadline_s(self) -> float:
         """When the next heartbeats are too late."""
         ends = [entry.last_s + entry.timeout_s + LATER_S for entry in self.alive.values()]
+        ends += [hearing.until_s for hearing in self.hearings.values()]
         return min((end for end in ends if end > self.now_s()), default=math.inf)
 
     def tick(self) -> list[Effect]:
         """Whoever's heartbeats stopped counts as dead."""
         late = [key for key, entry in self.alive.items() if not self.in_time(entry)]
+        over = [name for name, hearing in self.hearings.items() if self.now_s() >= hearing.until_s]
+        for name in over:
+            self.end_hearing(name)
         return self.lose(late)
 
     def lose(self, brokers: list[tuple[str, int]]) -> list[Effect]:
@@ -103,9 +112,35 @@ class Controller(Answering):
         for name, broker in brokers:
             broker_set = self.sets.get(name)
             if broker_set is not None and broker_set.master == broker:
-                self.replace_lost_master(broker_set)
+                self.master_lost(broker_set)
+        for name, broker in brokers:
+            self.heard(name, broker)
         pending, self.pending = self.pending, []
         return pending
+
+    def master_lost(self, broker_set: BrokerSet) -> None:
+        """Hear the living members once more, if one is to be chosen of several."""
+        candidates = self.candidates(broker_set)
+        if len(candidates) > 1:
+            self.hearings[broker_set.name] = Hearing(set(candidates), self.now_s() + HEARING_S)
+        else:
+            self.replace_lost_master(broker_set)
+
+    def heard(self, name: str, broker: int) -> None:
+        """A broker was heard, or will not be heard any more; the last of a hearing decides it."""
+        hearing = self.hearings.get(name)
+        if hearing is not None:
+            hearing.left.discard(broker)
+            if not hearing.left:
+                self.end_hearing(name)
+
+    def end_hearing(self, name: str) -> None:
+        """Elect, unless somebody else did, or the master is back."""
+        del self.hearings[name]
+        broker_set = self.sets.get(name)
+        master = broker_set.master if broker_set is not None else None
+        if broker_set is not None and master is not None and not self.is_alive(broker_set, master):
+            self.replace_lost_master(broker_set)
 
     # Broker sets and who is alive
 
@@ -142,6 +177,7 @@ class Controller(Answering):
             max_offset=-1 if beat.max_offset is None else beat.max_offset,
             priority=LAST_PRIORITY if beat.election_priority is None else beat.election_priority,
         )
+        self.heard(name, beat.broker_id)
         return Answer(remark="heartbeat taken")
 
     # Identities
@@ -168,7 +204,7 @@ class Controller(Answering):
         if not self.may_grant(name, broker):
             offer = GetNextBrokerIdResponse(cluster, name, self.next_id(name))
             raise Refused(ResponseCode.CONTROLLER_BROKER_ID_INVALID, f"{broker} is not free", header=offer)
-        broker_set = self.sets.setdefault(name, BrokerSet(name, cluster))
+        broker_set = self.sets.setdefault(name, self.emptied.pop(name, BrokerSet(name, cluster)))
         broker_set.members[broker] = Member(check_code.split(";")[0], check_code)
         self.note_granted(name, broker)
         return Answer(header=ApplyBrokerIdResponse(cluster, name))
@@ -277,7 +313,7 @@ class Controller(Answering):
         ask = ElectMasterRequest.from_ext_fields(request.header.ext_fields or {})
         broker_set = self.known(ask.broker_name, ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED)
         by_broker = None if ask.broker_id in (None, -1) else ask.broker_id
-        if broker_set.master_epoch == 0 and by_broker is not None:
+        if broker_set.never_led and by_broker is not None:
             chosen = self.first_master(broker_set, by_broker)
         else:
             chosen = self.choose(broker_set, by_broker if ask.designate_elect else None)

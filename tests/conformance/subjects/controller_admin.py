@@ -114,7 +114,7 @@ class GoodController(Controller):
         if not ask.is_clean_living_broker:
             self.check_cleanable(broker_set, brokers)
         if brokers is None:
-            del self.sets[broker_set.name]
+            self.forget(broker_set)
         else:
             self.remove_members(broker_set, brokers)
         return Answer()
@@ -148,4 +148,26 @@ class GoodController(Controller):
         if broker_set.master in brokers:
             self.lose_master(broker_set)
         if not broker_set.members:
-            del self.sets[broker_set.name]
+            self.forget(broker_set)
+
+    def forget(self, broker_set: BrokerSet) -> None:
+        """A set without anybody is unknown; who uses its name again goes on with its epochs."""
+        del self.sets[broker_set.name]
+        left = BrokerSet(broker_set.name, broker_set.cluster)
+        left.master_epoch = left.began_epoch = broker_set.master_epoch
+        left.in_sync_epoch = broker_set.in_sync_epoch
+        self.emptied[broker_set.name] = left
+
+    # What an administrator may switch
+
+    def candidates(self, broker_set: BrokerSet) -> list[int]:
+        """Living members; with the unclean option, when there is none, whoever lives."""
+        found = super().candidates(broker_set)
+        if found or self.properties["enableElectUncleanMaster"] != "true":
+            return found
+        return [broker for broker in broker_set.members if self.is_alive(broker_set, broker)]
+
+    def notify(self, broker_set: BrokerSet) -> None:
+        """1008, unless it is switched off."""
+        if self.properties["notifyBrokerRoleChanged"] == "true":
+            super().notify(broker_set)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.framing import Command, FrameBuffer
@@ -76,17 +76,11 @@ class HaReader:
         return HaHandshakeId.decode(frame)
 
 
-def log_record(offset: int, number: int) -> bytes:
-    """A record of the commit log, to lie at this offset."""
-    return LogRecord(
-        magic=LogMagic.MESSAGE_V1,
-        queue_offset=number,
-        physical_offset=offset,
-        born_ip=LocalHost,
-        store_ip=LocalHost,
-        body=f"message {number}".encode().ljust(80, b"."),
-        topic=TOPIC,
-    ).encode()
+def log_record(offset: int, number: int, message: LogRecord | None = None) -> bytes:
+    """A record of the commit log, to lie at this offset: of this message, or one of its own."""
+    made = message or LogRecord(body=f"message {number}".encode().ljust(80, b"."), topic=TOPIC)
+    placed = replace(made, magic=LogMagic.MESSAGE_V1, queue_offset=number, physical_offset=offset)
+    return replace(placed, born_ip=LocalHost, store_ip=LocalHost).encode()
 
 
 class GoodHaMaster:
@@ -121,10 +115,10 @@ class GoodHaMaster:
         self.controller.alive[name, MASTER] = Alive(0, self.now_s(), FOR_EVER_S, 0, 0, 0)
         return broker_set
 
-    def append(self) -> int:
+    def append(self, message: LogRecord | None = None) -> int:
         """Store one more message; returns where it lies."""
         offset = len(self.log)
-        self.log += log_record(offset, offset)
+        self.log += log_record(offset, offset, message)
         for link in self.links:
             link.wake()
         return offset

@@ -54,7 +54,7 @@ class RegistrationElectsTheFirst(GoodController):
     def register_broker(self, request: Command) -> Answer:
         ask = RegisterBrokerToControllerRequest.from_ext_fields(request.header.ext_fields or {})
         broker_set = self.sets.get(ask.broker_name or "")
-        if broker_set is not None and broker_set.master_epoch == 0 and ask.broker_id in broker_set.members:
+        if broker_set is not None and broker_set.never_led and ask.broker_id in broker_set.members:
             assert ask.broker_id is not None
             self.note_address(broker_set.members[ask.broker_id], ask.broker_address or "")
             self.become_master(broker_set, ask.broker_id)

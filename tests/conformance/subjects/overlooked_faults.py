@@ -117,8 +117,16 @@ class ElectsTheOverdue(GoodController):
     def candidates(self, broker_set: BrokerSet) -> list[int]:
         return [broker for broker in broker_set.in_sync if (broker_set.name, broker) in self.alive]
 
+    def become_master(self, broker_set: BrokerSet, broker: int) -> None:
+        super().become_master(broker_set, broker)
+        if not self.is_alive(broker_set, broker):
+            self.spared = {*self.spared, (broker_set.name, broker)}
+
+    spared: set[tuple[str, int]] = set()  # noqa: RUF012  # replaced, never changed
+
     def lose(self, brokers: list[tuple[str, int]]) -> list[Effect]:
-        masters = [key for key in brokers if key[0] in self.sets and self.sets[key[0]].master == key[1]]
+        led = {(name, each.master) for name, each in self.sets.items()}
+        masters = [key for key in brokers if key in led and key not in self.spared]
         return super().lose([key for key in brokers if key in masters or self.in_time(self.alive[key])])
 
 

@@ -55,6 +55,14 @@ OnConnection = Reply | Hangup | Reset | Flood
 Effect = OnConnection | Tell | Die
 
 
+@dataclass(slots=True)
+class Hearing:
+    """A lost master's set: who has yet to be heard before one is elected, and how long that is waited for."""
+
+    left: set[int]
+    until_s: float
+
+
 class Refused(Exception):
     """The answer is this code, perhaps with a header or a body."""
 
@@ -104,6 +112,13 @@ class BrokerSet:
     in_sync_epoch: int = 0
     master: int | None = None
     master_epoch: int = 0
+    began_epoch: int = 0
+    """The masterEpoch with which the set began: that of an earlier set of this name, which was emptied."""
+
+    @property
+    def never_led(self) -> bool:
+        """Whether nobody was elected in the set yet."""
+        return self.master_epoch == self.began_epoch
 
     def address(self, broker: int | None) -> str | None:
         """The recorded address of a member; None for nobody."""

@@ -40,6 +40,7 @@ VOCABULARY = Vocabulary(
     messages={name: getattr(ha, name) for name in sorted(_HA_MESSAGES)},
     words={"encoding": SerializeType.__members__, "language": LanguageCode.__members__},
     fixed=RemotingFrameFixed.places(),
+    landmarks=("header", "body", "next"),
 )
 
 

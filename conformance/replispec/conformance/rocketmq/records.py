@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.wire.rocketmq.codes import LogMagic
-from replispec.wire.rocketmq.store import LogBlankFixed, LogRecord
+from replispec.wire.rocketmq.store import LogBlankFixed, LogRecord, OffsetMessageId, OffsetMessageIdV6
 
 _HEAD_BYTES = len(LogBlankFixed(0, 0).encode())
 _RECORD_BYTES_MAXIMUM = 1 << 24
+_IPV4_BYTES = 4
+# Between a property's name and its value, and after the value.
+_NAME_ENDS, _VALUE_ENDS = "\x01", "\x02"
 _RECORDS = (LogMagic.MESSAGE_V1, LogMagic.MESSAGE_V2)
 
 
 class LogRecords:
     """Walks the records of consecutive runs, from a border that is known or looks like a record.
 
-    `fault` says of the first record that is none what is wrong with it; nothing is read behind it.
+    `fault` says of the first record that is none what is wrong with it; nothing is read behind it. `last` is
+    the record that was whole last.
     """
 
     def __init__(self, borders: Collection[int]) -> None:
         self.fault = ""
+        self.last: LogRecord | None = None
         self._borders = borders
         self._held = bytearray()
         self._at: int | None = None  # where in the log the held bytes begin; None: at no known border
@@ -49,10 +54,23 @@ class LogRecords:
             if head.magic in _RECORDS:
                 if len(self._held) - taken < head.total_size:
                     break
-                self.fault = _fault_of(bytes(self._held[taken : taken + head.total_size]), at + taken)
+                self.fault = self._read(bytes(self._held[taken : taken + head.total_size]), at + taken)
             taken += head.total_size  # what fills a file need not be here yet: it is passed over
         del self._held[:taken]
         return at + taken
+
+    def _read(self, data: bytes, offset: int) -> str:
+        """Take one whole record; returns what is wrong with it, or nothing."""
+        try:
+            record = LogRecord.decode(data)
+        except RemoteProtocolError:
+            return "a record does not decode"
+        if record.physical_offset != offset:
+            return "a record says that it lies elsewhere"
+        if not record.body_crc_holds:
+            return "the body of a record is not what its checksum says"
+        self.last = record
+        return ""
 
 
 def _is_head(head: LogBlankFixed) -> bool:
@@ -65,11 +83,27 @@ def _looks_like_one(data: bytes) -> bool:
     return len(data) >= _HEAD_BYTES and _is_head(LogBlankFixed.decode(data, 0))
 
 
-def _fault_of(data: bytes, offset: int) -> str:
-    try:
-        record = LogRecord.decode(data)
-    except RemoteProtocolError:
-        return "a record does not decode"
-    if record.physical_offset != offset:
-        return "a record says that it lies elsewhere"
-    return "" if record.body_crc_holds else "the body of a record is not what its checksum says"
+def shown_record(record: LogRecord) -> Mapping[str, object]:
+    """A record as cases compare it: its texts as texts, and the id that its producer was told."""
+    kind = OffsetMessageId if len(record.store_ip) == _IPV4_BYTES else OffsetMessageIdV6
+    where = kind(record.store_ip, record.store_port, record.physical_offset)
+    return {
+        "topic": record.topic,
+        "queue_id": record.queue_id,
+        "queue_offset": record.queue_offset,
+        "flag": record.flag,
+        "sys_flag": record.sys_flag,
+        "born_timestamp": record.born_timestamp,
+        "reconsume_times": record.reconsume_times,
+        "prepared_transaction_offset": record.prepared_transaction_offset,
+        "message_id": where.encode().hex().upper(),
+        "properties": _properties(record.properties),
+        "body": record.body.decode("utf-8", "replace"),
+    }
+
+
+def _properties(data: bytes) -> Mapping[str, str] | str:
+    """The properties by their names; as they stand when they are none."""
+    text = data.decode("utf-8", "replace")
+    pairs = [each.partition(_NAME_ENDS) for each in text.split(_VALUE_ENDS) if each]
+    return {name: value for name, _, value in pairs} if all(mark for _, mark, _ in pairs) else text

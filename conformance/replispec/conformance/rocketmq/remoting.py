@@ -53,6 +53,31 @@ class RemotingEncoder(Encoder):
         what = sent.command or str(code)
         return Encoded(command.encode(), (question,), f"{what} {header.ext_fields or ''}".strip())
 
+    def answer(self, code: str, opaque: int, header: Mapping[str, object], body: object) -> bytes:
+        """The answer to a request of the subject, as a client of this release would write it."""
+        fields = {name: None if value is None else wire_text(value) for name, value in header.items()}
+        answered = RemotingHeader(
+            code=VOCABULARY.response_code(code, self._release) or 0,
+            version=VOCABULARY.release_number(self._release),
+            opaque=opaque,
+            flag=RemotingFlag.RESPONSE,
+            ext_fields=fields or None,
+        )
+        return Command(answered, b"" if body is None else jsons.dumps(body)).encode()
+
+    def landmarks(self, data: bytes) -> Mapping[str, int]:
+        """The fixed fields, the header, the body, and where the next frame begins."""
+        known = dict(super().landmarks(data))
+        length, size = VOCABULARY.fixed["total_length"], VOCABULARY.fixed["header_length"]
+        header = size[0] + size[1]
+        if len(data) >= header:
+            known["header"] = header
+            known["body"] = header + int.from_bytes(data[size[0] : header], "big")
+            known["next"] = (
+                length[0] + length[1] + int.from_bytes(data[length[0] : length[0] + length[1]], "big")
+            )
+        return known
+
     def _next(self, wanted: object, variables: Variables) -> int:
         if wanted is not None:
             return number(filled(wanted, variables))
@@ -107,7 +132,10 @@ class SubjectRemotingReader:
             return Breach(f"undecodable: {fault}")
 
     def _request(self, command: Command) -> ReceivedRequest:
-        return ReceivedRequest(command.header.code, command.header.ext_fields or {}, _body(command.body))
+        header = command.header
+        return ReceivedRequest(
+            header.code, header.ext_fields or {}, _body(command.body), header.opaque, header.flag
+        )
 
     def _answer(self, command: Command, frame: bytes) -> Received:
         opaque = command.header.opaque
@@ -127,7 +155,7 @@ class SubjectRemotingReader:
             body = _parsed(command.body) if hasattr(typed, "to_json") else fields_of(typed)
         else:
             body = _body(command.body)
-        return ReceivedAnswer(opaque, command.header.code, ext_fields, body, frame)
+        return ReceivedAnswer(opaque, command.header.code, ext_fields, body, frame, command.header.flag)
 
 
 def fields_of(typed: object) -> object:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 
 from replispec.conformance.encoding import Encoded
-from replispec.conformance.rocketmq.records import LogRecords
+from replispec.conformance.rocketmq.records import LogRecords, shown_record
 from replispec.wire.rocketmq.ha import (
     HaEpochEntry,
     HaHandshakeAnswer,
@@ -27,6 +27,7 @@ class Counts:
     handshake that covers their first byte. `confirm_decreased`, `confirm_beyond_log`, `confirm_negative`:
     headers whose confirmOffset fell, lies after the end of what came, or is below 0. `strays`: other
     messages between. `ended`: the master ended the connection. `digest`: SHA-256 of the bytes.
+    `record`: the last whole record of the log, by its fields.
     """
 
     first: int = -1
@@ -47,6 +48,7 @@ class Counts:
     last_epoch: int = -1
     epochs: list[int] = field(default_factory=list)
     digest: str = ""
+    record: Mapping[str, object] = field(default_factory=dict)
 
 
 COUNTS = frozenset(each.name for each in fields(Counts))
@@ -107,7 +109,8 @@ class LogAccount:
 
     def counts(self) -> Mapping[str, object]:
         """The counts by name."""
-        return asdict(self.seen)
+        last = self._records.last
+        return {**asdict(self.seen), "record": shown_record(last) if last else {}}
 
     def add(self, header: HaTransferHeader) -> None:
         """Count one header with its body."""
