@@ -46,7 +46,7 @@ from replispec.runtime.world import (
     Writable,
     Writes,
 )
-from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.constants import SNAPSHOT_RECORDS
 from replispec.wire.rocketmq.controller import RegisterBrokerToControllerRequest
 from replispec.wire.rocketmq.machines import broker_set as machine
@@ -309,9 +309,9 @@ class ControllerNode:
         for reply in replies:
             self._carry_out_one(broker_set, reply, request, now_ms)
 
-    def _note_registration(self, broker_set: BrokerSet, reply: Answer, request: Request) -> None:
-        """Whoever registers an id may speak for it."""
-        if (request.code, reply.code) == (RequestCode.CONTROLLER_REGISTER_BROKER, ResponseCode.SUCCESS):
+    def _note_registration(self, broker_set: BrokerSet, request: Request) -> None:
+        """Whoever registers an id may speak for it; one that nobody was granted is passed over."""
+        if request.code == RequestCode.CONTROLLER_REGISTER_BROKER:
             said = RegisterBrokerToControllerRequest.from_ext_fields(request.command.header.ext_fields or {})
             self._sets.heartbeats.registered(request.peer, broker_set.name, said.broker_id or 0)
 
@@ -324,7 +324,7 @@ class ControllerNode:
                     request.answer_prepared(reply)
             case Answer():
                 if request is not None:
-                    self._note_registration(broker_set, reply, request)
+                    self._note_registration(broker_set, request)
                     give(request, reply)
             case Notice():
                 if self._options.notify_broker_role_changed:
