@@ -80,6 +80,23 @@ def test_packets_that_packets_say_were_dropped_before_them_take_the_promise(tmp_
     assert any(f"3 packets were {SAYS}" in line for line in found.lines)
 
 
+def in_old_blocks(packets: list[Packet], dropped: int) -> bytes:
+    """A capture of obsolete packet blocks, the second of which says how many were dropped before it."""
+    data = pcapng([])
+    for number, packet in enumerate(packets):
+        block = pcapng([packet])[len(pcapng([])) :]
+        fields = struct.unpack_from("<IIIII", block, 8)
+        head = struct.pack("<HHIIII", fields[0], dropped if number == 1 else 0, *fields[1:])
+        data += struct.pack("<II", 2, len(block)) + head + block[28:]
+    return data
+
+
+@pytest.mark.parametrize(("dropped", "tone"), [(0, "kept"), (7, "unjudged"), (0xFFFF, "kept")])
+def test_obsolete_packet_blocks_say_what_was_dropped_too(dropped: int, tone: str, tmp_path: Path) -> None:
+    """0xFFFF: who captured did not know."""
+    assert told(in_old_blocks(kept(), dropped), tmp_path / "a.pcapng").tone == tone
+
+
 def test_losses_beside_dropped_packets_are_at_least(tmp_path: Path) -> None:
     data = pcapng(lossy()) + statistics(option(5, 1), option(7, 0))
     found = told(data, tmp_path / "a.pcapng")

@@ -124,6 +124,7 @@ UNREAD: dict[str, tuple[Alter, str]] = {
     "MACsec": (of_ether(0x88E5), "MACsec"),
     "NSH": (of_ether(0x894F), "NSH"),
     "malformed PPPoE": (of_ether(0x8864), "malformed PPPoE"),
+    "TRILL": (of_ether(0x22F3), "ether type 0x22f3"),
     "no known ether type": (of_ether(0x9999), "ether type 0x9999"),
     "GTP": (in_udp(2152), "between 10.0.0.4 and 10.0.1.1: UDP"),
     "UDP": (in_udp(51820), "between 10.0.0.4 and 10.0.1.1: UDP"),
@@ -141,8 +142,19 @@ def test_a_connection_with_a_participant_that_was_not_read_leaves_no_promise(
     assert any(why in line for line in found.lines if line.startswith("Not read: "))
 
 
-def test_the_same_connection_with_right_checksums_tells_the_loss(tmp_path: Path) -> None:
-    summary = told(with_apart(filled), tmp_path / "read.pcap")
+def in_snap(data: bytes) -> bytes:
+    """A frame of IEEE 802.3: its length, and the ether type behind both access points."""
+    inside = b"\xaa\xaa\x03\0\0\0" + filled(data)[12:]
+    return data[:12] + struct.pack("!H", len(inside)) + inside
+
+
+def in_tagged_snap(data: bytes) -> bytes:
+    return data[:12] + b"\x81\0\0\x05" + in_snap(data)[12:]
+
+
+@pytest.mark.parametrize("alter", [filled, in_snap, in_tagged_snap])
+def test_the_same_connection_with_right_checksums_tells_the_loss(alter: Alter, tmp_path: Path) -> None:
+    summary = told(with_apart(alter), tmp_path / "read.pcap")
     assert [each.acknowledged for each in summary.losses] == [3]
 
 
@@ -215,9 +227,13 @@ def test_parts_of_a_capture_tell_the_same_of_wrong_checksums(alter: Alter, tmp_p
 # ---- encrypted connections -------------------------------------------------------------------------
 
 
-def encrypted(server: tuple[str, int], time_ns: int, *, hello: bool) -> list[Packet]:
+def encrypted(
+    server: tuple[str, int], time_ns: int, *, hello: bool, port: int = 51000, syn: bool = True
+) -> list[Packet]:
     """A connection of which everything is encrypted; with its hello or without."""
-    talk = Conversation(("10.0.7.7", 51000), server, time_ns=time_ns).open()
+    talk = Conversation(("10.0.7.7", port), server, time_ns=time_ns)
+    if syn:
+        talk.open()
     if hello:
         talk.send(b"\x16\x03\x01\x00\xc8\x01\x00\x00\xc4\x03\x03" + bytes(194), from_client=True)
     talk.send(b"\x17\x03\x03\x01\x2c" + bytes(range(255, 55, -1)), from_client=True)
@@ -239,6 +255,18 @@ def test_encrypted_connections_with_listeners_of_participants_leave_no_promise(
     found = headline_of(summary)
     assert (found.tone, summary.exit_code) == ("unjudged", 0)
     assert any(f"{server[0]}:{server[1]}" in line for line in found.lines)
+
+
+@pytest.mark.parametrize("hello", [True, False])
+@pytest.mark.parametrize("syn", [True, False])
+def test_a_client_with_a_lower_port_than_its_listener_leaves_no_promise_either(
+    syn: bool, hello: bool, tmp_path: Path
+) -> None:
+    packets = failed_over(two_brokers()).traffic.packets()
+    more = encrypted(("10.0.1.1", 10911), packets[-1].time_ns, hello=hello, port=5000, syn=syn)
+    found = headline_of(told(pcap([*packets, *more]), tmp_path / "tls.pcap"))
+    assert found.tone == "unjudged"
+    assert any("connections with 10.0.1.1:10911" in line for line in found.lines)
 
 
 @pytest.mark.parametrize("server", [("10.0.9.9", 443), ("10.0.1.1", 443), ("10.0.9.9", 10911)])

@@ -31,6 +31,8 @@ BLOCK_STATISTICS = 5
 OPTION_END, OPTION_TIME_RESOLUTION, OPTION_TIME_OFFSET = 0, 9, 14
 # Packets that were there and are not in the file: since the packet before, and of all the interface.
 OPTION_DROPPED_BEFORE, OPTION_DROPPED_BY_INTERFACE, OPTION_DROPPED_BY_SYSTEM = 4, 5, 7
+# An obsolete packet block whose writer did not know how many were dropped before it.
+DROPPED_UNKNOWN = 0xFFFF
 # Whole blocks, both length words included; a packet block's data starts 28 bytes after its start.
 BLOCK_MINIMUM, INTERFACE_BLOCK_MINIMUM, STATISTICS_BLOCK_MINIMUM = 12, 20, 24
 PACKET_BLOCK_MINIMUM = {BLOCK_PACKET: 32, BLOCK_OLD_PACKET: 32, BLOCK_SIMPLE: 16}
@@ -60,6 +62,11 @@ class _Dropped:
     def packet(self, counts: Mapping[int, int]) -> None:
         """The options of a packet."""
         self._by_packets += counts.get(OPTION_DROPPED_BEFORE, 0)
+
+    def old_packet(self, count: int) -> None:
+        """What an obsolete packet block says of those before it."""
+        if count != DROPPED_UNKNOWN:
+            self._by_packets += count
 
     def interface(self, number: int, counts: Mapping[int, int]) -> None:
         """The options of statistics: the last ones of an interface hold those before."""
@@ -113,6 +120,8 @@ class BlockWalk:
                 options = at + PACKET_DATA_AT + (captured + 3 & ~3)
                 if options + 4 < at + length:
                     self._dropped.packet(self._counts(options, at + length - 4))
+            elif self.kind == BLOCK_OLD_PACKET:
+                self._dropped.old_packet(*struct.unpack_from(self.byte_order + "H", self.data, at + 10))
             elif self.kind == BLOCK_STATISTICS and length >= STATISTICS_BLOCK_MINIMUM:
                 (number,) = struct.unpack_from(self.byte_order + "I", self.data, at + 8)
                 self._dropped.interface(number, self._counts(at + 20, at + length - 4))

@@ -80,16 +80,26 @@ def not_read(file: str, streams: pa.Table, holes: pa.Table, remarks: Remarks) ->
     yield from _unopened(file, remarks, known)
 
 
-def listeners(streams: pa.Table) -> list[str]:
-    """The listener of each stream's connection."""
-    return [_listener(*ends) for ends in zip(*map(streams.column, ENDS), strict=True)]
+def listeners(streams: pa.Table, known: Participants | None = None) -> list[str]:
+    """The listener of each stream's connection: who accepted it. Where its SYN was not captured only the ports
+    hint at that, and clients may have low ones: there a `known` listener at either end is it."""
+    found = []
+    names = (*ENDS, "accepted", "from_start")
+    for source, destination, accepted, is_sure in zip(
+        *(streams.column(name).to_pylist() for name in names), strict=True
+    ):
+        ends = (source, destination) if accepted else (destination, source)
+        found.append(ends[0])
+        if known is not None and not is_sure and not known.listens(ends[0]) and known.listens(ends[1]):
+            found[-1] = ends[1]
+    return found
 
 
 def _strange(file: str, streams: pa.Table, known: Participants) -> Iterator[str]:
     """What was said in no known way to listeners that others in the capture speak to in known ways."""
     others = streams.filter(~pc.field("protocol").isin([REMOTING, *REPLICATION]))
     said: Counter[tuple[str, bool]] = Counter()
-    columns = (listeners(others), others["protocol"].to_pylist(), others["bytes_payload"].to_pylist())
+    columns = (listeners(others, known), others["protocol"].to_pylist(), others["bytes_payload"].to_pylist())
     for listener, protocol, size in zip(*columns, strict=True):
         if known.listens(listener):
             said[listener, protocol == TLS] += size
@@ -107,7 +117,8 @@ def _corrupt(file: str, streams: pa.Table, holes: pa.Table, known: Participants)
         kinds[connection.as_py()].add(kind.as_py())
     sizes: Counter[str] = Counter()
     at: dict[str, str] = {}
-    columns = (streams["connection"].to_pylist(), streams["bytes_payload"].to_pylist(), listeners(streams))
+    own = streams["connection"].to_pylist(), streams["bytes_payload"].to_pylist()
+    columns = (*own, listeners(streams, known))
     for connection, size, listener in zip(*columns, strict=True):
         sizes[connection] += size
         at[connection] = listener
@@ -136,12 +147,6 @@ def _unopened(file: str, remarks: Remarks, known: Participants) -> Iterator[str]
         where = f" between {', '.join([*shown[:PAIRS_SHOWN], *more])}" if shown else ""
         left = "1 packet was" if total == 1 else f"{total} packets were"
         yield f"{file}: {left} left out{where}: {kind}"
-
-
-def _listener(source: pa.Scalar, destination: pa.Scalar) -> str:
-    """The end of a connection that waited for it: the lower port, as systems choose high ones for clients."""
-    ends: list[str] = [source.as_py(), destination.as_py()]
-    return min(ends, key=lambda end: (int(end.rpartition(":")[2]), end))
 
 
 def _parts(place: str) -> tuple[str, int]:

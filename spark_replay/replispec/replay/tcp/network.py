@@ -30,7 +30,14 @@ from replispec.replay.tcp.layers import (
     distinct,
 )
 from replispec.replay.tcp.remarks import CONTRADICTED, DEEPER, LINK, OPENED, UNDESCRIBED, UNOPENED, Remarks
-from replispec.replay.tcp.tunnels import IP_IPV4, IP_IPV6, OPENERS, PLAIN_CONTENT, PLAIN_UDP
+from replispec.replay.tcp.tunnels import (
+    ETHER_TYPES_FROM,
+    IP_IPV4,
+    IP_IPV6,
+    OPENERS,
+    PLAIN_CONTENT,
+    PLAIN_UDP,
+)
 from replispec.replay.tcp.tunnels import UNOPENED as UNOPENED_NAMES
 from replispec.replay.tcp.unopened import is_plain, kind_name, malformed, told_between
 
@@ -202,7 +209,7 @@ def _unopened(kind: int, counts: Counter[str]) -> str:
 
 def _numbered(kind: int) -> str:
     if kind < IP:
-        return f"ether type 0x{kind:04x}" if kind >= 0x600 else "IEEE 802.3 frames"
+        return f"ether type 0x{kind:04x}" if kind >= ETHER_TYPES_FROM else "IEEE 802.3 frames"
     return f"IP protocol {kind - IP}" if kind < 2 * IP else "unknown content"
 
 

@@ -64,6 +64,10 @@ PLAIN_UDP_PORTS = (
     *(5351, 5353, 5355, 5405, 6343, 6831, 6832, 7946, 8125, 8301, 8302, 9996, 10001, 11211, 17500),
 )
 PORT_ESP, PORT_L2TP = 4500, 1701
+# Lower numbers in the place of an ether type are lengths; both access points 0xAA, no numbers, and the
+# organization 0 that gave ether types (RFC 1042).
+ETHER_TYPES_FROM = 0x600
+SNAP, SNAP_BYTES = (0xAAAA_0300, 0), 8
 MPLS_LABELS_MAXIMUM = 16
 GRE_ROUTES_MAXIMUM = 8
 PPP_KINDS = {0x0021: ETHER_IPV4, 0x0057: ETHER_IPV6, 0x0281: ETHER_MPLS}
@@ -73,12 +77,24 @@ Opener = Callable[[BigEndian, Layer], Layer]
 
 def _ethernet(view: BigEndian, layer: Layer) -> Layer:
     layer = layer.keep(layer.at + 14 <= layer.end)
-    return layer.inside(layer.at + 14, view.at(layer.at + 12, 2))
+    return _typed(view, layer, layer.at + 14)
 
 
 def _tag(view: BigEndian, layer: Layer) -> Layer:
     layer = layer.keep(layer.at + 4 <= layer.end)
-    return layer.inside(layer.at + 4, view.at(layer.at + 2, 2))
+    return _typed(view, layer, layer.at + 4)
+
+
+def _typed(view: BigEndian, layer: Layer, at: Integers) -> Layer:
+    """What follows the two bytes before `at`: they are its ether type, or the length of a frame of IEEE 802.2,
+    in which SNAP tells the ether type."""
+    kind = view.at(at - 2, 2)
+    if (kind < ETHER_TYPES_FROM).any():
+        in_snap = (kind < ETHER_TYPES_FROM) & (view.at(at, 4) == SNAP[0]) & (view.at(at + 4, 2) == SNAP[1])
+        in_snap &= at + SNAP_BYTES <= layer.end
+        kind = np.where(in_snap, view.at(at + 6, 2), kind)
+        at = np.where(in_snap, at + SNAP_BYTES, at)
+    return layer.inside(at, kind)
 
 
 def _mpls(view: BigEndian, layer: Layer) -> Layer:

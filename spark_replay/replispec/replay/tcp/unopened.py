@@ -16,18 +16,17 @@ from replispec.replay.capture.records import Integers
 from replispec.replay.tcp.checksums import HEADER_WRONG
 from replispec.replay.tcp.layers import ETHER_IPV4, ETHER_IPV6, ETHERNET, IP, IP_PACKET, BigEndian, Layer
 from replispec.replay.tcp.remarks import BETWEEN, Remarks
+from replispec.replay.tcp.tunnels import ETHER_TYPES_FROM
 
 # Known to carry no stream of TCP, by EtherType: ARP and its kin, what bridges, ports and clocks tell each
 # other, Wake-on-LAN, PPPoE's discovery, storage.
 _PLAIN_ETHER = (
-    *(0x0806, 0x8035, 0x0842, 0x22F0, 0x22F3, 0x8808, 0x8809, 0x8863, 0x888E, 0x8899, 0x88A2, 0x88CA, 0x88CC),
+    *(0x0806, 0x8035, 0x0842, 0x22F0, 0x22F4, 0x8808, 0x8809, 0x8863, 0x888E, 0x8899, 0x88A2, 0x88CA, 0x88CC),
     *(0x88E1, 0x88E3, 0x88F5, 0x88F7, 0x88FB, 0x8902, 0x8906, 0x890D, 0x8912, 0x8914, 0x893A),
 )
 # By number of IP: ICMP, IGMP, RSVP, ICMPv6, nothing, EIGRP, OSPF, PIM, VRRP, SCTP, UDP-Lite and others.
 _PLAIN_IP = (1, 2, 3, 8, 9, 33, 46, 58, 59, 88, 89, 103, 112, 113, 124, 132, 133, 135, 136, 138, 139, 140)
 PLAIN = frozenset((*_PLAIN_ETHER, *(IP + number for number in _PLAIN_IP)))
-# Ether types below this are lengths: what bridges tell each other.
-_LENGTHS = 0x600
 MALFORMED = "malformed "
 _NUMBERED = ("ether type", "others")
 # So many pairs of addresses are told apart in a part of a capture for each kind; others count as no address.
@@ -74,8 +73,8 @@ def malformed(layer: Layer, rest: Integers) -> Layer:
 
 
 def is_plain(kind: int) -> bool:
-    """Whether what is of this kind cannot hold TCP."""
-    return kind in PLAIN or kind < _LENGTHS
+    """Whether what is of this kind cannot hold TCP; by lengths bridges tell each other something."""
+    return kind in PLAIN or kind < ETHER_TYPES_FROM
 
 
 def needs_several(name: str) -> bool:
