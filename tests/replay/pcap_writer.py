@@ -115,7 +115,7 @@ def _packet_block(
     ticks = time_ns * rate // 10**9
     numbers = struct.pack(byte_order + "IIII", ticks >> 32, ticks & 0xFFFFFFFF, len(data), wire)
     if block == "old":
-        return _block(2, struct.pack(byte_order + "HH", 0, 7) + numbers + data, byte_order)
+        return _block(2, struct.pack(byte_order + "HH", 0, 0xFFFF) + numbers + data, byte_order)
     return _block(6, struct.pack(byte_order + "I", 0) + numbers + data, byte_order)
 
 

@@ -71,6 +71,21 @@ class Capture:
         self.warnings.extend(warnings)
         return records
 
+    def parts(self) -> Iterator[Records]:
+        """All records, as `records` gives them, a part of the file at a time where its container allows that;
+        one at least."""
+        if self.whole.container != "pcap":
+            yield self.records()
+            return
+        parts = capture_pcap.stretches(self.data, self.whole, STRETCH_BYTES, self.warnings)
+        offsets = next(parts, None)
+        while True:
+            at = np.array([] if offsets is None else offsets, np.int64)
+            yield _chosen(capture_pcap.columns(self.data, self.whole, at), self.whole.window)
+            offsets = next(parts, None)
+            if offsets is None:
+                return
+
     def exceeds(self, window: Window) -> bool:
         """Whether it holds a packet outside of a stretch of time, whatever is read of it."""
         everything = replace(self.whole, window=ALL_TIME)
@@ -139,9 +154,11 @@ def walk(data: mmap.mmap, split: Split) -> tuple[Records, list[CaptureWarning]]:
         records = capture_pcap.columns(data, split, offsets)
     else:
         records = capture_pcapng.columns(data, split, warnings)
-    if split.window != ALL_TIME:
-        records = records.take(split.window.rows(records.time_ns))
-    return records, warnings
+    return _chosen(records, split.window), warnings
+
+
+def _chosen(records: Records, window: Window) -> Records:
+    return records if window == ALL_TIME else records.take(window.rows(records.time_ns))
 
 
 def cuts(data: mmap.mmap, whole: Split, split_bytes: int) -> tuple[list[Split], list[CaptureWarning]]:

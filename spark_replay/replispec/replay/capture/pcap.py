@@ -35,6 +35,8 @@ MAGICS: dict[bytes, tuple[ByteOrder, int]] = {
 HEADER_SIZE = 24
 RECORD_HEADER_SIZE = 16
 LINK_TYPE_MASK = 0x03FFFFFF
+# After so many bytes of records it is looked whether the last ones are alike, and so many count as that.
+WALK_BYTES, ALIKE, ALIKE_MAXIMUM = 1 << 18, 64, 1 << 20
 
 
 def whole(data: mmap.mmap, path: str, name: str) -> Split:
@@ -60,9 +62,12 @@ def offsets(data: mmap.mmap, split: Split, warnings: list[CaptureWarning]) -> ar
     for_sure = min(split.end, last + 1)
     append = found.append
     while at < for_sure:
-        append(at)
-        (captured,) = length_at(data, at + 8)
-        at += RECORD_HEADER_SIZE + captured
+        pause = min(for_sure, at + WALK_BYTES)
+        while at < pause:
+            append(at)
+            (captured,) = length_at(data, at + 8)
+            at += RECORD_HEADER_SIZE + captured
+        at = _passed_alike(data, split.byte_order, found, at, for_sure)
     if at > size and captured > RECORD_BYTES_MAXIMUM:
         warnings.append(
             CaptureWarning(split.name, found.pop(), f"a damaged record claims {captured} bytes", unread=True)
@@ -74,19 +79,46 @@ def offsets(data: mmap.mmap, split: Split, warnings: list[CaptureWarning]) -> ar
     return found
 
 
-def borders(data: mmap.mmap, whole: Split, split_bytes: int, warnings: list[CaptureWarning]) -> Iterator[int]:
-    """File offsets of records about `split_bytes` apart, the first one included; one stretch is held
-    at a time."""
+def _passed_alike(data: mmap.mmap, order: ByteOrder, found: array[int], at: int, end: int) -> int:
+    """Add the records from `at` on that are as long as those before it, as many as surely begin and end before
+    `end`; where the next one is. A file of many tiny records is walked by columns so."""
+    size = found[-1] - found[-2] if len(found) >= ALIKE else 0
+    if not size or at - found[-ALIKE] != ALIKE * size:
+        return at
+    rest = max(0, end - at) // size
+    count = ALIKE
+    while rest and count:
+        count = min(rest, 2 * count, ALIKE_MAXIMUM)
+        lengths = np.ndarray((count,), order + "u4", data, at + 8, (size,))
+        others = np.flatnonzero(lengths != size - RECORD_HEADER_SIZE)
+        same = int(others[0]) if len(others) else count
+        found.frombytes(np.arange(at, at + same * size, size, dtype=np.int64).tobytes())
+        at += same * size
+        rest -= same
+        if same < count:
+            break
+    return at
+
+
+def stretches(
+    data: mmap.mmap, whole: Split, size_bytes: int, warnings: list[CaptureWarning]
+) -> Iterator[array[int]]:
+    """As `offsets`, of stretches of about so many bytes each, none of them empty; one is held at a time."""
     at, known = whole.start, len(warnings)
     after = struct.Struct(whole.byte_order + "I").unpack_from
     while at < whole.end and len(warnings) == known:
-        stretch = replace(whole, start=at, end=min(at + split_bytes, whole.end))
+        stretch = replace(whole, start=at, end=min(at + size_bytes, whole.end))
         found = offsets(data, stretch, warnings)
         if not found:
             return
-        yield at
+        yield found
         release(data, at, found[-1])
         at = found[-1] + RECORD_HEADER_SIZE + int(after(data, found[-1] + 8)[0])
+
+
+def borders(data: mmap.mmap, whole: Split, split_bytes: int, warnings: list[CaptureWarning]) -> Iterator[int]:
+    """File offsets of records about `split_bytes` apart, the first one included."""
+    return (found[0] for found in stretches(data, whole, split_bytes, warnings))
 
 
 def columns(data: mmap.mmap, split: Split, at: Integers) -> Records:

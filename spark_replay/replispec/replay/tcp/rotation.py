@@ -91,7 +91,11 @@ class Rotation:
     def packets(self) -> Packets:
         """The packets of all files; their offsets are positions in the capture."""
         return join_packets(
-            [read_packets(file.data, file.records()).moved(file.whole.base) for file in self.files]
+            [
+                read_packets(file.data, records).moved(file.whole.base)
+                for file in self.files
+                for records in file.parts()
+            ]
         )
 
     def cuts(self, split_bytes: int) -> list[Split]:
