@@ -35,7 +35,7 @@ VERSIONS_MAX: Final = 256
 WORK_MAX: Final = 4096
 """Steps of one broker set that are taken again before what may lie further back is left open."""
 LED_MAX: Final = 4096
-"""Possibilities of one broker set whose way on is remembered."""
+"""Possibilities of the broker sets of a capture whose way on is remembered."""
 OWN: Final = tuple(kind for kind, info in MACHINE.events.items() if info.origin is Origin.LOCAL)
 """What a controller does of its own."""
 UNSEEN: Final = tuple(kind for kind in MACHINE.events if kind is not broker_set.CleaningAsked)
@@ -55,6 +55,8 @@ _NAMES: Final = tuple(each.name for each in fields(broker_set.Variables))
 Possible = tuple[Configurations, ...]
 """For each release that the controller may be of, what is possible."""
 Claims = Mapping[str, Any]
+Led = dict[Hashable, Possible]
+"""Where possibilities lead by unseen events: sets, and the orders tried of one, come to the same ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,16 +116,18 @@ class History:
     """The versions of one broker set in one life.
 
     `begun`: the capture shows that nothing was known of it at first. `unseen`: what may have happened without
-    a frame that shows it. `number` counts the versions: the latest is `number - 1`. `work`: how many more
-    steps are taken again to see whether something lies further back.
+    a frame that shows it. `led`: what is remembered for all histories of a capture. `number` counts the
+    versions: the latest is `number - 1`. `work`: how many more steps are taken again to see whether something
+    lies further back.
     """
 
-    def __init__(self, *, begun: bool, unseen: tuple[type, ...]) -> None:
+    def __init__(self, *, begun: bool, unseen: tuple[type, ...], led: Led) -> None:
         self._machines: tuple[Machine[Any, Any], ...] = tuple(variants(MACHINE, None))
         self.unseen = unseen
         first = tuple(_first(each, begun=begun) for each in self._machines)
         self._versions = [_Version(first, Step())]
-        self._led: dict[Hashable, Possible] = {}
+        self._led = led
+        self._widened: dict[tuple[type, ...], tuple[int, list[Possible]]] = {}
         self.number = 1
         self.work = WORK_MAX
 
@@ -171,13 +175,18 @@ class History:
     def may_follow(self, step: Step) -> bool:
         """Whether a step may be taken now when every version came about with what `step` has unseen: the
         shortest explanation of a version need not be the true one."""
-        after = self._versions[0].possible
-        for later in self._versions[1:]:
-            if not any(after) or self.work <= 0:
+        first = self.number - len(self._versions)
+        begun, wide = self._widened.get(step.kinds, (first, []))
+        if begun != first or not wide:
+            wide = [self._versions[0].possible]
+        self._widened[step.kinds] = first, wide
+        for at, later in enumerate(self._versions[1:], start=1):
+            if not any(wide[at - 1]) or self.work <= 0:
                 return False
             self.work -= 1
-            after = self._again(after, later.step, step.kinds)
-        return any(self._taken(_Version(after, Step()), step))
+            if at == len(wide):
+                wide.append(self._again(wide[at - 1], later.step, step.kinds))
+        return any(self._taken(_Version(wide[-1], Step()), step))
 
     def _again(self, possible: Possible, step: Step, kinds: tuple[type, ...]) -> Possible:
         """Where a step leads that is taken again, with more that may have happened unseen."""
@@ -325,6 +334,7 @@ class Owners:
         self._unheld = None if begun else UNKNOWN
         self._whole = whole
         self._codes: dict[int, Any] = {}
+        self.granted = 0
 
     def name(self, decision: Decision) -> None:
         """Tell a decision about an application who holds the id."""
@@ -334,7 +344,8 @@ class Owners:
             decision.asked.owner_code = code if known else UNKNOWN
 
     def learn(self, decision: Decision) -> None:
-        """A request was granted."""
+        """A request was granted; `granted` counts them."""
+        self.granted += 1
         if decision.kind is broker_set.IdApplied:
             self._codes[decision.asked.broker_id] = decision.asked.check_code
         elif decision.kind is broker_set.CleaningAsked:

@@ -30,6 +30,7 @@ from replispec.replay.machines.rocketmq.broker_set_history import (
     UNSEEN,
     Decision,
     History,
+    Led,
     Owners,
     Step,
     effects_of,
@@ -68,8 +69,9 @@ def walk_broker_sets(rows: Sequence[Observation], groups: BrokerGroups, found: F
             if group not in sets:
                 sets[group] = _Set(begun=group in begun, holed=holed)
             sets[group].add(row, ends_life=groups.lives.is_end(groups.key(row), row))
+    led: Led = {}
     for group, one in sets.items():
-        for row, verdict, says in one.walk():
+        for row, verdict, says in one.walk(led):
             found[group, MACHINE.finding].note(verdict, says, row)
 
 
@@ -89,7 +91,7 @@ class _Event:
 
     `place`: among the events of a broker set, its epochs as far as its thread tells them; of those with the
     same, what changes the set comes first. `until`: the epochs that its thread tells next; it cannot lie
-    behind them.
+    behind them. `not_at_once`: the version, and how many grants were known, when it could not come at once.
     """
 
     row: Observation
@@ -98,6 +100,7 @@ class _Event:
     decision: Decision | None = None
     place: _Place = ()
     until: _Place = ()
+    not_at_once: tuple[int, int] | None = None
 
     @property
     def is_answer(self) -> bool:
@@ -199,12 +202,13 @@ class _Set:
         """One more row, in the order of its connection."""
         self.rows.append((row, ends_life))
 
-    def walk(self) -> _Judged:
+    def walk(self, led: Led) -> _Judged:
         """Judge every answer and notification in the order, of those tried, that leaves the fewest faults:
-        verdicts in the order of the capture, each with what it says."""
+        verdicts in the order of the capture, each with what it says. `led`: see History."""
         best: _Judged = []
         for choice in _CHOICES:
-            order = _Order(choice, begun=self.begun, holed=self.holed)
+            history = History(begun=self.begun, unseen=ANYTHING if self.holed else UNSEEN, led=led)
+            order = _Order(choice, history, Owners(begun=self.begun, whole=not self.holed))
             for row, ends_life in self.rows:
                 order.add(row, ends_life=ends_life)
             judged = order.walk()
@@ -221,10 +225,10 @@ def _faults(judged: _Judged) -> int:
 class _Order:
     """One order of what was seen: the threads of the connections, and the history that comes of it."""
 
-    def __init__(self, choice: _Choice, *, begun: bool, holed: bool) -> None:
+    def __init__(self, choice: _Choice, history: History, owners: Owners) -> None:
         self._choice = choice
-        self._history = History(begun=begun, unseen=ANYTHING if holed else UNSEEN)
-        self._owners = Owners(begun=begun, whole=not holed)
+        self._history = history
+        self._owners = owners
         self._threads: dict[str, _Thread] = {}
         self._asked: dict[_Request, Decision] = {}
         self._waiting: dict[_Request, Decision] = {}
@@ -307,8 +311,13 @@ class _Order:
     def _at_once(self, thread: _Thread) -> _Event | None:
         """The next request of a thread, or a decision that changes nothing; None when nothing is at once."""
         for event in thread.ready():
-            if event.decision is None or self._history.is_at_once(self._named(event)):
+            known = self._history.number, self._owners.granted
+            if event.decision is None:
                 return event
+            if event.not_at_once != known:
+                if self._history.is_at_once(self._named(event)):
+                    return event
+                event.not_at_once = known
         return None
 
     def _ask(self, event: _Event, thread: _Thread) -> None:
