@@ -77,6 +77,17 @@ class Decision:
         """True when it may have changed the broker set."""
         return self.kind in WRITES
 
+    @property
+    def key(self) -> Hashable:
+        """What stands for it: decisions of one key lead on alike."""
+        known = (frozenset(map(_item, each.items())) for each in (self.claims, vars(self.asked)))
+        return self.kind, self.effects, *known
+
+
+def _item(item: tuple[str, Any]) -> Hashable:
+    name, value = item
+    return name, tuple(map(key_of, value)) if isinstance(value, list) else key_of(value)
+
 
 @cache
 def effects_of(kind: type, code: int | None) -> frozenset[str]:
@@ -127,6 +138,7 @@ class History:
         first = tuple(_first(each, begun=begun) for each in self._machines)
         self._versions = [_Version(first, Step())]
         self._led = led
+        self._at_once: dict[Hashable, bool] = {}
         self._widened: dict[tuple[type, ...], tuple[int, list[Possible]]] = {}
         self.number = 1
         self.work = WORK_MAX
@@ -142,12 +154,12 @@ class History:
 
     def is_at_once(self, decision: Decision) -> bool:
         """True when the latest version allows the decision, which changes nothing and tells nothing new."""
-        after = self._after(self.now, decision)
-        if not any(after):
-            return False
-        if not decision.claims and not decision.is_write:
-            return True
-        return _are_all_same(self.now, after)
+        key = decision.key
+        if key not in self._at_once:
+            after = self._after(self.now, decision)
+            says_nothing = not decision.claims and not decision.is_write
+            self._at_once[key] = any(after) and (says_nothing or _are_all_same(self.now, after))
+        return self._at_once[key]
 
     def after(self, step: Step) -> Possible:
         """Where a step leads from the latest version."""
@@ -157,6 +169,7 @@ class History:
         """A step was taken: a new version, unless it is the same."""
         if not _are_all_same(self.now, after):
             self._versions = [*self._versions[1 - VERSIONS_MAX :], _Version(after, step)]
+            self._at_once = {}
             self.number += 1
 
     def goes_anywhere(self) -> None:
