@@ -13,9 +13,11 @@ import pytest
 from replispec.replay.capture.records import ALL_TIME, Window
 from replispec.replay.engines.results import SUMMARY_NAME, Options
 from replispec.replay.engines.run import EngineName, replay
+from replispec.replay.judges.sends import LossRow
 from replispec.replay.report.compare import LINES_MAXIMUM, NoSummaryError, compare
-from replispec.replay.report.model import Comparison, ReportModel
+from replispec.replay.report.model import Comparison, LostSend, ReportModel
 from replispec.replay.report.page import render
+from replispec.replay.report.places import with_places
 from tests.replay.pcap_writer import Packet, pcap
 from tests.replay.scenarios import two_groups
 
@@ -24,7 +26,7 @@ LONG_AGO_NS = 10**18
 
 def loss(count: int, first: int = 100, last: int = 200, **other: object) -> dict[str, Any]:
     numbers = {"acknowledged": count, "from_offset": first, "to_offset": last}
-    return {"group": "G/a", "epoch": 1, "file": "f.pcap", **numbers, **other}
+    return {"group": "G/a", "epoch": 1, "file": "f.pcap", "places": "p", **numbers, **other}
 
 
 def finding(group: str, verdict: str, **other: object) -> dict[str, Any]:
@@ -89,6 +91,42 @@ def test_losses_are_compared_by_number_and_by_place(
 
 def test_the_same_losses_are_no_difference() -> None:
     assert compare(document(loss(5)), document(loss(5, file="g.pcap"), files=("g.pcap",))) == Comparison(())
+
+
+def test_other_messages_between_the_same_first_and_last_one_are_a_difference() -> None:
+    found = compare(document(loss(5)), document(loss(5, places="q")))
+    line = (
+        "Other messages lost, 5 as before: G/a, masterEpoch 1: 5 before, 5 now; "
+        "others between the same first and last one"
+    )
+    assert found == Comparison((line,))
+
+
+def test_a_summary_that_does_not_say_which_messages_were_lost_is_said_to_be_one() -> None:
+    older = {name: value for name, value in loss(5).items() if name != "places"}
+    found = compare(document(older), document(loss(5)))
+    assert not found.lines
+    assert "does not say which messages were lost" in found.notes[0]
+
+
+def test_places_stand_for_all_lost_messages_of_a_loss() -> None:
+    rows = [LossRow("g", epoch, 0, 300, 3, "f") for epoch in (1, 2, None)]
+    places = [
+        tuple(each.places for each in with_places(rows, [sent(epoch, at) for epoch, at in lost]))
+        for lost in (
+            [(1, 0), (1, 100), (1, 300), (2, 0)],
+            [(2, 0), (1, 300), (1, 0), (1, 100)],
+            [(1, 0), (1, 200), (1, 300), (2, 0)],
+        )
+    ]
+    assert places[0] == places[1]
+    assert places[2][0] != places[0][0]
+    assert places[2][1:] == places[0][1:]
+    assert places[0][2] == ""
+
+
+def sent(epoch: int, offset: int) -> LostSend:
+    return LostSend(("f", "c", 0, offset), "g", epoch, offset, "b", 0, None)
 
 
 @pytest.mark.parametrize("swapped", [False, True])

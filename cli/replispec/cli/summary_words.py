@@ -63,6 +63,7 @@ KEYS: Final = {
     "group": "CONTROLLERGROUP/BROKERNAME, with #2 from its second life on; * for what belongs to no group.",
     "epoch": "The masterEpoch.",
     "from_offset": "Where in the commit log the first lost message starts.",
+    "places": "A digest of where in the commit log all lost messages start: --compare tells others by it.",
     "to_offset": "Where in the commit log the last lost message starts.",
     "acknowledged": "How many acknowledged messages were lost.",
     "from_master": "The master before a fail-over.",

@@ -80,8 +80,8 @@ def offsets(data: mmap.mmap, split: Split, warnings: list[CaptureWarning]) -> ar
 
 
 def _passed_alike(data: mmap.mmap, order: ByteOrder, found: array[int], at: int, end: int) -> int:
-    """Add the records from `at` on that are as long as those before it, as many as surely begin and end before
-    `end`; where the next one is. A file of many tiny records is walked by columns so."""
+    """Add the records from `at` on that are as long as those before it, as many as surely begin and end
+    before `end`; where the next one is. A file of many tiny records is walked by columns so."""
     size = found[-1] - found[-2] if len(found) >= ALIKE else 0
     if not size or at - found[-ALIKE] != ALIKE * size:
         return at

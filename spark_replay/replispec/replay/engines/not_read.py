@@ -81,8 +81,8 @@ def not_read(file: str, streams: pa.Table, holes: pa.Table, remarks: Remarks) ->
 
 
 def listeners(streams: pa.Table, known: Participants | None = None) -> list[str]:
-    """The listener of each stream's connection: who accepted it. Where its SYN was not captured only the ports
-    hint at that, and clients may have low ones: there a `known` listener at either end is it."""
+    """The listener of each stream's connection: who accepted it. Where its SYN was not captured only the
+    ports hint at that, and clients may have low ones: there a `known` listener at either end is it."""
     found = []
     names = (*ENDS, "accepted", "from_start")
     for source, destination, accepted, is_sure in zip(

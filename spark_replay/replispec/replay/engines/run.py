@@ -40,6 +40,7 @@ from replispec.replay.report.fill import Story, fill
 from replispec.replay.report.frame_rows import Place
 from replispec.replay.report.lost_file import write_lost
 from replispec.replay.report.model import Provenance
+from replispec.replay.report.places import with_places
 from replispec.replay.report.provenance import provenance
 from replispec.replay.report.summary import CaptureRow, Summary
 from replispec.replay.tcp.rotation import Source, name_of
@@ -142,7 +143,7 @@ def told(
     summary = Summary(engine, provenance=origin or _origin(captures, options, merged), asked=asked)
     for result in results:
         summary.captures.append(result.capture)
-        summary.losses += result.losses
+        summary.losses += with_places(result.losses, result.lost)
         summary.sends += result.sends
         summary.findings += result.findings
         summary.failovers += result.failovers

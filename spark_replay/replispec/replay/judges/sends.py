@@ -16,6 +16,7 @@ class LossRow:
     """Acknowledged messages of one epoch that are not in the log any more; None: which one was not seen.
 
     `from_offset` and `to_offset` are commit-log bytes: where the first and the last lost message start.
+    `places` stands for where all of them do (report/places.py); empty until it is told.
     """
 
     group: str
@@ -24,6 +25,7 @@ class LossRow:
     to_offset: int
     acknowledged: int
     file: str
+    places: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,10 +29,20 @@ class NoSummaryError(ValueError):
 
 @dataclass(slots=True)
 class _Lost:
-    """Lost messages of one group and epoch: how many, and the first and the last place of each range."""
+    """Lost messages of one group and epoch: how many, the first and the last place of each range, and what
+    stands for all places of each, empty where an older summary does not say it."""
 
     count: int = 0
     ranges: set[tuple[int, int]] = field(default_factory=set)
+    places: set[str] = field(default_factory=set)
+
+    def as_far_as_told(self, other: _Lost) -> bool:
+        """Whether number, first and last places are the same."""
+        return (self.count, self.ranges) == (other.count, other.ranges)
+
+    def is_told(self) -> bool:
+        """Whether it is known which messages they are."""
+        return bool(self.places) and "" not in self.places
 
     def within(self, other: _Lost) -> bool:
         """Whether all of them lie where others do."""
@@ -74,11 +84,17 @@ def compare(old: object, new: Mapping[str, Any]) -> Comparison:
     before = _document(old)
     asked = _asked(before), _asked(new)
     common = _Common(tuple(each for each in asked if each is not None), _common_files(before, new))
+    losses = _lost(before, common), _lost(new, common)
     lines = [
-        *_losses(_lost(before, common), _lost(new, common)),
+        *_losses(*losses),
         *_findings(_verdicts(before, common), _verdicts(new, common)),
     ]
-    notes = (*_specifications(before, new), *_requests(*asked), *_only_in_one(before, new))
+    notes = (
+        *_specifications(before, new),
+        *_requests(*asked),
+        *_only_in_one(before, new),
+        *_perhaps_others(*losses),
+    )
     return Comparison(tuple(lines[:LINES_MAXIMUM]), max(len(lines) - LINES_MAXIMUM, 0), notes)
 
 
@@ -132,13 +148,15 @@ def _lost(document: Mapping[str, Any], common: _Common) -> Losses:
             lost = found.setdefault(common.key(loss, "group", "epoch"), _Lost())
             lost.count += count
             lost.ranges.add((first, last))
+            lost.places.add(str(loss.get("places") or ""))
     return found
 
 
 def _losses(before: Losses, after: Losses) -> Iterator[str]:
     for key in sorted(before.keys() | after.keys()):
         old, new = before.get(key, _Lost()), after.get(key, _Lost())
-        if old != new:
+        both_told = old.is_told() and new.is_told()
+        if not old.as_far_as_told(new) or (both_told and old.places != new.places):
             yield f"{_changed(old, new)}: {_where(key)}: {_numbers(old, new)}"
 
 
@@ -154,6 +172,8 @@ def _numbers(old: _Lost, new: _Lost) -> str:
     if old.count and new.count and old.ranges != new.ranges:
         said += ", others among them" if new.count < old.count and not new.within(old) else ""
         said += f"; commit-log offsets {old} before, {new} now"
+    elif old.as_far_as_told(new):
+        said += "; others between the same first and last one"
     return said
 
 
@@ -207,6 +227,16 @@ def _requests(old: Asked | None, new: Asked | None) -> Iterator[str]:
     if (old.from_ns, old.until_ns) != (new.from_ns, new.until_ns):
         times = f"{asked_time(old)} before, {asked_time(new)} now"
         yield f"The replays were asked for other times ({times}): what differs may lie in that"
+
+
+def _perhaps_others(before: Losses, after: Losses) -> Iterator[str]:
+    """Whether messages may be others, as an older summary tells no more than where the first and last are."""
+    alike = [(before[key], after[key]) for key in before.keys() & after.keys()]
+    if any(old.as_far_as_told(new) and not (old.is_told() and new.is_told()) for old, new in alike):
+        yield (
+            "The older replay does not say which messages were lost, only how many, the first and the last "
+            "one: others between them are not told"
+        )
 
 
 def _only_in_one(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:

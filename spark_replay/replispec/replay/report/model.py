@@ -110,7 +110,8 @@ class Loss:
     """Acknowledged messages of one master epoch, None where it was not seen, that the log has no more.
 
     `from_offset` and `to_offset` are commit-log bytes: the starts of the first and of the last lost message.
-    `permitted_by` names the setting that allows such a loss, empty when unknown.
+    `places` stands for where all of them start. `permitted_by` names the setting that allows such a loss,
+    empty when unknown.
     """
 
     group: str
@@ -119,6 +120,7 @@ class Loss:
     to_offset: int
     acknowledged: int
     file: str
+    places: str = ""
     permitted_by: str = ""
 
 

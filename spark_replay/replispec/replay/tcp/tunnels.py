@@ -86,8 +86,8 @@ def _tag(view: BigEndian, layer: Layer) -> Layer:
 
 
 def _typed(view: BigEndian, layer: Layer, at: Integers) -> Layer:
-    """What follows the two bytes before `at`: they are its ether type, or the length of a frame of IEEE 802.2,
-    in which SNAP tells the ether type."""
+    """What follows the two bytes before `at`: they are its ether type, or the length of a frame of IEEE
+    802.2, in which SNAP tells the ether type."""
     kind = view.at(at - 2, 2)
     if (kind < ETHER_TYPES_FROM).any():
         in_snap = (kind < ETHER_TYPES_FROM) & (view.at(at, 4) == SNAP[0]) & (view.at(at + 4, 2) == SNAP[1])
