@@ -195,8 +195,17 @@ def test_a_subject_is_either_there_or_started(*, both: bool) -> None:
         make_plan("controller", {"target": "127.0.0.1:1"} if both else {}, adapter=["true"] if both else [])
 
 
-def test_our_own_controller_is_judged_through_our_adapter() -> None:
+def test_our_own_name_server_is_judged_through_our_adapter() -> None:
     command = shlex.join([sys.executable, "-P", "-m", "replispec.cli", "adapter"])
-    arguments = ["--kind", "controller", "--adapter", command, "--case", "controller/metadata/*"]
+    arguments = [
+        "--kind",
+        "name-server",
+        "--adapter",
+        command,
+        "--case",
+        "*/cluster/*",
+        "--case",
+        "*/WIRE-ROUTE-6/5",
+    ]
     done = CliRunner().invoke(command_line, ["conformance", "run", *arguments], standalone_mode=False)
     assert done.return_value == 0, done.output

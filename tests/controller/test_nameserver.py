@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 import zlib
 
 import pytest
 
 from replispec.nameserver.rocketmq import Limits, NameServerNode
+from replispec.nameserver.rocketmq.routes import RouteRegistration, Routes
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.broker import (
     ClusterInfo,
@@ -35,21 +37,23 @@ def started(limits: Limits | None = None) -> conversation.Talk:
     return conversation.Talk(NameServerNode(options, limits), "nameserver").start()
 
 
+def topic(name: str, queues: int = 4) -> TopicConfig:
+    """A topic as a broker holds it."""
+    return TopicConfig(
+        {},
+        order=False,
+        perm=6,
+        read_queue_nums=4,
+        topic_filter_type="SINGLE_TAG",
+        topic_name=name,
+        topic_sys_flag=0,
+        write_queue_nums=queues,
+    )
+
+
 def body(*topics: str, state: int = 1, counter: int = 1, queues: int = 4) -> bytes:
     """What a broker holds."""
-    table = {
-        name: TopicConfig(
-            {},
-            order=False,
-            perm=6,
-            read_queue_nums=4,
-            topic_filter_type="SINGLE_TAG",
-            topic_name=name,
-            topic_sys_flag=0,
-            write_queue_nums=queues,
-        )
-        for name in topics
-    }
+    table = {name: topic(name, queues) for name in topics}
     wrapper = TopicConfigTable(DataVersion(counter, state, 1_700_000_000_000), topic_config_table=table)
     return RegisterBrokerBody([], wrapper).encode()
 
@@ -357,3 +361,33 @@ def test_requests_that_are_not_whole_are_refused() -> None:
         assert answer.header.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
     shown = talk.ask(connection, RequestCode.GET_NAMESRV_CONFIG)
     assert f"listenPort={conversation.ADDRESS.rpartition(':')[2]}".encode() in shown.body.splitlines()
+
+
+def test_whatever_the_order_of_registrations_and_ends_nothing_is_left_of_those_that_ended() -> None:
+    """Brokers take ids from each other, change their set, are heard no longer, and go in any order."""
+    for seed in range(300):
+        rng = random.Random(seed)
+        routes = Routes(Limits())
+        open_now: set[int] = set()
+        for now_ms in range(0, 40_000, 1000):
+            connection = rng.randrange(5)
+            if rng.random() < 0.7:
+                open_now.add(connection)
+                version = DataVersion(rng.randrange(3), rng.randrange(3), 0)
+                topics = {name: topic(name) for name in rng.sample(("a", "b", "c"), 2)}
+                broker_set, at = f"set{rng.randrange(2)}", f"127.0.0.1:{rng.randrange(1, 4)}"
+                routes.register(
+                    RouteRegistration("cluster", broker_set, rng.randrange(2), at, at, version, topics, 9000),
+                    connection,
+                    "127.0.0.1",
+                    now_ms,
+                )
+            elif rng.random() < 0.5:
+                routes.closed(connection)
+                open_now.discard(connection)
+            else:
+                routes.expired(now_ms)
+        for connection in rng.sample(sorted(open_now), len(open_now)):
+            routes.closed(connection)
+        assert routes.clusters().message == ClusterInfo({}, {})
+        assert [routes.route(name) for name in ("a", "b", "c")] == [None] * 3

@@ -60,6 +60,10 @@ def _metadata(_: Release) -> Sent:
     return Sent(command=RequestCode.CONTROLLER_GET_METADATA_INFO.name)
 
 
+def _clusters(_: Release) -> Sent:
+    return Sent(command=RequestCode.GET_BROKER_CLUSTER_INFO.name)
+
+
 def _handshake(release: Release) -> Sent:
     if by_address(release):
         return Sent(message=HaHandshakeAddress.__name__, fields={"address": PROBE_ADDRESS})
@@ -81,6 +85,16 @@ FAMILY = Family(
             forbidden=ResponseCode.NO_PERMISSION.name,
             administrator=ADMINISTRATOR,
             started=("controller",),
+        ),
+        SubjectKind(
+            "name-server",
+            REMOTING,
+            "remoting",
+            ("core",),
+            _clusters,
+            unknown_command=ResponseCode.REQUEST_CODE_NOT_SUPPORTED.name,
+            success=ResponseCode.SUCCESS.name,
+            started=("name_server",),
         ),
         SubjectKind(
             "ha-master",

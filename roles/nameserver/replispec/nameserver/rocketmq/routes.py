@@ -271,7 +271,9 @@ class Routes:
         assert live is not None, f"{key} is not live"
         gone = live.registration
         self._changed()
-        broker_set = self._sets[gone.broker_name]
+        broker_set = self._sets.get(gone.broker_name)
+        if broker_set is None:
+            return gone  # its id was taken by another, and that one has left
         for broker_id in [each for each, at in broker_set.addresses.items() if at == gone.address]:
             del broker_set.addresses[broker_id]
         if not broker_set.addresses:
