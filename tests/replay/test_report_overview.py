@@ -11,6 +11,7 @@ import pytest
 
 from replispec.replay.engines.results import SUMMARY_NAME, Options
 from replispec.replay.engines.run import EngineName, replay
+from replispec.replay.report.headline import headline
 from replispec.replay.report.lives import SOUND_MAXIMUM, TIMELINES_MAXIMUM
 from replispec.replay.report.model import (
     Loss,
@@ -48,6 +49,21 @@ def _many(groups: int, broken: tuple[int, ...] = (), doubtful: tuple[int, ...] =
         ),
         timelines=tuple(Timeline(name, "f", START, START + 60 * SECOND, band) for name in names),
     )
+
+
+def test_a_headline_of_many_groups_shows_some_lines_and_folds_the_others() -> None:
+    def told(groups: int) -> ReportModel:
+        losses = tuple(Loss(f"G/{number:03}", 1, 0, 9, 2, "f") for number in range(groups))
+        return replace(_many(groups), losses=losses)
+
+    assert len(headline(told(11)).first) == 11
+    many = headline(told(40))
+    assert [*many.first, *many.others] == [*many.lines]
+    assert len(many.first) == 10
+    page = render(told(40))
+    assert f"and {len(many.others)} more lines" in page
+    assert all(line in page for line in many.lines)
+    assert "more line" not in render(told(3)).partition("</section>")[0]
 
 
 def test_losses_come_first_then_broken_rules_then_what_could_not_be_judged() -> None:

@@ -14,7 +14,7 @@ from replispec.replay.report.fill import Story, fill
 from replispec.replay.report.headline import headline
 from replispec.replay.report.model import ReportModel
 from replispec.replay.report.summary import Summary
-from replispec.replay.report.wording import applied
+from replispec.replay.report.wording import applied, counted
 from replispec.runtime.primitives.invariants import Verdict
 from replispec.runtime.primitives.visible import visible
 
@@ -42,8 +42,10 @@ def summary_text(summary: Summary, report: Path, terminal: bool) -> str:
     model = fill(summary, Story())
     said = headline(model)
     console.print(_shown(said.text, TONES[said.tone]))
-    for line in said.lines:
+    for line in said.first:
         console.print(_shown(f"  {line}"))
+    if said.others:
+        console.print(_shown(f"  and {counted(len(said.others), 'more line')}, which the report holds"))
     for sentence in _compared(model):
         console.print(_shown(sentence), soft_wrap=True)
     for part in (_findings(model), _captures(summary)):

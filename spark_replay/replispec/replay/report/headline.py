@@ -14,6 +14,7 @@ from replispec.replay.report.model import CaptureInfo, Loss, ReportFinding, Repo
 from replispec.replay.report.wording import asked_groups, asked_time, counted, loss_line, tls_line
 
 MESSAGE = "acknowledged message"
+LINES_FIRST = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,16 @@ class Headline:
     tone: Literal["lost", "kept", "unjudged"]
     text: str
     lines: tuple[str, ...] = ()
+
+    @property
+    def first(self) -> tuple[str, ...]:
+        """The lines to be read before anything else."""
+        return self.lines if len(self.lines) <= LINES_FIRST + 1 else self.lines[:LINES_FIRST]
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The lines behind these: of hundreds of broker groups nobody reads on before the rest of a report."""
+        return self.lines[len(self.first) :]
 
 
 def headline(model: ReportModel) -> Headline:
