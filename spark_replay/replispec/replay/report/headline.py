@@ -32,7 +32,7 @@ class Headline:
 
     @property
     def others(self) -> tuple[str, ...]:
-        """The lines behind these: of hundreds of broker groups nobody reads on before the rest of a report."""
+        """The lines behind these: nobody reads those of hundreds of broker groups before anything else."""
         return self.lines[len(self.first) :]
 
 
