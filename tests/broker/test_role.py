@@ -234,6 +234,21 @@ def test_a_request_whose_outcome_is_unknown_is_sent_again_and_counts(code: int |
     assert broker.role.members == US_TWO
 
 
+def test_what_was_refused_is_asked_for_again_after_a_pause_or_for_another_set() -> None:
+    broker = fresh()
+    broker.replica_info_received(US, 5, frozenset({1}), 7)
+    broker.controller.code = ResponseCode.CONTROLLER_BROKER_NOT_ALIVE
+    for _ in range(100):
+        broker.caught_up(2)
+    assert len(broker.controller.asked) == 1
+    broker.wait(OPTIONS.controller_retry_interval_ms)
+    broker.caught_up(2)
+    assert len(broker.controller.asked) == 2
+    broker.replica_info_received(US, 5, frozenset({1, 3}), 8)
+    broker.caught_up(2)
+    assert len(broker.controller.asked) == 3
+
+
 def test_an_answer_that_is_no_newer_is_not_believed() -> None:
     broker = master_of_two()
     broker.controller.code = None

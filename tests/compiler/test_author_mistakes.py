@@ -345,6 +345,12 @@ WIRE = [
     ),
     ("size: 8  unit: BYTES", "size: 8  equals: 3  minimum: 4", "is 3, outside its bounds", "drop them"),
     (
+        "int64 number = 1 [(wire) = {size: 8  unit: BYTES}]",
+        "int64 end = 1 [(wire) = {size: 8  unit: BYTES}]",
+        "Pong.end: the reader of a binary message has something else of this name",
+        "another name",
+    ),
+    (
         "[(wire) = {optional: true  minimum: 1}]",
         "[(wire) = {size: 4}]",
         "size says nothing in a HEADER_FIELDS",

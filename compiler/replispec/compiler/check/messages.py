@@ -10,11 +10,21 @@ from replispec.compiler.model.faults import attempt
 from replispec.compiler.model.layout import check_layout
 from replispec.compiler.model.message import Field, Given, Message, Model, SpecificationError, VersionRange
 
+# What readers of binary messages call their own: a field of the same name would take its place.
+READERS_NAMES = frozenset(("cls", "buffer", "at", "end"))
+
 
 def check_model(model: Model) -> None:
     """Raises SpecificationError for a message that breaks a rule of the language."""
     for message in model.messages.values():
-        for check in (_check_layout, _check_types, _check_given, _check_alternatives, check_wire_options):
+        for check in (
+            _check_layout,
+            _check_names,
+            _check_types,
+            _check_given,
+            _check_alternatives,
+            check_wire_options,
+        ):
             with attempt():
                 check(model, message)
     with attempt():
@@ -40,6 +50,16 @@ def _check_layout(_model: Model, message: Message) -> None:
         raise SpecificationError(
             message.place, f"{message.name} has a head of no size", "say how many bytes it has, as fixed: 8"
         )
+
+
+def _check_names(_model: Model, message: Message) -> None:
+    for field in message.fields if message.layout == "BINARY" else ():
+        if field.name in READERS_NAMES:
+            raise SpecificationError(
+                field.place,
+                f"{message.name}.{field.name}: the reader of a binary message has something else of this name",
+                "take another name",
+            )
 
 
 def _check_types(model: Model, message: Message) -> None:
