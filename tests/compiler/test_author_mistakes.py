@@ -347,7 +347,7 @@ WIRE = [
     (
         "int64 number = 1 [(wire) = {size: 8  unit: BYTES}]",
         "int64 end = 1 [(wire) = {size: 8  unit: BYTES}]",
-        "Pong.end: the reader of a binary message has something else of this name",
+        "Pong.end: readers of binary messages have something else of this name",
         "another name",
     ),
     (

@@ -57,7 +57,7 @@ def _check_names(_model: Model, message: Message) -> None:
         if field.name in READERS_NAMES:
             raise SpecificationError(
                 field.place,
-                f"{message.name}.{field.name}: the reader of a binary message has something else of this name",
+                f"{message.name}.{field.name}: readers of binary messages have something else of this name",
                 "take another name",
             )
 
