@@ -15,8 +15,10 @@ CAPTURE ?= spark_replay/captures/failover_lost.pcap
 OUT ?=
 # Which implementations `make conformance` plays against; none named: all that can be had.
 TARGETS ?=
-# All tests at once: a worker a core, at most four (each may start a Spark of its own); who is done early helps out.
-IN_PARALLEL := -n auto --maxprocesses 4 --dist worksteal
+# All tests at once: a worker more than there are cores, as some of them wait for a Spark or a peer, at most four; who is
+# done early helps out.
+WORKERS := $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); [ "$$n" -lt 4 ] && echo $$((n + 1)) || echo 4)
+IN_PARALLEL := -n $(WORKERS) --dist worksteal
 # Megabytes of the generated capture that is measured.
 SIZE ?= 100
 # Which scenarios of `make interop`; none named: all.
