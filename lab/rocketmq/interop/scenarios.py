@@ -19,7 +19,8 @@ TOPIC = "InteropTopic"
 MESSAGES, MESSAGE_BYTES = 1_000, 1_000
 # During a fail-over: one message every few milliseconds, for long enough to see both sides of it.
 STEADY, PAUSE_MS = 600, 10
-MASTER_S_MAXIMUM = 1.0
+# An election first waits for the next heartbeats of Java's brokers, one a second (`electionHearingTimeout`).
+MASTER_S_MAXIMUM = 2.5
 IDLE_MS = 3_000
 
 
