@@ -15,7 +15,12 @@ from replispec.adapter.v1.messages import EndpointPurpose, Role, Start
 from replispec.runtime.adapting.adapter_shell import CannotStartError, Ports
 
 REMOTING, REPLICATION = EndpointPurpose.REMOTING, EndpointPurpose.REPLICATION
-ROLES: Mapping[int, str] = {Role.CONTROLLER: CONTROLLER, Role.NAME_SERVER: NAMESERVER, Role.BROKER: BROKER}
+ROLES: Mapping[int, str] = {
+    Role.CONTROLLER: CONTROLLER,
+    Role.NAME_SERVER: NAMESERVER,
+    Role.BROKER: BROKER,
+    Role.ASYNC_LEARNER: BROKER,
+}
 # Java's brokers listen two below their port as well, whatever they are told.
 BELOW = -2
 
@@ -24,11 +29,12 @@ class LabPrograms:
     """One subject of the lab."""
 
     language = "java"
-    distances: Mapping[int, int] = {Role.BROKER: BELOW}
+    distances: Mapping[int, int] = {Role.BROKER: BELOW, Role.ASYNC_LEARNER: BELOW}
     roles: Mapping[int, Sequence[int]] = {
         Role.CONTROLLER: (REMOTING,),
         Role.NAME_SERVER: (REMOTING,),
         Role.BROKER: (REMOTING, REPLICATION),
+        Role.ASYNC_LEARNER: (REMOTING, REPLICATION),
     }
 
     def __init__(self, subject: Subject) -> None:
@@ -64,8 +70,9 @@ def _named(start: Start, ports: Ports) -> settings.Settings:
         group = start.controllers or [f"{LOOPBACK}:{ports[REMOTING]}"]
         found["controllerDLegerPeers"] = ";".join(f"n{at}-{each}" for at, each in enumerate(group))
         found["controllerDLegerSelfId"] = f"n{start.member or 0}"
-    if start.role == Role.BROKER:
+    if start.role in (Role.BROKER, Role.ASYNC_LEARNER):
         found |= {
+            "asyncLearner": str(start.role == Role.ASYNC_LEARNER).lower(),
             "haListenPort": ports[REPLICATION],
             "controllerAddr": ";".join(start.controllers),
             "namesrvAddr": ";".join(start.name_servers),

@@ -10,14 +10,14 @@ import pytest
 import trio
 import trio.testing
 
-from replispec.conformance.play import JudgedSubject
+from replispec.conformance.judged import JudgedSubject
 from replispec.conformance.probe import NoSubject, probe
 from replispec.conformance.rocketmq.family import FAMILY
 from replispec.wire.rocketmq.codes import ResponseCode
 from replispec.wire.rocketmq.ha import HaHandshakeAnswer
 from tests.conformance.case_files import CLOSED_ADDRESS, HOST, IDLE_S, RELEASE, Listening, always
 
-KINDS = {kind.protocol: kind for kind in FAMILY.kinds}
+KINDS = {"remoting": FAMILY.kind("controller"), "ha": FAMILY.kind("ha-master")}
 Behaviour = Callable[[trio.SocketStream], Awaitable[None]]
 
 

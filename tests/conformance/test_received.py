@@ -55,7 +55,8 @@ def _whole(data: bytes, code: int = METADATA) -> Received:
 @pytest.mark.parametrize("encoding", list(SerializeType))
 def test_an_answer_has_a_code_a_header_and_a_body(encoding: SerializeType) -> None:
     data = _answer(header={"controllerLeaderId": "n1"}, body=b'{"a":1}', encoding=encoding)
-    assert _whole(data) == ReceivedAnswer(7, 0, {"controllerLeaderId": "n1"}, {"a": 1}, data)
+    wanted = ReceivedAnswer(7, 0, {"controllerLeaderId": "n1"}, {"a": 1}, data, RemotingFlag.RESPONSE)
+    assert _whole(data) == wanted
 
 
 def test_a_body_of_text_that_is_no_json_stays_text() -> None:
@@ -66,7 +67,7 @@ def test_a_body_of_text_that_is_no_json_stays_text() -> None:
 
 def test_a_request_of_the_subject_is_no_answer() -> None:
     data = _answer(opaque=3, code=RequestCode.NOTIFY_BROKER_ROLE_CHANGED, flag=RemotingFlag.REQUEST)
-    assert _whole(data) == ReceivedRequest(RequestCode.NOTIFY_BROKER_ROLE_CHANGED, {}, None)
+    assert _whole(data) == ReceivedRequest(RequestCode.NOTIFY_BROKER_ROLE_CHANGED, {}, None, opaque=3)
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,8 @@ from replispec.runtime.primitives.errors import RemoteProtocolError
 
 PROTOCOL = 1
 LOOPBACK = "127.0.0.1"
+ROLES = ("controller", "name_server", "broker", "async_learner")
+PURPOSES = ("remoting", "replication")
 START_S = 60.0
 STOP_S = 20.0
 # What an adapter may take for a request beyond the time that the request itself names.
@@ -177,6 +179,10 @@ class Adapter:
     def lives(self, name: str) -> bool:
         """Whether an instance was started and neither ended by itself nor was ended."""
         return name in self._living and not self._living[name].exited
+
+    def how_ended(self, name: str) -> str:
+        """How an instance ended by itself; empty when it did not."""
+        return self._living[name].exited if name in self._living else ""
 
     def ended_by_themselves(self) -> list[str]:
         """A line for every instance that ended without being asked to."""

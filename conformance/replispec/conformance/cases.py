@@ -15,6 +15,7 @@ from replispec.conformance.model import (
     OURS,
     PROPOSAL,
     Basis,
+    Bring,
     Case,
     CaseError,
     CasePlace,
@@ -24,6 +25,7 @@ from replispec.conformance.model import (
     Listen,
     Raw,
     Sent,
+    Serve,
     Severity,
     Wait,
 )
@@ -269,6 +271,10 @@ def _check_variables(case: Case, family: Family) -> None:
         _check_connection(step, connections)
         if isinstance(step.action, Listen):
             known.add(step.action.name)
+        if isinstance(step.action, Serve):
+            known.add(step.action.name)
+        if isinstance(step.action, Bring):
+            known |= {step.action.name, *(f"{step.action.name}_{each}" for each in step.action.purposes)}
         for name in _mentioned(step):
             if name not in known:
                 raise CaseError(step.place, f"${name} is not saved by a step before")
@@ -284,7 +290,7 @@ def _check_connection(step: CaseStep, known: set[str]) -> None:
     named = action.name if isinstance(action, End) else step.on if action is None else None
     if named is not None and named not in known:
         raise CaseError(step.place, f"no step before uses the connection {named!r}")
-    if isinstance(action, Listen):
+    if isinstance(action, Listen | Serve):
         known.add(action.name)
     elif not isinstance(action, End | Wait):
         known.add(step.on)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from replispec.conformance.model import Raw, Sent
 from replispec.conformance.values import Variables, filled, number
@@ -61,12 +61,20 @@ class Encoder:
     def _message(self, name: str, sent: Sent, variables: Variables) -> Encoded:
         kind: Any = self._vocabulary.messages[name]
         values: Any = filled(sent.fields, variables)
+        says = f"{name} {values}"
+        if sent.log is not None:
+            first = number(filled(sent.log.first, variables))
+            values["body"] = self.log_bytes(first, sent.log.records, sent.log.size)
         try:
-            message = kind(**_numbers(kind, values))
+            message = kind(**_numbers(kind, _nested(kind, values)))
             data: bytes = message.encode()
         except (TypeError, AttributeError) as fault:
             raise Unsendable(f"{name}: {fault}") from None
-        return Encoded(data, (), f"{name} {values}")
+        return Encoded(data, (), says)
+
+    def log_bytes(self, first: int, records: int, size: int) -> bytes:
+        """So many records of a log, each of `size` bytes, from its byte `first` on. Raises Unsendable."""
+        raise Unsendable(f"{records} records of {size} bytes at {first}: this family has no logs")
 
     def raw(self, raw: Raw, variables: Variables) -> Encoded:
         """Bytes that need not be whole frames. Raises Unsendable or UnknownVariable."""
@@ -151,6 +159,21 @@ def _scaled(sent: Sent, durations: frozenset[str], patience: float) -> Sent:
         for name, value in sent.header.items()
     }
     return dataclasses.replace(sent, header=header)
+
+
+def _nested(kind: type[Any], values: Mapping[str, object]) -> dict[str, object]:
+    """The fields with messages where they are lists of such."""
+    found = dict(values)
+    hints = get_type_hints(kind)
+    for name, value in values.items():
+        held = next(iter(get_args(hints.get(name))), None)
+        if isinstance(value, list) and dataclasses.is_dataclass(held):
+            found[name] = [_made(held, each) for each in value]
+    return found
+
+
+def _made(kind: Any, values: Mapping[str, object]) -> object:
+    return kind(**_numbers(kind, values))
 
 
 def _numbers(kind: type[Any], values: Mapping[str, object]) -> dict[str, object]:

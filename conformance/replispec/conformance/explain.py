@@ -11,14 +11,19 @@ from replispec.conformance.model import (
     Action,
     AllowedOutcome,
     Answered,
+    Bring,
     Case,
     CaseStep,
     End,
+    Fate,
     Listen,
     Open,
     Raw,
     Replicate,
+    RuleChange,
     Sent,
+    Serve,
+    Staged,
     Wait,
 )
 from replispec.conformance.values import shown
@@ -137,7 +142,7 @@ def _action(action: Action | None) -> str:
             pause = f", {action.pause_s:g} s apart" * bool(pieces and action.pause_s)
             return f"send bytes of {of or action.hex}{cut}{pieces}{pause}{_changes(action)}"
         case Open():
-            return f"open a connection to the {action.to}"
+            return f"open a connection to {action.to if action.to.startswith('$') else f'the {action.to}'}"
         case End():
             return f"{'reset' if action.reset else 'close'} {action.name}"
         case Wait():
@@ -145,9 +150,31 @@ def _action(action: Action | None) -> str:
         case Listen():
             return f"listen as {action.name}"
         case Answered():
-            return f"reply {action.code} {shown(action.header)}"
+            body = f" body {shown(action.body)}" if action.body is not None else ""
+            return f"reply {action.code} {shown(action.header)}{body}".rstrip()
         case Replicate():
             return f"replicate from {shown(action.first)} to {shown(action.last)}, report {action.report}"
+        case _:
+            return _staged(action)
+
+
+def _staged(action: Staged) -> str:
+    match action:
+        case Serve():
+            return (
+                f"be {action.name}, which speaks {action.speaks} and answers at once: {_rules(action.rules)}"
+            )
+        case RuleChange():
+            return f"from now on {action.name} answers at once: {_rules(action.rules)}"
+        case Bring():
+            where = ", ".join((*action.controllers, *action.name_servers))
+            return f"have a {action.role} started as {action.name}, with {where or 'no peers'}"
+        case Fate():
+            return f"{action.what} {action.name}"
+
+
+def _rules(rules: Mapping[str, Answered | None]) -> str:
+    return "; ".join(f"{name} {each.code if each else 'never'}" for name, each in rules.items()) or "nothing"
 
 
 def _changes(raw: Raw) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from replispec.conformance.model import AllowedOutcome
+from replispec.conformance.family import SubjectKind
+from replispec.conformance.model import AllowedOutcome, CaseStep, Sent
 from replispec.conformance.observed import allowed
 from replispec.conformance.received import (
     Ended,
@@ -15,7 +16,8 @@ from replispec.conformance.received import (
     ReceivedMessage,
     ReceivedRequest,
 )
-from replispec.conformance.values import Variables, difference, filled, number
+from replispec.conformance.results import CaseVerdict
+from replispec.conformance.values import Variables, difference, filled, names_in, number
 from replispec.conformance.vocabulary import Dialect, message_values
 
 # How near an outcome came: another kind of thing, another code, another field.
@@ -165,3 +167,28 @@ def _followed(value: object, path: Sequence[str]) -> object:
         else:
             return None
     return value
+
+
+def mentioned(step: CaseStep) -> list[str]:
+    """The variables in what a step expects, in their order."""
+    parts = ((each.header, each.body, each.fields, each.replicated) for each in step.expect)
+    return list(dict.fromkeys(name for part in parts for name in names_in(part)))
+
+
+def not_judged(step: CaseStep, label: str, what: str) -> tuple[CaseVerdict, str, str]:
+    """The subject's answer fits, but with what it told a case cannot go on: nothing is said of its clause."""
+    return CaseVerdict.SKIPPED, f"could not go on: {label} ({step.place}): {what}", f"{label}: {what}"
+
+
+def missing(step: CaseStep, received: Received, kind: SubjectKind, dialect: Dialect) -> str:
+    """How an answer says that the subject does not do what a step asks for; empty when it does not say so."""
+    if not isinstance(received, ReceivedAnswer):
+        return ""
+    code = dialect.response_name(received.code)
+    if any(code in each.codes for each in step.expect):
+        return ""
+    if code == kind.unknown_command:
+        return "does not know"
+    command = step.action.command if isinstance(step.action, Sent) else None
+    party = dialect.vocabulary.sender(command) if command else ""
+    return "permits nobody" if code == kind.forbidden and party == kind.administrator else ""

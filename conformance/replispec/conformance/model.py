@@ -45,6 +45,15 @@ class Matcher:
 
 
 @dataclass(frozen=True, slots=True)
+class LogRun:
+    """A run of records of a log, as the body of a message: `first` is its first byte, `size` that of each."""
+
+    first: object
+    records: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class Sent:
     """One request or one message as a case words it; values may still hold variables."""
 
@@ -63,6 +72,7 @@ class Sent:
     language: str | None = None
     message: str | None = None
     fields: Mapping[str, object] = field(default_factory=dict)
+    log: LogRun | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +94,7 @@ class Raw:
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """Open a connection to one of the addresses of the run."""
+    """Open a connection to one of the addresses of the run, or to one that a variable holds."""
 
     to: str
 
@@ -129,7 +139,50 @@ class Replicate:
     report: str
 
 
-Action = Sent | Raw | Open | End | Wait | Listen | Answered | Replicate
+@dataclass(frozen=True, slots=True)
+class Serve:
+    """Be somebody that the subject speaks to: `rules` say what is answered at once, None: never.
+
+    `tells_ends`: that a connection ends is told to steps, where a subject has but one.
+    """
+
+    name: str
+    speaks: str
+    tells_ends: bool
+    rules: Mapping[str, Answered | None]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleChange:
+    """Change what a service answers at once."""
+
+    name: str
+    rules: Mapping[str, Answered | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Bring:
+    """Have the adapter start an instance; its addresses are variables from then on."""
+
+    name: str
+    role: str
+    cluster: str
+    set: str
+    controllers: tuple[str, ...]
+    name_servers: tuple[str, ...]
+    purposes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What becomes of an instance: crash, stop, suspend, resume, reset."""
+
+    what: str
+    name: str
+
+
+Staged = Serve | RuleChange | Bring | Fate
+Action = Sent | Raw | Open | End | Wait | Listen | Answered | Replicate | Staged
 
 
 @dataclass(frozen=True, slots=True)

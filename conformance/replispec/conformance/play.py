@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 
 import trio
 
-from replispec.conformance.adapters import Adapter
+from replispec.conformance.adapters import AdapterRefused
 from replispec.conformance.encoding import Encoded, Unsendable, patient
-from replispec.conformance.family import Account, Family, SubjectKind
-from replispec.conformance.judging import Lacking, OutcomeDifference, fitting, saved
+from replispec.conformance.family import Account
+from replispec.conformance.judged import JudgedSubject
+from replispec.conformance.judging import (
+    Lacking,
+    OutcomeDifference,
+    fitting,
+    mentioned,
+    missing,
+    not_judged,
+    saved,
+)
 from replispec.conformance.model import (
     PROPOSAL,
     TARGET,
@@ -38,10 +48,11 @@ from replispec.conformance.received import (
     ReceivedRequest,
 )
 from replispec.conformance.results import CaseResult, CaseVerdict
+from replispec.conformance.staging import LacksAbility, NotThere, Stage, Unread
 from replispec.conformance.trace import Trace
 from replispec.conformance.values import UnknownVariable, filled, names_in, number, renamed, wire_text
-from replispec.conformance.vocabulary import Dialect, Release
-from replispec.conformance.wires import Unreachable, Wire, connect
+from replispec.conformance.vocabulary import Dialect
+from replispec.conformance.wires import Unreachable, Wire, accept, connect
 from replispec.runtime.primitives.texts import INT32
 
 SETTLE_S = 0.05
@@ -49,35 +60,20 @@ SETTLE_S = 0.05
 SEND_S = 10.0
 PIECE_S = 0.1
 CASE_S = 110.0
+# The same where a case has subjects started, whose own timers last tens of seconds.
+PLAYED_CASE_S = 300.0
 # How long a log may take to come.
 REPLICATE_S = 60.0
 PUT_BACK_S = 10.0
 GONE = "the subject is gone"
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedSubject:
-    """Where the subject is, what it speaks, and how patient the suite is with it.
-
-    `addresses` holds `target` and perhaps others; `kind` says what the target speaks; `patience` multiplies
-    every wait of a case and every time that it names. `lenient`: what rests on an
-    implementation alone is not judged. `one_at_a_time`: a subject that is gone
-    after a case has spoken to it has died of that case. `adapter` starts what cases ask for.
-    """
-
-    addresses: Mapping[str, str]
-    family: Family
-    kind: SubjectKind
-    release: Release
-    known: Mapping[str, object] = field(default_factory=dict)
-    patience: float = 1.0
-    lenient: bool = False
-    one_at_a_time: bool = False
-    adapter: Adapter | None = None
-
-
 class _Failed(Exception):
     """A step did not go as the case allows; the text is the difference."""
+
+
+class _Unread(_Failed, Unread):
+    """The subject leaves unread what is written to it."""
 
 
 class _Breached(_Failed):
@@ -93,6 +89,7 @@ async def play(case: Case, subject: JudgedSubject, seed: str, now_ms: int) -> Ca
     player = _Player(case, subject, seed, now_ms)
     player.trace.began_s = trio.current_time()
     verdict, reason, symptom = await player.verdict()
+    await player.stage.leave()
     took_s = trio.current_time() - player.trace.began_s
     result = CaseResult.of(case, verdict, reason, symptom, round(took_s, 3), player.trace)
     result.built_on = list(player.built_on)
@@ -115,7 +112,7 @@ class _Player:
             self._family.vocabulary, subject.release, subject.kind.success, subject.lenient
         )
         fresh = self._family.fresh(rng, now_ms)
-        self._variables = {**fresh, **subject.addresses, **subject.known}
+        self.variables = {**fresh, **subject.addresses, **subject.known}
         self._encoder = self._family.encoder(subject.release, rng.randrange(1, INT32[1] // 2))
         self._wires: dict[str, Wire] = {}
         self._listening: dict[str, trio.MemoryReceiveChannel[trio.SocketStream]] = {}
@@ -131,11 +128,13 @@ class _Player:
         self._last: Received | None = None  # what came last in the step in hand
         self._nursery: trio.Nursery | None = None
         self._streams: list[trio.SocketStream] = []
+        self._case_s = PLAYED_CASE_S if subject.kind.played else CASE_S
+        self.stage = Stage(self, subject.adapter, self._dialect.request_name, f"{seed}:{case.id}")
 
     async def verdict(self) -> tuple[CaseVerdict, str, str]:
         """The verdict, its reason for people, and the symptom of a failure."""
         try:
-            with trio.fail_after(self._limit_s(CASE_S)):
+            with trio.fail_after(self._limit_s(self._case_s)):
                 async with trio.open_nursery() as nursery:
                     self._nursery = nursery
                     try:
@@ -144,7 +143,7 @@ class _Player:
                         await self._put_back()
                         nursery.cancel_scope.cancel()
         except trio.TooSlowError:
-            return CaseVerdict.FAIL, f"not done within {CASE_S:g} s", "the case took too long"
+            return CaseVerdict.FAIL, f"not done within {self._case_s:g} s", "the case took too long"
         finally:
             self._close()
 
@@ -197,21 +196,28 @@ class _Player:
             await self._step(step)
         except _Unsupported as missing:
             return CaseVerdict.UNSUPPORTED, str(missing), ""
+        except LacksAbility as missing:
+            return CaseVerdict.UNSUPPORTED, f"the adapter {missing}", ""
+        except AdapterRefused as refused:
+            verdict = CaseVerdict.UNSUPPORTED if refused.unsupported else CaseVerdict.FAIL
+            return verdict, f"{label} ({step.place}): {refused}", f"{label}: the adapter could not do it"
+        except NotThere as missing:
+            return CaseVerdict.FAIL, f"{label} ({step.place}): {missing}", f"{label}: {GONE}"
         except _Failed as failed:
-            described = f"{label} ({step.place}): {failed}"
+            described = "; ".join(filter(None, (f"{label} ({step.place}): {failed}", self.stage.ended())))
             return (
                 CaseVerdict.FAIL,
                 described,
-                f"{label}: {renamed(str(failed), self._variables, _mentioned(step))}",
+                f"{label}: {renamed(str(failed), self.variables, mentioned(step))}",
             )
         except Lacking as lacking:
-            return _not_judged(step, label, str(lacking))
+            return not_judged(step, label, str(lacking))
         except Unreachable as gone:
             verdict = CaseVerdict.FAIL if self._may_have_ended_it() else CaseVerdict.SKIPPED
             return verdict, f"{label} ({step.place}): {gone}", GONE
         except (UnknownVariable, Unsendable) as fault:
             if self._received.intersection(names_in([step.action, *step.expect])):
-                return _not_judged(step, label, renamed(str(fault), self._variables))
+                return not_judged(step, label, renamed(str(fault), self.variables))
             return CaseVerdict.ERROR, f"{label} ({step.place}): {fault}", ""
         return None
 
@@ -261,6 +267,9 @@ class _Player:
                 await self._open(on, action.to)
             case End():
                 wire = self._wires.pop(action.name, None)
+                if action.name in self.stage.services:
+                    wire = self.stage.services[action.name].leave()
+                    self._requests.pop(action.name, None)
                 if wire is not None:
                     self._strays_of(wire)
                     self._left_unanswered |= wire.unanswered
@@ -268,11 +277,15 @@ class _Player:
             case Wait():
                 await trio.sleep(action.seconds * (1.0 if step.own_time else self.subject.patience))
             case Listen():
-                await self._listen(action.name)
+                await self.listen(action.name)
             case Answered():
                 await self._reply(action, on)
             case Replicate():
                 await self._replicate(action, on)
+            case None:
+                pass
+            case _:
+                await self.stage.act(action)
 
     def _limit_s(self, seconds: float) -> float:
         """How long the subject has for something: an impatient run waits no less, it would judge haste."""
@@ -281,9 +294,9 @@ class _Player:
     async def _send(self, action: Sent | Raw, on: str) -> None:
         wire = await self._wire(on)
         encoded = (
-            self._encoder.sent(action, self._variables)
+            self._encoder.sent(action, self.variables)
             if isinstance(action, Sent)
-            else self._encoder.raw(action, self._variables)
+            else self._encoder.raw(action, self.variables)
         )
         parts = self._encoder.pieces(action, encoded.data) if isinstance(action, Raw) else [encoded.data]
         await self._out(wire, encoded, parts, action.pause_s if isinstance(action, Raw) else 0.0)
@@ -293,26 +306,25 @@ class _Player:
         asked = self._requests.pop(on, None)
         if asked is None:
             raise Unsendable(f"no request came over {on} that a step took and nothing answered")
-        header, body = filled(action.header, self._variables), filled(action.body, self._variables)
-        assert isinstance(header, Mapping)
-        data = self._encoder.answer(action.code, asked.opaque, header, body)
-        await self._out(await self._wire(on), Encoded(data, (), f"{action.code} {header}"), [data], 0.0)
+        await self.answer(await self._wire(on), asked, action)
 
     async def _out(self, wire: Wire, encoded: Encoded, parts: list[bytes], pause_s: float) -> None:
         """A connection that the subject has ended is no fault here: the expect that follows sees the end."""
         with trio.move_on_after(SEND_S + (pause_s + PIECE_S) * len(parts)) as scope:
             await wire.send(encoded, parts, pause_s)
         if scope.cancelled_caught:
-            raise _Failed("the subject does not read")
+            raise _Unread("the subject does not read")
 
     async def _wire(self, name: str) -> Wire:
+        if name in self.stage.services:
+            return self.stage.services[name].connected(name)
         if name not in self._wires:
             await self._open(name, TARGET)
         return self._wires[name]
 
     async def _open(self, name: str, to: str) -> None:
         told = to.startswith("$")
-        address = wire_text(filled(to, self._variables)) if told else self.subject.addresses[to]
+        address = wire_text(filled(to, self.variables)) if told else self.subject.addresses[to]
         try:
             stream = await connect(address)
         except (Unreachable, ValueError) as nobody:
@@ -322,20 +334,37 @@ class _Player:
         self._attach(name, stream, self.subject.kind.protocol if to == TARGET else self._family.companion)
 
     def _attach(self, name: str, stream: trio.SocketStream, protocol: str) -> None:
+        self._wires[name] = self.attached(name, stream, protocol)
+
+    def attached(self, name: str, stream: trio.SocketStream, protocol: str) -> Wire:
+        """A connection that is read from now on, and ends with the case."""
         self._streams.append(stream)
         reader = self._family.reader(protocol, self.subject.release)
-        self._wires[name] = wire = Wire(name, stream, reader, self.trace, self._dialect)
-        assert self._nursery is not None
-        self._nursery.start_soon(wire.read)
+        wire = Wire(name, stream, reader, self.trace, self._dialect)
+        self.soon(wire.read)
+        return wire
 
-    async def _listen(self, name: str) -> None:
+    def soon(self, task: Callable[[], Awaitable[None]]) -> None:
+        """Have something done beside the steps, until the case ends."""
         assert self._nursery is not None
+        self._nursery.start_soon(task)
+
+    async def listen(self, name: str) -> trio.MemoryReceiveChannel[trio.SocketStream]:
+        """Accept connections, whose address becomes a variable."""
         put, got = trio.open_memory_channel[trio.SocketStream](16)
         self._listening[name] = got
         listener = (await trio.open_tcp_listeners(0, host="127.0.0.1"))[0]
         host, port = listener.socket.getsockname()[:2]
-        self._variables[name] = f"{host}:{port}"
-        self._nursery.start_soon(_accept, listener, put)
+        self.variables[name] = f"{host}:{port}"
+        self.soon(partial(accept, listener, put))
+        return got
+
+    async def answer(self, wire: Wire, asked: ReceivedRequest, answered: Answered) -> None:
+        """Answer a request of the subject. Raises Unsendable, UnknownVariable."""
+        header, body = filled(answered.header, self.variables), filled(answered.body, self.variables)
+        assert isinstance(header, Mapping)
+        data = self._encoder.answer(answered.code, asked.opaque, header, body)
+        await self._out(wire, Encoded(data, (), f"{answered.code} {header or ''}".strip()), [data], 0.0)
 
     async def _expect(self, step: CaseStep) -> None:
         limit_s = self._within_s(step)
@@ -374,7 +403,7 @@ class _Player:
 
     def _put_aside(self, step: CaseStep, received: Received) -> bool:
         """Keep an answer to another request for a later step, where the outcomes say whose they mean."""
-        wanted = [filled(each.opaque, self._variables) for each in step.expect if each.opaque is not None]
+        wanted = [filled(each.opaque, self.variables) for each in step.expect if each.opaque is not None]
         if not wanted or not isinstance(received, ReceivedAnswer) or received.opaque in wanted:
             return False
         self._aside.setdefault(step.on, []).append(received)
@@ -387,8 +416,8 @@ class _Player:
         if isinstance(received, ReceivedMessage) and replication and replication.introduces(received.value):
             self._introductions[step.on] = received.value
         left = [each for each in step.expect if each.once not in self._taken]
-        found = fitting(left or step.expect, received, self._variables, self._dialect)
-        lacking = self._lacking(step, received)
+        found = fitting(left or step.expect, received, self.variables, self._dialect)
+        lacking = missing(step, received, self.subject.kind, self._dialect)
         if lacking:
             raise _Unsupported(f"the subject {lacking} the command of {step.place}")
         if isinstance(found, AllowedOutcome):
@@ -401,26 +430,12 @@ class _Player:
         self.observed_alone = self._fits_leniently(left or step.expect, received)
         return False
 
-    def _lacking(self, step: CaseStep, received: Received) -> str:
-        """How an answer says that the subject does not do what a step asks for, if it says so."""
-        if not isinstance(received, ReceivedAnswer):
-            return ""
-        code = self._dialect.response_name(received.code)
-        if any(code in each.codes for each in step.expect):
-            return ""
-        kind = self.subject.kind
-        if code == kind.unknown_command:
-            return "does not know"
-        command = step.action.command if isinstance(step.action, Sent) else None
-        party = self._family.vocabulary.sender(command) if command else ""
-        return "permits nobody" if code == kind.forbidden and party == kind.administrator else ""
-
     def _fits_leniently(self, expect: Sequence[AllowedOutcome], received: Received | ReceivedLog) -> bool:
         dialect = replace(self._dialect, lenient=True)
-        return isinstance(fitting(expect, received, self._variables, dialect), AllowedOutcome)
+        return isinstance(fitting(expect, received, self.variables, dialect), AllowedOutcome)
 
     def _settle(self, step: CaseStep, replicated: ReceivedLog) -> None:
-        found = fitting(step.expect, replicated, self._variables, self._dialect)
+        found = fitting(step.expect, replicated, self.variables, self._dialect)
         if not isinstance(found, AllowedOutcome):
             self.observed_alone = self._fits_leniently(step.expect, replicated)
             raise _Failed(found.text)
@@ -430,11 +445,13 @@ class _Player:
         if outcome.once:
             self._taken.add(outcome.once)
         kept = saved(outcome, received)
-        self._variables.update(kept)
+        self.variables.update(kept)
         self._received.update(kept)
         self._origins |= {name: path.rpartition(".")[2] for name, path in outcome.save.items()}
 
     async def _next(self, on: str) -> Received:
+        if on in self.stage.services:
+            return await self.stage.services[on].next()
         if on in self._listening and on not in self._wires:
             self._attach(on, await self._listening[on].receive(), self._family.companion)
         return await (await self._wire(on)).next()
@@ -442,8 +459,8 @@ class _Player:
     async def _replicate(self, action: Replicate, on: str) -> None:
         assert self._family.replication is not None, "cases are read with this in mind"
         wire = await self._wire(on)
-        first = number(filled(action.first, self._variables))
-        last = number(filled(action.last, self._variables))
+        first = number(filled(action.first, self.variables))
+        last = number(filled(action.last, self.variables))
         introduction = self._introductions.get(on)
         account = self._family.replication.account(introduction, first, last, action.report)
         self._accounts[on] = account
@@ -468,28 +485,14 @@ class _Player:
         try:
             for wire in self._wires.values():
                 self._strays_of(wire)
-        except _Breached as breach:
-            return f"at the end: {breach}"
+            breach = self.stage.breach()
+            if breach:
+                raise _Breached(breach)
+        except _Breached as breached:
+            return f"at the end: {breached}"
         return ""
 
     def _strays_of(self, wire: Wire) -> None:
         for received in wire.waiting():
             if isinstance(received, Breach):
                 raise _Breached(received.reason)
-
-
-async def _accept(listener: trio.SocketListener, put: trio.MemorySendChannel[trio.SocketStream]) -> None:
-    async with listener, put:
-        while True:
-            await put.send(await listener.accept())
-
-
-def _mentioned(step: CaseStep) -> list[str]:
-    """The variables in what a step expects, in their order."""
-    parts = ((each.header, each.body, each.fields, each.replicated) for each in step.expect)
-    return list(dict.fromkeys(name for part in parts for name in names_in(part)))
-
-
-def _not_judged(step: CaseStep, label: str, what: str) -> tuple[CaseVerdict, str, str]:
-    """The subject's answer fits, but with what it told a case cannot go on: nothing is said of its clause."""
-    return CaseVerdict.SKIPPED, f"could not go on: {label} ({step.place}): {what}", f"{label}: {what}"

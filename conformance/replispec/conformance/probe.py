@@ -6,7 +6,7 @@ import ssl
 
 import trio
 
-from replispec.conformance.play import JudgedSubject
+from replispec.conformance.judged import JudgedSubject
 from replispec.conformance.received import (
     Breach,
     Ended,

@@ -34,6 +34,7 @@ class ReceivedRequest:
     body: object
     opaque: int = 0
     flag: int = 0
+    oneway: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,9 @@ from replispec.conformance.adapters import Adapter, AdapterFault, running
 from replispec.conformance.expectations import Expected, apply
 from replispec.conformance.families import family_of
 from replispec.conformance.family import Family
+from replispec.conformance.judged import JudgedSubject
 from replispec.conformance.model import PROPOSAL, TARGET, Case
-from replispec.conformance.play import JudgedSubject, play
+from replispec.conformance.play import play
 from replispec.conformance.probe import probe
 from replispec.conformance.results import CaseResult, CaseVerdict, RunResult
 from replispec.conformance.starting import brought_up

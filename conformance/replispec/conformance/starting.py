@@ -9,8 +9,8 @@ import trio
 
 from replispec.conformance.adapters import START_S, Adapter, AdapterRefused, Starting
 from replispec.conformance.family import SubjectKind
+from replispec.conformance.judged import JudgedSubject
 from replispec.conformance.model import TARGET
-from replispec.conformance.play import JudgedSubject
 from replispec.conformance.probe import NoSubject, probe
 from replispec.conformance.received import ReceivedAnswer
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields as fields_of
 
+from replispec.conformance import staged_steps
 from replispec.conformance.encoding import LANDMARK
 from replispec.conformance.family import Family
 from replispec.conformance.model import (
@@ -14,11 +15,11 @@ from replispec.conformance.model import (
     Action,
     Again,
     AllowedOutcome,
-    Answered,
     CaseError,
     CaseStep,
     End,
     Listen,
+    LogRun,
     Matcher,
     Open,
     Raw,
@@ -30,7 +31,7 @@ from replispec.conformance.sources import Item
 from replispec.conformance.values import TAGS
 from replispec.conformance.vocabulary import Vocabulary, message_fields
 
-_ACTIONS = ("open", "send", "bytes", "close", "reset", "wait", "listen", "reply", "replicate")
+_ACTIONS = ("open", "send", "bytes", "close", "reset", "wait", "listen", "replicate", *staged_steps.ACTIONS)
 _MARKS = ("passing", "prepares", "optional", "own_time")
 _STEP = (*_ACTIONS, "over", "expect", "within", "again", *_MARKS, "note")
 _SENT = (
@@ -49,6 +50,7 @@ _SENT = (
     "language",
     "message",
     "fields",
+    "log",
 )
 _OUTCOME = (
     "code",
@@ -66,6 +68,7 @@ _OUTCOME = (
     "unobserved",
     "once",
 )
+_RECORD_BYTES = 100
 _RAW = ("of", "hex", "keep", "patch", "overwrite", "split", "pause")
 
 
@@ -82,6 +85,8 @@ class _Reader:
         self._family = family
         self._names = family.vocabulary
         self._asked: dict[str, int | None] = {}
+        self._taken: dict[str, int | None] = {}  # the request that the last outcome of a connection wants
+        self._staged = staged_steps.StagedReader(family, only, text, _checked)
 
     def step(self, item: Item) -> CaseStep:
         fields = item.mapping("a step")
@@ -131,10 +136,10 @@ class _Reader:
                 return Wait(seconds(item))
             case "listen":
                 return Listen(text(item))
-            case "reply":
-                return self._answered(item)
-            case _:
+            case "replicate":
                 return self._replicate(item)
+            case _:
+                return self._staged.action(name, item, on, self._taken.get(on))
 
     def _replicate(self, item: Item) -> Replicate:
         if self._family.replication is None:
@@ -156,15 +161,6 @@ class _Reader:
         told = text(item)
         return told if told.startswith("$") else one_of(item, (TARGET, *self._family.addresses))
 
-    def _answered(self, item: Item) -> Answered:
-        fields = item.mapping("reply")
-        only(item, ("code", "header", "body"))
-        if "code" not in fields:
-            raise CaseError(item.place, "a reply needs `code`")
-        code = _known(fields["code"], self._names.response_code, "a code of answers")
-        body = fields["body"].plain() if "body" in fields else None
-        return Answered(code or "", _checked(fields.get("header"), None), body)
-
     def _code_of(self, sent: Sent) -> int | None:
         return self._names.request_code(sent.command) if sent.command else None
 
@@ -179,7 +175,7 @@ class _Reader:
         asked = self._asked.get(on)
         command = _known(fields.get("command"), self._names.request_code, "a command")
         if command is not None:
-            asked = self._names.request_code(command)
+            asked = self._taken[on] = self._names.request_code(command)
         known = (asked, command is None) if asked is not None else None
         header_keys = self._names.header_keys(known[0], answer=known[1]) if known else None
         body_keys = self._names.body_keys(known[0], answer=known[1]) if known else None
@@ -244,7 +240,19 @@ def read_sent(item: Item, names: Vocabulary) -> Sent:
         language=text(fields["language"]) if "language" in fields else None,
         message=message,
         fields=_checked(fields.get("fields"), _message_names(fields.get("fields"), message, item, names)),
+        log=_log_run(fields.get("log"), message),
     )
+
+
+def _log_run(item: Item | None, message: str | None) -> LogRun | None:
+    if item is None:
+        return None
+    fields = item.mapping("log")
+    only(item, ("from", "records", "bytes"))
+    if message is None or not {"from", "records"} <= fields.keys():
+        raise CaseError(item.place, "log needs `from` and `records`, and belongs to a message")
+    size = integer(fields["bytes"]) if "bytes" in fields else _RECORD_BYTES
+    return LogRun(fields["from"].plain(), integer(fields["records"]), size)
 
 
 def read_raw(item: Item, names: Vocabulary) -> Raw:

@@ -140,6 +140,13 @@ async def connect(address: str) -> trio.SocketStream:
     return stream
 
 
+async def accept(listener: trio.SocketListener, put: trio.MemorySendChannel[trio.SocketStream]) -> None:
+    """Hand on every connection that is accepted, until nobody takes them any more."""
+    async with listener, put:
+        while True:
+            await put.send(await listener.accept())
+
+
 def _cause(fault: BaseException) -> str:
     """The system's word for why no address of a name accepted a connection."""
     deeper = fault.__cause__

@@ -13,12 +13,13 @@ from replispec.conformance.rocketmq.names import VOCABULARY, by_address, master_
 from replispec.conformance.rocketmq.remoting import RemotingEncoder, SubjectRemotingReader
 from replispec.conformance.rocketmq.replicated import COUNTS, account, is_handshake
 from replispec.conformance.vocabulary import Release
+from replispec.wire.rocketmq import streams
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.commands import REQUEST_SENDERS
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest, RegisterBrokerToControllerRequest
 from replispec.wire.rocketmq.ha import HaHandshakeAddress, HaHandshakeId
 
-REMOTING, HA = "remoting", "ha"
+REMOTING, HA, HA_REPLICA = "remoting", "ha", "ha-replica"
 PROBE_ID = 4_000_000_001  # a broker id that no case uses
 PROBE_ADDRESS = "127.0.0.1:1"
 ADMINISTRATOR = REQUEST_SENDERS[RequestCode.GET_CONTROLLER_CONFIG]
@@ -27,6 +28,8 @@ _FIVE = range(1, 6)
 
 def reader(protocol: str, release: Release) -> SubjectReader:
     """A reader of what a subject of this protocol writes."""
+    if protocol == HA_REPLICA:
+        return StreamReader(streams.HA_REPLICA, VOCABULARY)
     return StreamReader(master_stream(release), VOCABULARY) if protocol == HA else SubjectRemotingReader()
 
 
@@ -87,6 +90,33 @@ FAMILY = Family(
             started=("controller",),
         ),
         SubjectKind(
+            "ha-replica",
+            HA_REPLICA,
+            "HA replication",
+            ("ha",),
+            _metadata,
+            started=("broker",),
+            played=True,
+        ),
+        SubjectKind(
+            "learner",
+            HA_REPLICA,
+            "HA replication",
+            ("ha",),
+            _metadata,
+            started=("async_learner",),
+            played=True,
+        ),
+        SubjectKind(
+            "registering-broker",
+            REMOTING,
+            "remoting",
+            ("core",),
+            _metadata,
+            started=("broker",),
+            played=True,
+        ),
+        SubjectKind(
             "name-server",
             REMOTING,
             "remoting",
@@ -111,6 +141,7 @@ FAMILY = Family(
     encoder=RemotingEncoder,
     fresh=fresh,
     addresses=("controller", "broker", "nameserver"),
+    served=(REMOTING, HA_REPLICA),
     durations=_durations(),
     default_releases="5.1.1..",
     replication=Replication(COUNTS, is_handshake, account),

@@ -6,7 +6,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Mapping
 
-from replispec.conformance.encoding import Encoded, Encoder, Question
+from replispec.conformance.encoding import Encoded, Encoder, Question, Unsendable
 from replispec.conformance.model import Sent
 from replispec.conformance.received import Breach, Received, ReceivedAnswer, ReceivedRequest
 from replispec.conformance.rocketmq.names import VOCABULARY
@@ -17,12 +17,14 @@ from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.frames import FrameBuffer
 from replispec.runtime.primitives.texts import INT32
 from replispec.runtime.rocketmq.framing import Command, decode_command
-from replispec.wire.rocketmq.codes import LanguageCode, RemotingFlag, ResponseCode, SerializeType
+from replispec.wire.rocketmq.codes import LanguageCode, LogMagic, RemotingFlag, ResponseCode, SerializeType
 from replispec.wire.rocketmq.commands import RESPONSE_BODIES, RESPONSE_HEADERS
 from replispec.wire.rocketmq.remoting import RemotingHeader
+from replispec.wire.rocketmq.store import LogRecord
 from replispec.wire.rocketmq.streams import REMOTING
 
 OPAQUE_MAXIMUM = INT32[1]
+_RECORD_MS, _RECORD_IP, _RECORD_TOPIC = 1_700_000_000_000, bytes((127, 0, 0, 1)), "T"
 
 
 class RemotingEncoder(Encoder):
@@ -54,10 +56,16 @@ class RemotingEncoder(Encoder):
         return Encoded(command.encode(), (question,), f"{what} {header.ext_fields or ''}".strip())
 
     def answer(self, code: str, opaque: int, header: Mapping[str, object], body: object) -> bytes:
-        """The answer to a request of the subject, as a client of this release would write it."""
+        """The answer to a request of the subject, as a client of this release would write it.
+
+        Raises Unsendable for a code that the release does not know.
+        """
+        known = VOCABULARY.response_code(code, self._release)
+        if known is None:
+            raise Unsendable(f"{code} is no code of this release")
         fields = {name: None if value is None else wire_text(value) for name, value in header.items()}
         answered = RemotingHeader(
-            code=VOCABULARY.response_code(code, self._release) or 0,
+            code=known,
             version=VOCABULARY.release_number(self._release),
             opaque=opaque,
             flag=RemotingFlag.RESPONSE,
@@ -78,11 +86,34 @@ class RemotingEncoder(Encoder):
             )
         return known
 
+    def log_bytes(self, first: int, records: int, size: int) -> bytes:
+        """So many records of a log, each of `size` bytes, from its byte `first` on. Raises Unsendable."""
+        empty = len(_record(first, b""))
+        if size < empty:
+            raise Unsendable(f"a record of {size} bytes: the smallest has {empty}")
+        places = range(first, first + records * size, size)
+        return b"".join(_record(at, f"{at:x}".encode().ljust(size - empty, b".")) for at in places)
+
     def _next(self, wanted: object, variables: Variables) -> int:
         if wanted is not None:
             return number(filled(wanted, variables))
         self._opaque = self._opaque + 1 if self._opaque < OPAQUE_MAXIMUM else 1
         return self._opaque
+
+
+def _record(at: int, body: bytes) -> bytes:
+    """One message of the log, whose last bytes of the body are cut off where they do not fit."""
+    return LogRecord(
+        magic=LogMagic.MESSAGE_V1,
+        physical_offset=at,
+        queue_offset=at,
+        born_timestamp=_RECORD_MS,
+        store_timestamp=_RECORD_MS,
+        born_ip=_RECORD_IP,
+        store_ip=_RECORD_IP,
+        body=body,
+        topic=_RECORD_TOPIC,
+    ).encode()
 
 
 def _ext_fields(header: Mapping[str, object], variables: Variables) -> dict[str, str | None] | None:
@@ -134,7 +165,12 @@ class SubjectRemotingReader:
     def _request(self, command: Command) -> ReceivedRequest:
         header = command.header
         return ReceivedRequest(
-            header.code, header.ext_fields or {}, _body(command.body), header.opaque, header.flag
+            header.code,
+            header.ext_fields or {},
+            _body(command.body),
+            header.opaque,
+            header.flag,
+            oneway=not command.wants_answer,
         )
 
     def _answer(self, command: Command, frame: bytes) -> Received:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import signal
 import socket
@@ -15,6 +16,8 @@ from typing import Final
 LAST_WORDS_BYTES_MAXIMUM: Final = 4096
 _KILLED_S: Final = 10.0
 _DIAL_S: Final = 0.2
+# Below the range from which systems give ports to clients: none takes one before an instance listens.
+_PORTS: Final = (12_000, 32_000)
 
 
 class Instance:
@@ -121,13 +124,15 @@ class Instance:
 def free_port(host: str, distance: int = 0) -> int:
     """A port where nobody listens, nor at the one at this distance from it. Raises OSError."""
     for _ in range(100):
-        with socket.create_server((host, 0)) as first:
-            port: int = first.getsockname()[1]
-            try:
-                with socket.create_server((host, port + distance if distance else 0)):
-                    return port
-            except (OSError, OverflowError):
-                continue
+        port = random.randrange(*_PORTS)
+        try:
+            with (
+                socket.create_server((host, port)),
+                socket.create_server((host, port + distance if distance else 0)),
+            ):
+                return port
+        except OSError:
+            continue
     raise OSError(f"no free ports at {host}")
 
 

@@ -1,0 +1,256 @@
+"""What a case plays around a subject that an adapter starts: services that it speaks to, and its life.
+
+A service accepts whoever connects, answers by itself what its rules name, and hands everything else to the
+steps of the case, in the order in which it came.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Protocol
+
+import trio
+
+from replispec.conformance.adapters import Adapter, AdapterRefused, Starting
+from replispec.conformance.encoding import Unsendable
+from replispec.conformance.model import Answered, Bring, Fate, RuleChange, Serve, Staged
+from replispec.conformance.received import Breach, Ended, Received, ReceivedRequest
+from replispec.conformance.values import Variables, filled, wire_text
+from replispec.conformance.wires import FLOOD, WAITING_MAXIMUM, Wire
+
+OTHERS = "others"
+Rules = Mapping[str, Answered | None]
+Answering = Callable[[Wire, ReceivedRequest, Answered], Awaitable[None]]
+
+
+class NotThere(Exception):
+    """A step speaks to somebody who has not connected, or about an instance that does not run."""
+
+
+class Unread(Exception):
+    """The subject leaves unread what is written to it."""
+
+
+class LacksAbility(Exception):
+    """The adapter cannot do what a case needs; the text says what."""
+
+
+class Service:
+    """One address of the suite, and what came to it."""
+
+    def __init__(
+        self, rules: Rules, named: Callable[[int], str], answer: Answering, *, tells_ends: bool
+    ) -> None:
+        self.rules = dict(rules)
+        self._tells_ends = tells_ends
+        self.current: Wire | None = None
+        self._named = named
+        self._answer = answer
+        self._put, self._got = trio.open_memory_channel[tuple[Wire, Received]](WAITING_MAXIMUM)
+        self._flooded = False
+        self._left: set[Wire] = set()
+
+    async def pump(self, wire: Wire) -> None:
+        """Take what comes on one connection: what a rule names is answered, the rest waits for a step."""
+        while True:
+            received = await wire.next()
+            if isinstance(received, ReceivedRequest):
+                name = self._named(received.code)
+                rule = name if name in self.rules else OTHERS
+                if rule in self.rules:
+                    answer = self.rules[rule]
+                    if answer is None or received.oneway:
+                        continue
+                    try:
+                        await self._answer(wire, received, answer)
+                        continue
+                    except Unread as unread:
+                        received = Breach(str(unread))
+            if isinstance(received, Ended) and not self._tells_ends:
+                return
+            try:
+                self._put.send_nowait((wire, received))
+            except trio.WouldBlock:
+                self._flooded = True
+                return
+            if isinstance(received, Ended | Breach):
+                return
+
+    async def next(self) -> Received:
+        """What came next, from whichever connection."""
+        if self._flooded and not self._got.statistics().current_buffer_used:
+            return Breach(FLOOD)
+        while True:
+            wire, received = await self._got.receive()
+            if wire not in self._left:
+                break
+        self.current = wire
+        return received
+
+    def leave(self) -> Wire | None:
+        """The connection that a step ends: what still comes on it is nothing to the case."""
+        left, self.current = self.current, None
+        if left is not None:
+            self._left.add(left)
+        return left
+
+    def connected(self, name: str) -> Wire:
+        """The connection that something came on last. Raises NotThere."""
+        if self.current is None:
+            raise NotThere(f"nobody has said anything to {name}")
+        return self.current
+
+    def breach(self) -> str:
+        """What came, was not looked at, and breaks the protocol; empty when nothing did."""
+        with suppress(trio.WouldBlock):
+            while True:
+                _, received = self._got.receive_nowait()
+                if isinstance(received, Breach):
+                    return received.reason
+        return FLOOD if self._flooded else ""
+
+
+class Playing(Protocol):
+    """The player of the case, as its stage needs it."""
+
+    variables: dict[str, object]
+
+    async def listen(self, name: str) -> trio.MemoryReceiveChannel[trio.SocketStream]:
+        """Accept connections, whose address becomes a variable."""
+        ...
+
+    def attached(self, name: str, stream: trio.SocketStream, protocol: str) -> Wire:
+        """A connection that is read from now on, and ends with the case."""
+        ...
+
+    def soon(self, task: Callable[[], Awaitable[None]]) -> None:
+        """Have something done beside the steps, until the case ends."""
+        ...
+
+    async def answer(self, wire: Wire, asked: ReceivedRequest, answered: Answered) -> None:
+        """Answer a request of the subject. Raises Unread, Unsendable, UnknownVariable."""
+        ...
+
+
+class Stage:
+    """The services and the instances of one case.
+
+    `named` gives the name of a request; `seed` makes names that no other case of a run has.
+    """
+
+    def __init__(
+        self, player: Playing, adapter: Adapter | None, named: Callable[[int], str], seed: str
+    ) -> None:
+        self.services: dict[str, Service] = {}
+        self._player = player
+        self._named = named
+        self._adapter = adapter
+        self._prefix = hashlib.sha256(seed.encode()).hexdigest()[:10]
+        self._started: dict[str, None] = {}
+
+    async def act(self, action: Staged) -> None:
+        """Do what a step says. Raises AdapterFault, AdapterRefused, LacksAbility, NotThere, Unsendable."""
+        match action:
+            case Serve():
+                service = Service(
+                    action.rules,
+                    self._named,
+                    self._player.answer,
+                    tells_ends=action.tells_ends,
+                )
+                self.services[action.name] = service
+                streams = await self._player.listen(action.name)
+                self._player.soon(partial(self._accept, action, service, streams))
+            case RuleChange():
+                self._service(action.name).rules |= action.rules
+            case Bring():
+                self._player.variables |= await self._bring(action, self._player.variables)
+            case Fate():
+                await self._live(action)
+
+    def _service(self, name: str) -> Service:
+        if name not in self.services:
+            raise Unsendable(f"no step before serves {name!r}")
+        return self.services[name]
+
+    async def _accept(
+        self, action: Serve, service: Service, streams: trio.MemoryReceiveChannel[trio.SocketStream]
+    ) -> None:
+        async for stream in streams:
+            wire = self._player.attached(action.name, stream, action.speaks)
+            self._player.soon(partial(service.pump, wire))
+
+    def breach(self) -> str:
+        """What came to a service, was not looked at, and breaks the protocol; empty when nothing did."""
+        return next(filter(None, (each.breach() for each in self.services.values())), "")
+
+    async def _bring(self, action: Bring, variables: Variables) -> Mapping[str, str]:
+        adapter = self._able("start_at_once")
+        if action.role not in adapter.described.roles:
+            raise LacksAbility(f"brings no {action.role} to life")
+        self._started[action.name] = None
+        living = await adapter.start(
+            Starting(
+                name=self._called(action.name),
+                role=action.role,
+                cluster=wire_text(filled(action.cluster, variables)),
+                set=wire_text(filled(action.set, variables)),
+                controllers=tuple(wire_text(filled(each, variables)) for each in action.controllers),
+                name_servers=tuple(wire_text(filled(each, variables)) for each in action.name_servers),
+                purposes=action.purposes,
+                at_once=True,
+            )
+        )
+        return {
+            action.name if purpose == "remoting" else f"{action.name}_{purpose}": address
+            for purpose, address in living.listening.items()
+        }
+
+    async def _live(self, action: Fate) -> None:
+        name = self._called(action.name)
+        adapter = self._able("" if action.what == "stop" else action.what.replace("resume", "suspend"))
+        if action.what != "reset" and not adapter.lives(name):
+            raise NotThere(f"{action.name} does not run: {adapter.how_ended(name)}")
+        match action.what:
+            case "crash":
+                await adapter.crash(name)
+            case "stop":
+                await adapter.stop(name)
+            case "suspend":
+                await adapter.suspend(name)
+            case "resume":
+                await adapter.resume(name)
+            case _:
+                await adapter.reset(name)
+
+    async def leave(self) -> None:
+        """Leave nothing of this case running or written. Raises AdapterFault."""
+        if self._adapter is None:
+            return
+        for each in self._started:
+            name = self._called(each)
+            with suppress(AdapterRefused):
+                if self._adapter.lives(name):
+                    await self._adapter.crash(name)
+                if "reset" in self._adapter.described.abilities:
+                    await self._adapter.reset(name)
+
+    def ended(self) -> str:
+        """Which instance ended by itself, and how; empty when none did."""
+        if self._adapter is None:
+            return ""
+        told = ((each, self._adapter.how_ended(self._called(each))) for each in self._started)
+        return "; ".join(f"{name}: {how}" for name, how in told if how)
+
+    def _able(self, ability: str) -> Adapter:
+        if self._adapter is None:
+            raise LacksAbility("starts nothing: there is no adapter")
+        if ability and ability not in self._adapter.described.abilities:
+            raise LacksAbility(f"has not the ability {ability}")
+        return self._adapter
+
+    def _called(self, name: str) -> str:
+        return f"{self._prefix}-{name}"

@@ -1,0 +1,130 @@
+"""A broker that registers, in a few lines, and an adapter that starts it inside of the test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import trio
+
+from replispec.conformance.adapters import AdapterDescription, AdapterRefused, Living, Starting
+from replispec.conformance.model import Sent
+from replispec.conformance.rocketmq.remoting import RemotingEncoder, SubjectRemotingReader
+
+ABILITIES = frozenset({"crash", "reset", "keep_storage", "start_at_once"})
+GET, APPLY, REGISTER = (
+    "CONTROLLER_GET_NEXT_BROKER_ID",
+    "CONTROLLER_APPLY_BROKER_ID",
+    "CONTROLLER_REGISTER_BROKER",
+)
+
+
+DESCRIBED = AdapterDescription("inside", "1", frozenset({"broker"}), ABILITIES)
+
+
+@dataclass
+class Store:
+    """What a broker keeps: the id that it was told, its check code, and whether it was granted."""
+
+    told: int = 0
+    code: str = ""
+    granted: bool = False
+
+
+@dataclass
+class Wrong:
+    """What is wrong with a broker; by default nothing."""
+
+    applies_for_more: int = 0
+    forgets: bool = False
+    new_code: bool = False
+    garbage: bool = False
+    dies: bool = False
+
+
+@dataclass
+class InsideAdapter:
+    """Stands in for `replispec.conformance.adapters.Adapter`."""
+
+    nursery: trio.Nursery
+    wrong: Wrong
+    described: AdapterDescription = DESCRIBED
+    stores: dict[str, Store] = field(default_factory=dict)
+    living: dict[str, trio.CancelScope] = field(default_factory=dict)
+    exited: dict[str, str] = field(default_factory=dict)
+    starts: int = 0
+
+    async def start(self, starting: Starting) -> Living:
+        """A broker that speaks to the first controller that it is told of."""
+        self.starts += 1
+        if self.wrong.dies:
+            self.exited[starting.name] = "it ended by itself with status 9"
+        else:
+            scope = self.living[starting.name] = trio.CancelScope()
+            store = Store() if self.wrong.forgets else self.stores.setdefault(starting.name, Store())
+            self.nursery.start_soon(self._run, scope, starting, store)
+        return Living(starting.name, {"remoting": f"127.0.0.1:{40_000 + self.starts}"})
+
+    async def crash(self, name: str) -> None:
+        """End it at once."""
+        self.living.pop(name).cancel()
+
+    async def reset(self, name: str) -> None:
+        """Forget what it wrote."""
+        if self.stores.pop(name, None) is None:
+            raise AdapterRefused("UNKNOWN_INSTANCE", "")
+
+    def lives(self, name: str) -> bool:
+        """Whether it runs."""
+        return name in self.living
+
+    def how_ended(self, name: str) -> str:
+        """How it ended by itself."""
+        return self.exited.get(name, "")
+
+    async def _run(self, scope: trio.CancelScope, starting: Starting, store: Store) -> None:
+        host, _, port = starting.controllers[0].rpartition(":")
+        with scope:
+            async with await trio.open_tcp_stream(host, int(port)) as stream:
+                await _Broker(stream, starting, store, self).register()
+
+
+class _Broker:
+    def __init__(
+        self, stream: trio.SocketStream, starting: Starting, store: Store, adapter: InsideAdapter
+    ) -> None:
+        self._stream, self._starting, self._store = stream, starting, store
+        self._adapter, self._wrong = adapter, adapter.wrong
+        self._encoder = RemotingEncoder((5, 5, 0), 1)
+        self._reader = SubjectRemotingReader()
+
+    async def register(self) -> None:
+        """The way from nothing to a registration, from where the store has come to."""
+        store = self._store
+        if self._wrong.garbage:
+            await self._stream.send_all(b"\xff" * 64)
+            return
+        if not store.told:
+            answer = await self._ask(GET)
+            store.told = int(str(answer["nextBrokerId"])) + self._wrong.applies_for_more
+        if not store.code or self._wrong.new_code:
+            store.code = f"code {self._adapter.starts}"
+        if not store.granted:
+            await self._ask(APPLY, appliedBrokerId=store.told, registerCheckCode=store.code)
+            store.granted = True
+        address = f"127.0.0.1:{40_000 + self._adapter.starts}"
+        await self._ask(REGISTER, brokerId=store.told, brokerAddress=address)
+        await trio.sleep_forever()
+
+    async def _ask(self, command: str, **header: object) -> Mapping[str, object]:
+        names = {"clusterName": self._starting.cluster, "brokerName": self._starting.set}
+        encoded = self._encoder.sent(Sent(command=command, header={**names, **header}), {})
+        self._reader.asked(encoded.questions[0])
+        await self._stream.send_all(encoded.data)
+        while True:
+            data = await self._stream.receive_some(65536)
+            if not data:
+                await trio.sleep_forever()
+            for received in self._reader.receive(bytes(data)):
+                found: Mapping[str, object] = received.header  # type: ignore[union-attr]  # an answer
+                return found
