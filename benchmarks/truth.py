@@ -12,6 +12,9 @@ from typing import Any
 SHOWN = 10
 Document = Mapping[str, Any]
 
+# What a generator does not tell of a loss: the file's name, and the digest by which two replays are compared.
+UNTOLD = frozenset(("file", "places"))
+
 
 def disagreements(summary: Document, truth: Document) -> list[str]:
     """Where the summary of one capture is not the truth, a line each; a rule that the truth does not know
@@ -21,7 +24,7 @@ def disagreements(summary: Document, truth: Document) -> list[str]:
     frames = capture["frames_remoting"] + capture["frames_ha"]
     sent = sum(truth["frames"].values())
     found += [f"{frames} frames, {sent} were sent"] if frames != sent else []
-    losses = [{key: loss[key] for key in loss if key != "file"} for loss in summary["losses"]]
+    losses = [{key: loss[key] for key in loss if key not in UNTOLD} for loss in summary["losses"]]
     found += (
         [f"losses {losses[:SHOWN]}, truth {truth['losses'][:SHOWN]}"] if losses != truth["losses"] else []
     )
