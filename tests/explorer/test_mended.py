@@ -202,7 +202,8 @@ ERRORS = {
     "a master that begins again has lost what it sent": Error(
         "systems/rocketmq/replication",
         "self.stored: self.stored + 1}",
-        "self.stored: self.stored + 1, self.sendable: size(self.log) + 1}",
+        "self.stored: self.stored + 1, self.sendable: size(self.log) + 1}\n"
+        "    raises: feed.log_grew\n    with: {log_end: self.sendable}",
         "replication",
         (*PLAIN, "--set", "crashes=1", "--set", "messages=3"),
         "same_bytes",
