@@ -91,7 +91,9 @@ def test_every_capture_is_judged_as_written_by_hand(
             row = {"verdict": finding["verdict"], "evaluated": finding["evaluated"]}
             found.setdefault(finding["group"], {})[finding["invariant"]] = row
     assert found == expected["groups"]
-    assert [loss for loss in summary["losses"] if loss["file"] == path.name] == expected["losses"]
+    losses = [loss for loss in summary["losses"] if loss["file"] == path.name]
+    assert all(loss.pop("places") for loss in losses)  # a digest, which nobody counts by hand
+    assert losses == expected["losses"]
     capture = next(row for row in summary["captures"] if row["file"] == path.name)
     for figure in ("frames_remoting", "frames_ha", "bytes_undecoded"):
         assert capture[figure] == expected[figure]

@@ -137,7 +137,7 @@ def _lost_message(name: str) -> LostMessage:
 
 
 def _loss(acknowledged: int, group: str = "LabDLedger/broker-a", permitted_by: str = "") -> Loss:
-    return Loss(group, 1, 302_144, 521_300, acknowledged, "failover.pcap", permitted_by)
+    return Loss(group, 1, 302_144, 521_300, acknowledged, "failover.pcap", permitted_by=permitted_by)
 
 
 def test_losses_are_the_first_words_of_the_page_and_its_title() -> None:

@@ -235,7 +235,7 @@ class World:
         body = self._set(self.members if members is None else members, set_epoch)
         link = self.link(self.brokers[number].to_controller)
         self._exchange(link, to_controller.GetReplicaInfoRequest(self.name), response, body=body)
-        self.ledger.count(BROKER_SET)
+        self.ledger.count(BROKER_SET, REPLICAS_MANAGER)
         self.ledger.fact(master=True, members=True)
 
     def query(self, *, master: int | None = None, members: Iterable[int] | None = None) -> None:
