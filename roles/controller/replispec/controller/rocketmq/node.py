@@ -9,7 +9,7 @@ what it then holds, only a new start can tell.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from replispec.controller.consensus import LogDamaged
 from replispec.controller.rocketmq.administration import Administration
@@ -46,15 +46,20 @@ from replispec.runtime.world import (
     Writable,
     Writes,
 )
-from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.constants import SNAPSHOT_RECORDS
-from replispec.wire.rocketmq.controller import RegisterBrokerToControllerRequest
 from replispec.wire.rocketmq.machines import broker_set as machine
 from replispec.wire.rocketmq.machines import broker_set_wire as wire
 from replispec.wire.rocketmq.machines import controller
 from replispec.wire.rocketmq.options import ControllerOptions
 
 LISTENER: Final = "controller"
+
+
+class _Asked(NamedTuple):
+    """A request, and the event that it is."""
+
+    request: Request
+    event: machine.Event
 
 
 class ControllerNode:
@@ -83,7 +88,7 @@ class ControllerNode:
         self._administration = Administration(
             options, self._sets, self._configured, heard=self._hearings.heard
         )
-        self._waiting: dict[int, Request] = {}
+        self._waiting: dict[int, _Asked] = {}
         # Whose end came while a write was under way, or could not be written.
         self._losses: set[Key] = set()
         self._open: set[int] = set()
@@ -193,10 +198,11 @@ class ControllerNode:
             raise LocalProtocolError(f"request {request.code} is no event")
         broker_set = self._sets.named(asked.instance)
         if broker_set.decides(asked.event):
-            self._waiting[self._propose(broker_set, asked.event, request.now_ms)] = request
+            proposal = self._propose(broker_set, asked.event, request.now_ms)
+            self._waiting[proposal] = _Asked(request, asked.event)
         else:
             replies = broker_set.receive(asked.event, self._sets.local(broker_set), release)
-            self._carry_out(broker_set, replies, request, request.now_ms)
+            self._carry_out(broker_set, replies, _Asked(request, asked.event), request.now_ms)
 
     # Losses
 
@@ -271,11 +277,11 @@ class ControllerNode:
 
     def apply(self, record: ControllerEvent, now_ms: int, *, is_new: bool) -> None:
         """Decide about a record that is on the disk, and answer its request, if that came since the start."""
-        request = self._waiting.pop(record.proposal, None) if is_new else None
-        applied = self._sets.apply(record, None if request is None else request.command.release)
+        asked = self._waiting.pop(record.proposal, None) if is_new else None
+        applied = self._sets.apply(record, None if asked is None else asked.request.command.release)
         if applied is not None and is_new:
             broker_set, replies = applied
-            self._carry_out(broker_set, replies, request, now_ms)
+            self._carry_out(broker_set, replies, asked, now_ms)
 
     def restore(self, sets: Sequence[BrokerSetState]) -> None:
         """Begin with what records made that are no longer there."""
@@ -287,9 +293,9 @@ class ControllerNode:
 
     def refuse(self, proposal: int, reason: str) -> None:
         """There is no room for a record: nothing is changed, and the request may be sent again."""
-        request = self._waiting.pop(proposal, None)
-        if request is not None:
-            self._administration.refuse(request, reason)
+        asked = self._waiting.pop(proposal, None)
+        if asked is not None:
+            self._administration.refuse(asked.request, reason)
 
     def settled(self, now_ms: int) -> None:
         """Look again at who was lost meanwhile."""
@@ -303,29 +309,25 @@ class ControllerNode:
         """Decide nothing any more."""
         self._halt(reason)
 
-    def _carry_out(
-        self, broker_set: BrokerSet, replies: Replies, request: Request | None, now_ms: int
-    ) -> None:
+    def _carry_out(self, broker_set: BrokerSet, replies: Replies, asked: _Asked | None, now_ms: int) -> None:
         for reply in replies:
-            self._carry_out_one(broker_set, reply, request, now_ms)
+            self._carry_out_one(broker_set, reply, asked, now_ms)
 
-    def _note_registration(self, broker_set: BrokerSet, request: Request) -> None:
+    def _answer(self, broker_set: BrokerSet, reply: Answer, asked: _Asked) -> None:
         """Whoever registers an id may speak for it; one that nobody was granted is passed over."""
-        if request.code == RequestCode.CONTROLLER_REGISTER_BROKER:
-            said = RegisterBrokerToControllerRequest.from_ext_fields(request.command.header.ext_fields or {})
-            self._sets.heartbeats.registered(request.peer, broker_set.name, said.broker_id or 0)
+        if isinstance(asked.event, machine.Registered):
+            heartbeats, said = self._sets.heartbeats, asked.event
+            heartbeats.registered(asked.request.peer, broker_set.name, said.broker_id)
+        give(asked.request, reply)
 
-    def _carry_out_one(
-        self, broker_set: BrokerSet, reply: Reply, request: Request | None, now_ms: int
-    ) -> None:
+    def _carry_out_one(self, broker_set: BrokerSet, reply: Reply, asked: _Asked | None, now_ms: int) -> None:
         match reply:
             case Prepared():
-                if request is not None:
-                    request.answer_prepared(reply)
+                if asked is not None:
+                    asked.request.answer_prepared(reply)
             case Answer():
-                if request is not None:
-                    self._note_registration(broker_set, request)
-                    give(request, reply)
+                if asked is not None:
+                    self._answer(broker_set, reply, asked)
             case Notice():
                 if self._options.notify_broker_role_changed:
                     self._notifier.tell(reply, broker_set.living_addresses(), now_ms)
