@@ -9,11 +9,10 @@ from __future__ import annotations
 from typing import Final
 
 from replispec.runtime.storage import FilesReader, Operation, RemoveFile, ReplaceFile
+from replispec.wire.rocketmq.constants import CHANGED_DIGITS, CHANGED_FILES, CHANGED_SUFFIX
 
 SMALL_MAX: Final = 256
 """Entries of a table that is always written whole."""
-PARTS_MAX: Final = 64
-"""Files with changes beside that of the table."""
 
 
 class TableFile:
@@ -21,7 +20,7 @@ class TableFile:
 
     def __init__(self, files: FilesReader, name: str) -> None:
         self.name: Final = name
-        self._parts = [f"{name}.changed-{number:02}" for number in range(PARTS_MAX)]
+        self._parts = [f"{name}{CHANGED_SUFFIX}{number:0{CHANGED_DIGITS}}" for number in range(CHANGED_FILES)]
         found = {each: data for each in self._parts if (data := files.read(each)) is not None}
         self._written = list(found)
         self._in_parts = 0
@@ -35,7 +34,7 @@ class TableFile:
     def wants_part(self, changed: int, entries: int) -> bool:
         """Whether only these many changed entries are to be written, of a table of so many."""
         is_small = entries <= SMALL_MAX or 2 * (changed + self._in_parts) > entries
-        return not is_small and len(self._written) < PARTS_MAX
+        return not is_small and len(self._written) < CHANGED_FILES
 
     def part(self, changed: int, data: bytes) -> tuple[Operation, ...]:
         """What writes entries that changed."""
