@@ -114,7 +114,7 @@ def shaken(packets: Sequence[Packet], rng: random.Random) -> list[Packet]:
     return with_times([packet for _, packet in sorted([*enumerate(moved), *again], key=lambda each: each[0])])
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_late_and_repeated_segments_change_nothing(
     seed: int, tmp_path_factory: pytest.TempPathFactory

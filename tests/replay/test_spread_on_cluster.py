@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from replispec.replay.engines.results import Options
 from replispec.replay.engines.run import EngineName, replay
 from tests.cli.command import CAPTURES
@@ -27,6 +29,9 @@ replay([Path(each) for each in captures], Path(out), EngineName.SPARK, options)
 """
 
 
+@pytest.mark.skipif(
+    os.environ.get("REPLISPEC_SPREAD") != "all", reason="a cluster of its own: make test-full"
+)
 def test_a_worker_that_dies_between_rounds_changes_nothing(tmp_path: Path) -> None:
     captures = [CAPTURES / name for name in NAMES]
     local, out = tmp_path / "local", tmp_path / "out"

@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from replispec.cli import pandas_unused
 from replispec.cli.failures import EXIT_UNUSABLE
 
 AUTO, SPARK, LOCAL = "auto", "spark", "local"
@@ -76,6 +77,15 @@ def choose(
     Who says where Spark runs (`of_cluster`), or names captures in a store (texts), asks for Spark. Raises
     MissingError when Spark was asked for and cannot run here.
     """
+    engine, line = _chosen(asked, of_cluster, captures)
+    if engine == SPARK:
+        pandas_unused.let_in()
+    return engine, line
+
+
+def _chosen(
+    asked: str, of_cluster: Mapping[str, Any] | None, captures: Sequence[Path | str]
+) -> tuple[str, str]:
     if any(isinstance(capture, str) for capture in captures):
         if asked == LOCAL:
             raise click.UsageError("captures in a store are for the Spark engine")

@@ -11,6 +11,7 @@ from typing import NoReturn
 
 import click
 
+from replispec.cli import pandas_unused
 from replispec.cli.adapter import adapter
 from replispec.cli.capture import capture
 from replispec.cli.check_store import check_store
@@ -114,6 +115,7 @@ def main() -> NoReturn:
         hear_no_complaints()
         _clean_up_when_ended()
         name_cut_captures()
+        pandas_unused.leave_out()
     try:
         code = command_line(standalone_mode=False)
     except ReaderGone:
