@@ -125,6 +125,24 @@ def test_numbers_and_headings_are_not_broken_on_paper(crowded: Path, tmp_path: P
     assert found["page_width"] == SHEET
 
 
+def test_paper_shows_every_lost_message_without_being_opened(report: Path, tmp_path: Path) -> None:
+    """The table of 220 lost messages is folded on a screen; here the rules for paper are for all media."""
+    measuring = """<script>
+    const table = document.querySelector("#losses details table");
+    const seen = table.checkVisibility({contentVisibilityAuto: true});
+    document.title = seen ? table.getBoundingClientRect().height : 0;
+    </script></body>"""
+    heights = []
+    for medium in ("print", "all"):
+        page = tmp_path / f"{medium}.html"
+        text = report.read_text().replace("@media print", f"@media {medium}").partition(POLICY)[2]
+        page.write_text("<!doctype html><html><head>" + text.replace("</body>", measuring))
+        shown = show(page, tmp_path, "--dump-dom").output
+        heights.append(shown.partition("<title>")[2].partition("</title>")[0])
+    assert float(heights[0]) == 0
+    assert float(heights[1]) > 220 * 8
+
+
 def test_a_broken_number_is_noticed(crowded: Path, tmp_path: Path) -> None:
     page = tmp_path / "narrow.html"
     narrow = "td.number { display: block; width: 2ch; white-space: normal; overflow-wrap: anywhere; }</style>"
