@@ -164,6 +164,10 @@ conformance: $(READY) ## play the suite against the real implementations (TARGET
 interop: jdk $(READY) ## our roles among Apache RocketMQ's own programs (SCENARIOS="a c": only these)
 	@$(BIN)/python -m lab.interop $(SCENARIOS)
 
+.PHONY: hosts
+hosts: jdk $(READY) ## four hosts in network namespaces, clocks apart, one behind a translation: their captures merged, on both engines (needs root; ARGS=--help)
+	@$(BIN)/python -m lab.rocketmq.hosts $(ARGS)
+
 .PHONY: kills
 kills: $(READY) ## kill -9 processes of ours at random moments under load, 50 times (KILLS=10 SEED=2)
 	@$(BIN)/python -m lab.kills --kills $(or $(KILLS),50) --seed $(or $(SEED),1)

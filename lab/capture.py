@@ -1,4 +1,4 @@
-"""Packets of the loopback interface while a cluster runs, as any capture tool writes them."""
+"""Packets of an interface while a cluster runs, as any capture tool writes them."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ BUFFER_MIB = 64
 
 
 @contextmanager
-def captured(cluster: Cluster, path: Path) -> Iterator[None]:
-    """Write what the cluster's processes say to each other to this file. Needs dumpcap and the right to
-    capture. Raises NotInstalledError without the one, LabError without the other."""
+def captured(cluster: Cluster, path: Path, *, interface: str = "lo", name: str = NAME) -> Iterator[None]:
+    """Write what the cluster's processes say to each other to this file, in a process of this name. Needs
+    dumpcap and the right to capture. Raises NotInstalledError without the one, LabError without the other."""
     which = f"tcp portrange {cluster.ports[0]}-{cluster.ports[-1]}"
     program = shutil.which(NAME)
     if program is None:
         raise NotInstalledError(f"{NAME} is missing: install it (Debian, Ubuntu: apt-get install tshark)")
-    options = ("-q", "-i", "lo", "-B", str(BUFFER_MIB), "-f", which, "-w", str(path.absolute()))
-    cluster.launch(NAME, [program, *options])
+    options = ("-q", "-i", interface, "-B", str(BUFFER_MIB), "-f", which, "-w", str(path.absolute()))
+    cluster.launch(name, [program, *options])
 
     def writes() -> bool | None:
         return (path.exists() and path.stat().st_size > 0) or None
@@ -35,4 +35,4 @@ def captured(cluster: Cluster, path: Path) -> Iterator[None]:
     yield
     # The last packets are on their way from the kernel.
     time.sleep(SETTLE_S)
-    cluster.stop(NAME)
+    cluster.stop(name)

@@ -185,9 +185,13 @@ class Cluster:
         """The port at which a broker's replicas copy its log: one above the main one."""
         return self.port(name) + 1
 
+    def host(self, _name: str) -> str:
+        """The address at which all others reach a process."""
+        return LOOPBACK
+
     def address(self, name: str) -> str:
         """ADDRESS:PORT of a process."""
-        return f"{LOOPBACK}:{self.port(name)}"
+        return f"{self.host(name)}:{self.port(name)}"
 
     def configure(self, name: str, settings: Settings) -> Path:
         """Write a properties file and return its path."""

@@ -42,9 +42,9 @@ class NamedMaster:
     epoch: int
 
 
-def controller_serves(port: int) -> bool | None:
+def controller_serves(port: int, host: str = LOOPBACK) -> bool | None:
     """A controller that does not lead refuses this question; one that leads does not know the set."""
-    with Peer(LOOPBACK, port) as peer:
+    with Peer(host, port) as peer:
         answer = peer.ask(RequestCode.CONTROLLER_GET_REPLICA_INFO, question(NO_SUCH_BROKER))
     return answer.header.code == ResponseCode.CONTROLLER_BROKER_METADATA_NOT_EXIST or None
 
@@ -60,15 +60,15 @@ def master_serves(*, nameserver: int, broker: int, ha: int) -> bool | None:
         return bool(epochs(broker).epoch_list) or None
 
 
-def epochs(broker: int) -> EpochEntryCache:
+def epochs(broker: int, host: str = LOOPBACK) -> EpochEntryCache:
     """Names, epochs and end of the log of the broker at this port. Raises OSError, RemoteProtocolError."""
-    with Peer(LOOPBACK, broker) as peer:
+    with Peer(host, broker) as peer:
         return EpochEntryCache.decode(peer.ask(RequestCode.GET_BROKER_EPOCH_CACHE).body)
 
 
-def master(controller: int, broker_name: str) -> NamedMaster | None:
+def master(controller: int, broker_name: str, host: str = LOOPBACK) -> NamedMaster | None:
     """The master by the account of the controller at this port; None when it refuses the question."""
-    with Peer(LOOPBACK, controller) as peer:
+    with Peer(host, controller) as peer:
         answer = peer.ask(RequestCode.CONTROLLER_GET_REPLICA_INFO, question(broker_name))
     if answer.header.code != ResponseCode.SUCCESS:
         return None
@@ -96,17 +96,17 @@ def last_epoch(broker: Peer) -> int:
     return max((entry.epoch or -1 for entry in cache.epoch_list or ()), default=-1)
 
 
-def replicas(controller: int, broker_name: str) -> ReplicasInfo | None:
+def replicas(controller: int, broker_name: str, host: str = LOOPBACK) -> ReplicasInfo | None:
     """What the controller knows of the set's replicas."""
-    with Peer(LOOPBACK, controller) as peer:
+    with Peer(host, controller) as peer:
         body = BrokerNames(names=[broker_name]).encode()
         answer = peer.ask(RequestCode.CONTROLLER_GET_SYNC_STATE_DATA, body=body)
     return (BrokerReplicasInfo.decode(answer.body).replicas_info_table or {}).get(broker_name)
 
 
-def in_sync(controller: int, broker_name: str) -> list[int]:
+def in_sync(controller: int, broker_name: str, host: str = LOOPBACK) -> list[int]:
     """The ids of the SyncStateSet, ascending."""
-    found = replicas(controller, broker_name)
+    found = replicas(controller, broker_name, host)
     members = (found.in_sync_replicas if found is not None else None) or []
     return sorted(each.broker_id or 0 for each in members)
 

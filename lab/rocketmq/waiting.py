@@ -15,20 +15,20 @@ TAIL_MESSAGES, TAIL_BODY_BYTES = 40, 500_000
 def wait_in_sync(cluster: Cluster, members: Iterable[int]) -> None:
     """Wait until the controller's SyncStateSet is exactly this."""
     wanted = sorted(members)
-    port = cluster.port("controller")
+    port, host = cluster.port("controller"), cluster.host("controller")
 
     def reached() -> bool | None:
-        return questions.in_sync(port, BROKER_NAME) == wanted or None
+        return questions.in_sync(port, BROKER_NAME, host) == wanted or None
 
     cluster.until(reached, f"SyncStateSet {wanted}", patience_s=SETTLE_S_MAXIMUM)
 
 
 def wait_master(cluster: Cluster, *, after_epoch: int = 0) -> questions.NamedMaster:
     """Wait until a master is known whose masterEpoch is greater than the one given."""
-    port = cluster.port("controller")
+    port, host = cluster.port("controller"), cluster.host("controller")
 
     def reached() -> questions.NamedMaster | None:
-        found = questions.master(port, BROKER_NAME)
+        found = questions.master(port, BROKER_NAME, host)
         return found if found is not None and found.broker_id and found.epoch > after_epoch else None
 
     return cluster.until(reached, "a new master", patience_s=SETTLE_S_MAXIMUM)
@@ -38,7 +38,7 @@ def wait_same_end(cluster: Cluster, *brokers: str) -> int:
     """Wait until the logs of these brokers end at the same offset, by their own account; returns it."""
 
     def reached() -> int | None:
-        ends = [questions.epochs(cluster.port(name)).max_offset for name in brokers]
+        ends = [questions.epochs(cluster.port(name), cluster.host(name)).max_offset for name in brokers]
         return ends[0] if questions.same(ends) and ends[0] else None
 
     return cluster.until(reached, f"logs of one length: {', '.join(brokers)}", patience_s=SETTLE_S_MAXIMUM)
