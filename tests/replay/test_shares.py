@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import tempfile
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -14,7 +16,7 @@ import pytest
 from replispec.replay.engines.decoding import DecodedCapture, decode_capture
 from replispec.replay.events.family import shared_observer
 from replispec.replay.events.observe import gathered, observe
-from replispec.replay.events.shares import SharedObserver, dealt
+from replispec.replay.events.shares import Long, Share, SharedObserver
 from replispec.replay.events.tables import Events
 from tests.replay import mess
 from tests.replay.defects import DEFECTS, sound
@@ -57,18 +59,33 @@ def in_shares(
 ) -> tuple[Events, int]:
     """What one connection tells: its frames are dealt out in any order, each to where it is asked for."""
     few = frames.select(list(shared().columns)).take(pa.array(order_of(frames, chance), pa.int64()))
-    laid = shared().lay(few, holes, streams, chance.choice((2, 7, 50, 10_000)))
-    numbers = dealt(laid.shares)
+    size = chance.choice((3, 10_000))
+    pieces = [few.slice(at, size) for at in range(0, few.num_rows, size)]
+    together = chance.choice((2, 7, 50, 10_000))
+    with tempfile.TemporaryDirectory() as folder:
+        laid = [*shared().lay(Long(pieces, holes, streams, together, Path(folder)))]
+    assert sorted(each.number for each in laid) == [*range(len(laid))]
+    assert len(laid) <= 1 - -frames.num_rows // together
+    numbers = dealt({each.number: each.share for each in laid})
     sides, places = (frames.column(name).to_pylist() for name in ("direction", "index"))
-    owner = np.array(
-        [numbers[side][at] if at < len(numbers[side]) else -1 for side, at in zip(sides, places, strict=True)]
-    )
-    parts = [laid.told]
-    for number, share in enumerate(laid.shares):
-        own = frames.take(pa.array(np.flatnonzero(owner == number)))
+    owner = np.array([numbers.get((side, at), -1) for side, at in zip(sides, places, strict=True)])
+    parts = []
+    for each in laid:
+        own = frames.take(pa.array(np.flatnonzero(owner == each.number)))
         own = own.take(pa.array(order_of(own, chance), pa.int64()))
-        parts.append(shared().look(own, streams if number == 0 else streams.slice(0, 0), share))
-    return gathered(parts), len(laid.shares)
+        first = each.number == 0
+        parts += [each.told, shared().look(own, streams if first else streams.slice(0, 0), each.share)]
+    return gathered(parts), len(laid)
+
+
+def dealt(shares: Mapping[int, Share]) -> dict[tuple[int, int], int]:
+    """By direction and index of a frame the number of the share that has it."""
+    found: dict[tuple[int, int], int] = {}
+    for number, share in shares.items():
+        for key in zip(share.direction.tolist(), share.index.tolist(), strict=True):
+            assert key not in found, "a frame is in one share"
+            found[key] = number
+    return found
 
 
 def order_of(frames: pa.Table, chance: random.Random) -> list[int]:
