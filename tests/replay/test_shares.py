@@ -13,11 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from replispec.replay.capture import long_columns
 from replispec.replay.engines.decoding import DecodedCapture, decode_capture
 from replispec.replay.events.family import shared_observer
 from replispec.replay.events.observe import gathered, observe
+from replispec.replay.events.rocketmq import durations, long_latencies
 from replispec.replay.events.shares import Long, Share, SharedObserver
 from replispec.replay.events.tables import Events
+from replispec.replay.pairing import long_delivery, long_pairs
 from tests.replay import mess
 from tests.replay.defects import DEFECTS, sound
 from tests.replay.pcap_writer import pcap
@@ -86,6 +89,19 @@ def dealt(shares: Mapping[int, Share]) -> dict[tuple[int, int], int]:
             assert key not in found, "a frame is in one share"
             found[key] = number
     return found
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """Windows, blocks and what is paired together are as small as a test's connections need."""
+    chance = random.Random(request.node.name)
+    monkeypatch.setattr(long_columns, "BLOCK", chance.choice((2, 16, 64)))
+    monkeypatch.setattr(long_delivery, "WINDOW", chance.choice((3, 16, 64)))
+    monkeypatch.setattr(long_pairs, "TOGETHER", chance.choice((4, 50)))
+    monkeypatch.setattr(long_pairs, "NUMBERS_IN_A_ROW", chance.choice((1, 8)))
+    maximum = chance.choice((2, 5))
+    monkeypatch.setattr(durations, "DURATIONS_MAXIMUM", maximum)
+    monkeypatch.setattr(long_latencies, "DURATIONS_MAXIMUM", maximum)
 
 
 def order_of(frames: pa.Table, chance: random.Random) -> list[int]:

@@ -19,7 +19,7 @@ from replispec.replay.pairing.pairs import Correlation, Numbered, Pairs, lies_wi
 # So many frames are paired at a time, where numbers are as different as counters make them.
 TOGETHER = 1 << 18
 # Numbers next to each other are of frames near to each other: so many are dealt to one place.
-_IN_A_ROW = 1 << 16
+NUMBERS_IN_A_ROW = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +87,7 @@ class LongPairs:
             numbers = frames.integers(correlation.number)
             told = frames.direction, frames.index, frames.received, correlation.roles(frames), numbers
             rows = np.column_stack([places, *told])
-            bucket = numbers // _IN_A_ROW % max(count, 1)
+            bucket = numbers // NUMBERS_IN_A_ROW % max(count, 1)
             for at in np.unique(bucket).tolist():
                 dealt[at].write(len(dealt[at]), rows[bucket == at].ravel())
         for each in dealt:
