@@ -1,7 +1,7 @@
 """Columns of numbers that lie in files, of which little is in memory at a time.
 
-They are written anywhere, and read by stretches or by places. A column is as long as what was written; what was
-not written before its end is 0.
+They are written anywhere, and read by stretches or by places. A column is as long as what was written; what
+was not written before its end is 0.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class LongColumn:
 
     def write(self, first: int, values: npt.NDArray[Any]) -> None:
         """Put numbers at a place and those behind it."""
-        data = memoryview(np.ascontiguousarray(values, self._kind)).cast("B")
+        data = np.ascontiguousarray(values, self._kind).view(np.uint8).data
         at = first * self._kind.itemsize
         while len(data):
             done = os.pwrite(self._file, data, at)

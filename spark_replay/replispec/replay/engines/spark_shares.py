@@ -135,7 +135,7 @@ def read_frames(files: Sequence[Path], columns: Sequence[str], rows: int) -> Ite
 
 
 def _lay(folders: Folders, rows: Iterator[Passed]) -> None:
-    """Lay out one connection: its files are read one after the other, and of what it has little is in memory."""
+    """Lay out one connection: its files are read one after the other."""
     found = [(int(name), folders.passing / payload.decode()) for _, _, name, payload in rows]
     if not found:
         return
@@ -189,7 +189,7 @@ def to_shares(folders: Folders, parts: Parts, frames: pa.Table, slots: Integers)
 
 
 def look_at_share(folders: Folders, slot: int, frames: pa.Table, streams: pa.Table) -> list[Observed]:
-    """What a share tells, and what the columns of its connection told that goes with it; STREAMS with the first."""
+    """What a share tells, and what the columns of its connection told that goes with it."""
     path = _share(folders, slot)
     if not path.exists():
         # There are as many as the answers of a connection need, and slots for as many as its frames may.

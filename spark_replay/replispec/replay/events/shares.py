@@ -81,9 +81,11 @@ class Laid:
 
 @dataclass(frozen=True, slots=True)
 class Long:
-    """A connection that is observed in shares, of about so many frames each: `pieces` are its frames, some
-    columns and some rows at a time, in any order; `holes` and `streams` its rows of these tables; `folder`: where
-    files may lie meanwhile."""
+    """A connection that is observed in shares of about `together` frames each.
+
+    `pieces` are its frames, some columns and some rows at a time, in any order; `holes` and `streams` its
+    rows of these tables; `folder`: where files may lie meanwhile.
+    """
 
     pieces: Iterable[pa.Table]
     holes: pa.Table
@@ -96,9 +98,9 @@ class Long:
 class SharedObserver:
     """How a connection is observed in shares.
 
-    `kinds`: of the streams of which it may be; `columns`: of FRAMES, which `lay` is given. Share 0 comes last; of
-    N frames there are at most N / `together` others. `look` is given the frames of a share, and STREAMS with the
-    first one. All that both tell together is what the observers of whole connections tell.
+    `kinds`: of the streams of which it may be; `columns`: of FRAMES, which `lay` is given. Share 0 comes
+    last; of N frames there are at most N / `together` others. `look` is given the frames of a share, and
+    STREAMS with share 0. All that both tell together is what the observers of whole connections tell.
     """
 
     kinds: Collection[str]
@@ -108,8 +110,8 @@ class SharedObserver:
 
 
 def note_share(laid: Laid, numbers: Sequence[Path]) -> None:
-    """Write the number of a share for its frames: into a file for each direction, by their indexes, of
-    NUMBER_KIND. What is in no share has 0, or nothing at the end; all others have 1 more than their number."""
+    """Write 1 more than the number of a share for each of its frames: into a file for each direction, by
+    their indexes, of NUMBER_KIND. What is in no share has 0, or nothing at the end."""
     for direction, path in enumerate(numbers):
         index = np.sort(laid.share.index[laid.share.direction == direction])
         column = LongColumn(path, NUMBER_KIND)

@@ -171,8 +171,8 @@ class _Sides:
 def positions_told(
     numbers: Integers, first: Integers | int, arrived: Integers
 ) -> tuple[Integers, npt.NDArray[np.bool_]]:
-    """The positions that numbers of 32 bits acknowledge, each near to what had `arrived`, and which of them are
-    known; `first`: the number of position 0."""
+    """The positions that numbers of 32 bits acknowledge, each near to what had `arrived`, and which of them
+    are known; `first`: the number of position 0."""
     upto = arrived + (numbers - first - arrived + 2**31) % 2**32 - 2**31
     # Nobody acknowledges what lies before the first byte, or before the least one that anybody mentions.
     return upto, (numbers >= 0) & (first >= 0) & (upto >= 0)

@@ -1,13 +1,13 @@
 """The order of the frames of one connection that has more of them than a process should hold.
 
 What `delivery.delivered` tells of whole connections at once, told window by window. Each of its steps is a
-running maximum, forwards or backwards, or a search in numbers that ascend: so few numbers go from one window to
-the next, and everything else lies in files.
+running maximum, forwards or backwards, or a search in numbers that ascend: so few numbers go from one window
+to the next, and everything else lies in files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -173,7 +173,7 @@ class LongConnection:
         believed, low = self._believed(side, ends, upto, firm, least)
         inside = self._store.column(f"{side}-inside")
         above = np.zeros(0, np.int64)
-        for at in reversed(windows(self.count(side))):
+        for at in windows(self.count(side), backwards=True):
             told = _read(believed, at)
             above = -running(np.where(told >= 0, -told, -FAR)[::-1], -above)
             found = np.clip(_read(arrived, at), _read(low, at), ends.rank(above[::-1], "right"))
@@ -188,7 +188,7 @@ class LongConnection:
     def _mentioned(
         self, side: int, raised: Sequence[LongColumn], ends: LongColumn, first_number: int
     ) -> tuple[LongColumn, LongColumn]:
-        """How many frames of the peer had arrived here before each frame, and up to where it acknowledges them."""
+        """How many frames of the peer had arrived here before each, and up to where it acknowledges them."""
         arrived, upto = (self._store.column(f"{side}-{name}") for name in ("arrived", "upto"))
         for at in windows(self.count(side)):
             count = raised[side ^ 1].rank(_read(raised[side], at))
@@ -204,7 +204,7 @@ class LongConnection:
         firm = self._store.column(f"{side}-firm", np.int8)
         least = self._store.column(f"{side}-least")
         packet, below = np.zeros(0, np.int64), np.zeros(0, np.int64)
-        for at in reversed(windows(self.count(side))):
+        for at in windows(self.count(side), backwards=True):
             packets, told = self._of(side, "record_offset", at), _read(upto, at)
             packet = -running(np.where(told >= 0, -packets, -FAR)[::-1], -packet)
             is_firm = (told >= 0) & (packets <= packet[::-1])
@@ -248,22 +248,11 @@ class LongConnection:
         return found
 
 
-def windows(count: int) -> Sequence[Integers]:
+def windows(count: int, *, backwards: bool = False) -> Iterator[Integers]:
     """The numbers up to a count, so many at a time."""
-    return _Windows(count)
-
-
-class _Windows(Sequence[Integers]):
-    def __init__(self, count: int) -> None:
-        self._count = count
-
-    def __len__(self) -> int:
-        return -(-self._count // WINDOW)
-
-    def __getitem__(self, at: int) -> Integers:  # type: ignore[override]
-        if not 0 <= at < len(self):
-            raise IndexError(at)
-        return np.arange(at * WINDOW, min(self._count, (at + 1) * WINDOW))
+    begins = range(0, count, WINDOW)
+    for first in reversed(begins) if backwards else begins:
+        yield np.arange(first, min(count, first + WINDOW))
 
 
 def running(values: Integers, before: Integers) -> Integers:

@@ -1,11 +1,12 @@
 """Requests and answers of one connection that has more frames than a process should hold.
 
-No number says anything of another: so frames are dealt out by their numbers, and paired some numbers at a time.
+No number says anything of another: so frames are dealt out by their numbers, and paired some numbers at a
+time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -62,7 +63,8 @@ class LongPairs:
     def with_requests(self, places: Integers, columns: Sequence[str]) -> Window:
         """The frames at places, which ascend, with some columns."""
         requests = self._requests.at(places) - 1
-        at = np.unique(np.concatenate([places, requests[requests >= 0]]))
+        every = np.sort(np.concatenate([places, requests[requests >= 0]]), kind="stable")
+        at = every[np.append(True, np.diff(every) != 0)[: len(every)]]
         request_of = np.full(len(at), -1, np.int64)
         own = np.searchsorted(at, places)
         request_of[own] = np.where(requests >= 0, np.searchsorted(at, requests), -1)
@@ -93,18 +95,22 @@ class LongPairs:
         for each in dealt:
             yield _numbered(each)
 
+    def _from_start(self, side: int) -> Callable[[Integers], npt.NDArray[np.bool_]]:
+        """Of frames of a direction whether it was seen from its first byte and without a hole before each."""
+        column = self._frames.column(side, "from_start")
+        return lambda at: column.at(at) != 0
+
     def _around(self, answers: Numbered) -> npt.NDArray[np.bool_]:
         found = np.zeros(len(answers), np.bool_)
         for side in SIDES:
             rows = np.flatnonzero(answers.direction == side)
             asked = side ^ 1
-            from_start = self._frames.column(asked, "from_start")
             name = self._frames.connection, asked
             found[rows] = lies_within(
                 answers.received[rows],
                 np.zeros(len(rows), np.int64),
                 np.full(len(rows), self._frames.count(asked)),
-                lambda at, column=from_start: column.at(at) != 0,
+                self._from_start(asked),
                 np.full(len(rows), name in self._whole),
                 np.full(len(rows), name not in self._cut_short),
             )

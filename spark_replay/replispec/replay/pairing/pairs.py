@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -89,17 +90,20 @@ class Numbered:
     @property
     def requester(self) -> Integers:
         """The direction in which each asks, or was asked."""
-        return self.direction ^ (self.role == ANSWER)
+        requester: Integers = self.direction ^ (self.role == ANSWER)
+        return requester
 
     @property
     def key(self) -> Integers:
         """One number for all frames that may be pairs: of one connection, requester and number."""
-        return (2 * self.connection + self.requester << 32) + (self.number & 0xFFFFFFFF)
+        talk = 2 * self.connection + self.requester
+        key: Integers = (talk << 32) + (self.number & 0xFFFFFFFF)
+        return key
 
 
 Around = Callable[[Numbered], npt.NDArray[np.bool_]]
-"""Of answers: whether nothing was lost that each may answer. No hole is before the last request that its sender
-had received, nor directly after it."""
+"""Of answers: whether nothing was lost that each may answer. No hole is before the last request that its
+sender had received, nor directly after it."""
 
 
 def pair(
@@ -157,8 +161,8 @@ def pair_numbers(
 class _Plain:
     """Which frames are plain: no number of theirs occurs twice, and an answer has a request to it.
 
-    `waits`: requests that want an answer; `answers` and `requests`: those that belong together; `doubtful`: all
-    frames with any other number.
+    `waits`: requests that want an answer; `answers` and `requests`: those that belong together; `doubtful`:
+    all frames with any other number.
     """
 
     waits: Integers
@@ -212,23 +216,25 @@ class _Around:
         self._whole = whole
         self._cut_short = cut_short
 
-    def __call__(self, answers: Numbered) -> npt.NDArray[np.bool_]:
+    @cached_property
+    def _sides(self) -> tuple[Integers, npt.NDArray[np.bool_]]:
+        """Where the frames of each side begin in the order of indexes, and `from_start` in that order."""
         frames = self._frames
-        side = frames.side
-        order = np.lexsort((frames.index, side))
-        from_start = frames.integers("from_start", order) != 0
-        borders = np.searchsorted(side[order], np.arange(2 * len(frames.connections) + 1))
+        order = np.lexsort((frames.index, frames.side))
+        count = 2 * len(frames.connections)
+        borders = np.searchsorted(frames.side[order], np.arange(count + 1))
+        return borders.astype(np.int64), frames.integers("from_start", order) != 0
+
+    def __call__(self, answers: Numbered) -> npt.NDArray[np.bool_]:
+        borders, from_start = self._sides
         asked = 2 * answers.connection + (answers.direction ^ 1)
-        names = [frames.side_name(each) for each in range(2 * len(frames.connections))]
-        begun, ended = (
-            np.array(told, np.bool_)[asked]
-            for told in (
-                [each in self._whole for each in names],
-                [each not in self._cut_short for each in names],
-            )
-        )
-        at = borders[asked] + answers.received
-        return lies_within(at, borders[asked], borders[asked + 1], lambda at: from_start[at], begun, ended)
+        sides, which = np.unique(asked, return_inverse=True)
+        names = [self._frames.side_name(side) for side in sides.tolist()]
+        begun = np.array([name in self._whole for name in names], np.bool_)[which]
+        ended = np.array([name not in self._cut_short for name in names], np.bool_)[which]
+        first, behind = borders[asked], borders[asked + 1]
+        at = first + answers.received
+        return lies_within(at, first, behind, lambda places: from_start[places], begun, ended)
 
 
 def lies_within(
@@ -254,8 +260,8 @@ def lies_within(
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """A frame of a connection: its row, its index, how many of the peer's its sender had received, its number and
-    role; of an answer whether nothing was lost around what it may answer."""
+    """A frame of a connection: its row, its index, how many of the peer's its sender had received, its number
+    and role; of an answer whether nothing was lost around what it may answer."""
 
     row: int
     index: int
@@ -266,7 +272,7 @@ class _Frame:
 
 
 class _Talks:
-    """Judges frames of connections, one after the other; `found` are rows of answers and of their requests."""
+    """Judges frames of connections one after the other; `found`: rows of answers and of their requests."""
 
     def __init__(
         self, correlation: Correlation, connections: Sequence[str], around: Around, pairs: Pairs
@@ -281,18 +287,17 @@ class _Talks:
         """Judge frames of one connection, which stand in the order of their indexes."""
         connection = self._connections[int(frames.connection[0])]
         judge = self._correlation.judge(_noter(connection, self._pairs))
-        around = np.zeros(len(frames), np.bool_)
-        answers = np.flatnonzero(frames.role == ANSWER)
-        around[answers] = self._around(frames.take(answers))
         is_answer = frames.role == ANSWER
+        around = np.zeros(len(frames), np.bool_)
+        around[is_answer] = self._around(frames.take(np.flatnonzero(is_answer)))
         for requester in (0, 1):
             own = frames.requester == requester
             asking, answering = np.flatnonzero(own & ~is_answer), np.flatnonzero(own & is_answer)
             talk = _Talk(judge, connection, requester)
             waiting = frames.take(asking[frames.role[asking] == REQUEST])
             latest = dict(zip(waiting.number.tolist(), waiting.index.tolist(), strict=True))
-            sides = [_each(frames.take(at), around[at]) for at in (asking, answering)]
-            self.found += talk.run(*sides, latest)
+            asked, answers = (_each(frames.take(at), around[at]) for at in (asking, answering))
+            self.found += talk.run(asked, answers, latest)
             self._pairs.unanswered[connection] += talk.waiting
 
 
@@ -320,8 +325,8 @@ class _Talk:
     ) -> Iterator[tuple[int, int]]:
         """Judge it, and give the row of each answer that has a request, with that one's.
 
-        `latest`: by number the index of the last request that has it. Where one follows what had been received,
-        an acknowledgment, which alone says so, was damaged: nobody answers beforehand.
+        `latest`: by number the index of the last request that has it. Where one follows what had been
+        received, an acknowledgment, which alone says so, was damaged: nobody answers beforehand.
         """
         following = next(asking, None)
         for frame in answering:

@@ -1,7 +1,7 @@
 """How long requests waited, of one connection that has more frames than a process should hold.
 
-The observations of `durations.latencies_of`. They are counted first, so that each has its number, and are told
-as soon as they are full.
+The observations of `durations.latencies_of`. They are counted first, so that each has its number, and are
+told as soon as they are full.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LATENCY_COLUMNS = ("code", "flag", "time_ns")
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """One observation, from its connection's direction to its answers; `remarks` by the code of the answer."""
+    """One observation: whose it is, and its answers; `remarks` by their codes."""
 
     direction: int
     index: int
