@@ -64,10 +64,9 @@ def streams() -> pa.Table:
     return pa.Table.from_pylist(rows, STREAMS)
 
 
-def nothing_plain(frames: Delivered, _roles: Integers, _numbers: Integers) -> Any:
-    count = len(frames.connections)
-    nothing = np.zeros(count, np.int64)
-    return pairing._Plain(np.full(len(frames), -1, np.int64), nothing > 0, nothing, nothing)
+def nothing_plain(frames: pairing.Numbered) -> Any:
+    nothing = np.zeros(0, np.int64)
+    return pairing._Plain(nothing, nothing, nothing, np.arange(len(frames)))
 
 
 FRAME = st.tuples(st.integers(0, 1), st.integers(-2, 3), st.sampled_from([REQUEST, ANSWER, ONE_WAY]))

@@ -1,8 +1,14 @@
-"""A connection observed in shares tells what it tells as a whole, whatever happened to its packets."""
+"""A connection observed in shares tells what it tells as a whole, whatever happened to its packets.
+
+A few connections of each capture; all of them with REPLISPEC_SPREAD=all, as in `make test-full`.
+"""
 
 from __future__ import annotations
 
+import os
 import random
+import tempfile
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -11,11 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from replispec.replay.capture import long_columns
 from replispec.replay.engines.decoding import DecodedCapture, decode_capture
 from replispec.replay.events.family import shared_observer
 from replispec.replay.events.observe import gathered, observe
-from replispec.replay.events.shares import SharedObserver, dealt
+from replispec.replay.events.rocketmq import durations, long_latencies
+from replispec.replay.events.shares import Long, Share, SharedObserver
 from replispec.replay.events.tables import Events
+from replispec.replay.pairing import long_delivery, long_pairs
 from tests.replay import mess
 from tests.replay.defects import DEFECTS, sound
 from tests.replay.pcap_writer import pcap
@@ -24,6 +33,8 @@ from tests.replay.random_traffic import Harm, random_capture
 CAPTURES = Path(__file__).parents[2] / "spark_replay/captures"
 NAMES = sorted(path.stem for path in CAPTURES.glob("*.pcap"))
 MESSY = sorted(DEFECTS)
+# So many connections of a capture are tried.
+CONNECTIONS = 1000 if os.environ.get("REPLISPEC_SPREAD") == "all" else 4
 HARM = Harm(lost=0.02, repeated=0.02, reordered=0.02)
 
 
@@ -39,11 +50,12 @@ def shared() -> SharedObserver:
 
 
 def assert_same(decoded: DecodedCapture, chance: random.Random) -> int:
-    """Every connection that can be shared tells the same; how many shares there were."""
+    """Connections that can be shared tell the same; how many shares there were."""
     tables = decoded.frames, decoded.holes, decoded.streams
     own = pc.is_in(decoded.frames.column("protocol"), pa.array(sorted(shared().kinds)))
     shares = 0
-    for name in pc.unique(decoded.frames.column("connection").filter(own)).to_pylist():
+    names = pc.unique(decoded.frames.column("connection").filter(own)).to_pylist()
+    for name in names if len(names) <= CONNECTIONS else chance.sample(names, CONNECTIONS):
         frames, holes, streams = (each.filter(pc.field("connection") == name) for each in tables)
         found, count = in_shares(frames, holes, streams, chance)
         shares += count
@@ -57,18 +69,46 @@ def in_shares(
 ) -> tuple[Events, int]:
     """What one connection tells: its frames are dealt out in any order, each to where it is asked for."""
     few = frames.select(list(shared().columns)).take(pa.array(order_of(frames, chance), pa.int64()))
-    laid = shared().lay(few, holes, streams, chance.choice((2, 7, 50, 10_000)))
-    numbers = dealt(laid.shares)
+    size = chance.choice((3, 10_000))
+    pieces = [few.slice(at, size) for at in range(0, few.num_rows, size)]
+    together = chance.choice((2, 7, 50, 10_000))
+    with tempfile.TemporaryDirectory() as folder:
+        laid = [*shared().lay(Long(pieces, holes, streams, together, Path(folder)))]
+    assert sorted(each.number for each in laid) == [*range(len(laid))]
+    assert len(laid) <= 1 - -frames.num_rows // together
+    numbers = dealt({each.number: each.share for each in laid})
     sides, places = (frames.column(name).to_pylist() for name in ("direction", "index"))
-    owner = np.array(
-        [numbers[side][at] if at < len(numbers[side]) else -1 for side, at in zip(sides, places, strict=True)]
-    )
-    parts = [laid.told]
-    for number, share in enumerate(laid.shares):
-        own = frames.take(pa.array(np.flatnonzero(owner == number)))
+    owner = np.array([numbers.get((side, at), -1) for side, at in zip(sides, places, strict=True)])
+    parts = []
+    for each in laid:
+        own = frames.take(pa.array(np.flatnonzero(owner == each.number)))
         own = own.take(pa.array(order_of(own, chance), pa.int64()))
-        parts.append(shared().look(own, streams if number == 0 else streams.slice(0, 0), share))
-    return gathered(parts), len(laid.shares)
+        first = each.number == 0
+        parts += [each.told, shared().look(own, streams if first else streams.slice(0, 0), each.share)]
+    return gathered(parts), len(laid)
+
+
+def dealt(shares: Mapping[int, Share]) -> dict[tuple[int, int], int]:
+    """By direction and index of a frame the number of the share that has it."""
+    found: dict[tuple[int, int], int] = {}
+    for number, share in shares.items():
+        for key in zip(share.direction.tolist(), share.index.tolist(), strict=True):
+            assert key not in found, "a frame is in one share"
+            found[key] = number
+    return found
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """Windows, blocks and what is paired together are as small as a test's connections need."""
+    chance = random.Random(request.node.name)
+    monkeypatch.setattr(long_columns, "BLOCK", chance.choice((2, 16, 64)))
+    monkeypatch.setattr(long_delivery, "WINDOW", chance.choice((3, 16, 64)))
+    monkeypatch.setattr(long_pairs, "TOGETHER", chance.choice((4, 50)))
+    monkeypatch.setattr(long_pairs, "NUMBERS_IN_A_ROW", chance.choice((1, 8)))
+    maximum = chance.choice((2, 5))
+    monkeypatch.setattr(durations, "DURATIONS_MAXIMUM", maximum)
+    monkeypatch.setattr(long_latencies, "DURATIONS_MAXIMUM", maximum)
 
 
 def order_of(frames: pa.Table, chance: random.Random) -> list[int]:

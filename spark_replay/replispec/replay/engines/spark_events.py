@@ -136,10 +136,9 @@ def _cut(folders: Folders, number: int, tasks: int) -> Batches:
     """What the parts get of the files of frames that one of so many tasks reads."""
     parts = folders.parts()
     if number == 0:
-        # The first share of a connection is there without any frame, too.
+        # A share may have something to tell without any frame.
         nothing = to_bytes([], WITHOUT_BODIES)
-        firsts = [(own.start, each.number) for each, own in parts.shared()]
-        yield as_batch([(slot, owner, "", nothing) for slot, owner in firsts])
+        yield as_batch([(slot, each.number, "", nothing) for each, own in parts.shared() for slot in own])
     files = files_of(folders, number, tasks)
     for table in read_frames(files, WITHOUT_BODIES.names, FRAMES_AT_ONCE):
         for slot, own in _by_slots(table, to_shares(folders, parts, table, _slots(table, parts))):
@@ -158,11 +157,10 @@ def _observed(folders: Folders, rows: Iterator[Passed]) -> Iterator[Passed]:
     holes, streams = (of_slot(folders.passing / name, slot) for name in (HOLES_NAME, STREAMS_NAME))
     frames = pa.concat_tables([table for _, table in pieces])
     pieces.clear()
-    shares = owner.shares_at(slot)
-    if shares is None:
+    if owner.shares_at(slot) is None:
         events = observe(frames, holes, streams)
     else:
-        events = gathered(look_at_share(folders, slot, frames, streams, is_first=slot == shares.start))
+        events = gathered(look_at_share(folders, slot, frames, streams))
     del frames
     write_events(events, folders.out, owner.number, slot - owner.first)
     frequent = sum(events[kind].num_rows for kind in MANY)

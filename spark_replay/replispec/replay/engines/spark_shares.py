@@ -1,11 +1,14 @@
 """Connections with many frames on Spark: laid out by one task each, then read where their frames are.
 
-A task is given few columns of all frames of such a connection, and leaves in the folder `passing` what each
-share has, which frame is in which share, and what the columns told. No other task needs more than a share.
+A task is given files with few columns of the frames of such a connection, and leaves in the folder `passing`
+what each share has, what the columns told that goes with it, and which frame is in which share. It holds a
+window of the connection; no other task needs more than a share.
 """
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,7 +20,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from replispec.replay.capture.arrays import save
 from replispec.replay.capture.records import Integers
 from replispec.replay.engines.spark_frames import unfinished_file
 from replispec.replay.engines.spark_parts import (
@@ -39,15 +41,15 @@ from replispec.replay.engines.spark_parts import (
 from replispec.replay.engines.spark_tasks import mapped
 from replispec.replay.events.columns import Observed
 from replispec.replay.events.family import shared_observer
-from replispec.replay.events.shares import NOWHERE, SharedObserver, dealt
+from replispec.replay.events.shares import NOWHERE, NUMBER_KIND, Laid, Long, SharedObserver, note_share
 from replispec.replay.frames.tables import FRAMES
 
 HOLES_NAME, STREAMS_NAME, PARTS_NAME = "holes", "streams", "parts"
 SIDES = (0, 1)
 # A task reads so many frames before it hands on what each connection has of them.
-ROWS_AT_ONCE = 1 << 18
-# Connections whose places a worker keeps at hand.
-PLACES_KEPT = 64
+ROWS_AT_ONCE = 1 << 16
+# Directions of which a worker keeps at hand which share has which frame.
+NUMBERS_KEPT = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ def lay_out(spark: SparkSession, folders: Folders, parts: Parts, tasks: int) -> 
 
     def take(batches: Batches) -> Batches:
         for number in numbers_in(batches):
-            yield from _few_columns(folders, files_of(folders, number, tasks))
+            yield as_batch(list(_few_columns(folders, number, tasks)))
 
     def lay(batches: Batches) -> Batches:
         _lay(folders, rows_in(batches))
@@ -104,19 +106,24 @@ def _observer() -> SharedObserver:
     return found
 
 
-def _few_columns(folders: Folders, files: Sequence[Path]) -> Batches:
-    """What files of frames have of the connections that are shared; their rows are named by their slot."""
+def _few_columns(folders: Folders, number: int, tasks: int) -> Iterator[Passed]:
+    """Files of what the files of frames of one of so many tasks have of the connections that are shared."""
     parts = folders.parts()
     columns = list(_observer().columns)
     schema = pa.schema([FRAMES.field(name) for name in columns])
-    numbers = {own.start: at for at, (_, own) in enumerate(parts.shared())}
-    for table in read_frames(files, columns, ROWS_AT_ONCE):
+    places = {own.start: at for at, (_, own) in enumerate(parts.shared())}
+    names = list(dict.fromkeys(["capture", "connection", *columns]))
+    for at, table in enumerate(read_frames(files_of(folders, number, tasks), names, ROWS_AT_ONCE)):
         for capture, each in parts.captures.items():
             for connection, own in each.shared.items():
                 chosen = (pc.field("connection") == connection) & (pc.field("capture") == capture)
                 if (found := table.filter(chosen)).num_rows:
-                    payload = to_bytes([found], schema)
-                    yield as_batch([(numbers[own.start], each.number, str(own.start), payload)])
+                    # A task may run again, elsewhere: its files have the same names then.
+                    path = folders.passing / f"columns-{own.start}-{number}-{at}"
+                    unfinished = unfinished_file(path)
+                    unfinished.write_bytes(to_bytes([found.select(columns)], schema))
+                    unfinished.replace(path)
+                    yield places[own.start], each.number, str(own.start), path.name.encode()
 
 
 def read_frames(files: Sequence[Path], columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
@@ -128,41 +135,37 @@ def read_frames(files: Sequence[Path], columns: Sequence[str], rows: int) -> Ite
 
 
 def _lay(folders: Folders, rows: Iterator[Passed]) -> None:
-    """Lay out one connection."""
-    tables, slot = [], NOWHERE
-    for _, _, name, payload in rows:
-        slot = int(name)
-        tables.append(from_bytes(payload))
-    if not tables:
+    """Lay out one connection: its files are read one after the other."""
+    found = [(int(name), folders.passing / payload.decode()) for _, _, name, payload in rows]
+    if not found:
         return
+    slot = found[0][0]
     holes, streams = (of_slot(folders.passing / name, slot) for name in (HOLES_NAME, STREAMS_NAME))
+    pieces = (from_bytes(path.read_bytes()) for _, path in found)
     together = folders.parts().owner(slot).together
-    laid = _observer().lay(pa.concat_tables(tables), holes, streams, together)
-    for number, share in enumerate(laid.shares):
-        keep(_share(folders, slot + number), share)
-    for side, numbers in zip(SIDES, dealt(laid.shares), strict=True):
-        path = _places(folders, slot, side)
-        unfinished = unfinished_file(path)
-        save(numbers.astype(np.int32), unfinished)
-        unfinished.replace(path)
-    keep(_told(folders, slot), laid.told)
+    with tempfile.TemporaryDirectory(prefix="replispec-layout-") as folder:
+        numbers = [Path(folder) / f"numbers-{side}" for side in SIDES]
+        for laid in _observer().lay(Long(pieces, holes, streams, together, Path(folder))):
+            keep(_share(folders, slot + laid.number), laid)
+            note_share(laid, numbers)
+        for side in SIDES:
+            unfinished = unfinished_file(_numbers(folders, slot, side))
+            shutil.copyfile(numbers[side], unfinished)
+            unfinished.replace(_numbers(folders, slot, side))
 
 
 def _share(folders: Folders, slot: int) -> Path:
     return folders.passing / f"share-{slot}"
 
 
-def _places(folders: Folders, slot: int, side: int) -> Path:
-    return folders.passing / f"places-{slot}-{side}.npy"
+def _numbers(folders: Folders, slot: int, side: int) -> Path:
+    return folders.passing / f"numbers-{slot}-{side}"
 
 
-def _told(folders: Folders, slot: int) -> Path:
-    return folders.passing / f"told-{slot}"
-
-
-@lru_cache(maxsize=PLACES_KEPT)
-def _read_places(path: Path) -> Integers:
-    found: Integers = np.load(path, mmap_mode="r")
+@lru_cache(maxsize=NUMBERS_KEPT)
+def _read_numbers(path: Path) -> Integers:
+    size = path.stat().st_size
+    found: Integers = np.memmap(path, NUMBER_KIND, "r") if size else np.zeros(0, NUMBER_KIND)
     return found
 
 
@@ -177,17 +180,19 @@ def to_shares(folders: Folders, parts: Parts, frames: pa.Table, slots: Integers)
     for first in np.intersect1d(slots, sorted(firsts)).tolist():
         for direction in SIDES:
             rows = np.flatnonzero((slots == first) & (side == direction))
-            numbers = _read_places(_places(folders, first, direction))
+            numbers = _read_numbers(_numbers(folders, first, direction))
             number = np.full(len(rows), NOWHERE, np.int64)
             inside = index[rows] < len(numbers)
-            number[inside] = numbers[index[rows[inside]]]
+            number[inside] = numbers[index[rows[inside]]].astype(np.int64) - 1
             found[rows] = np.where(number == NOWHERE, NOWHERE, first + number)
     return found
 
 
-def look_at_share(
-    folders: Folders, slot: int, frames: pa.Table, streams: pa.Table, *, is_first: bool
-) -> list[Observed]:
-    """What a share tells; the first one of a connection with what its columns told."""
-    found = [_observer().look(frames, streams, kept(_share(folders, slot)))]
-    return [*found, kept(_told(folders, slot))] if is_first else found
+def look_at_share(folders: Folders, slot: int, frames: pa.Table, streams: pa.Table) -> list[Observed]:
+    """What a share tells, and what the columns of its connection told that goes with it."""
+    path = _share(folders, slot)
+    if not path.exists():
+        # There are as many as the answers of a connection need, and slots for as many as its frames may.
+        return []
+    laid: Laid = kept(path)
+    return [_observer().look(frames, streams, laid.share), laid.told]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,9 @@ from replispec.replay.pairing.delivery import Delivered, delivered
 from replispec.replay.tcp.pieces import UNREADABLE
 
 Directions = frozenset[tuple[str, int]]
+TimeBefore = Callable[[str, int, int], int | None]
+"""Of a connection and direction, when the last frame that begins before a position was complete; None without
+one."""
 # Where the holes of each direction (connection, direction) end, ascending, and of which kind they are.
 Reasons = Mapping[tuple[str, int], Sequence[tuple[int, str]]]
 
@@ -43,12 +46,16 @@ def begun(frames: Delivered, streams: pa.Table, kinds: Collection[str], cut_shor
 
 def ends_cut_short(frames: Delivered, holes: pa.Table, streams: pa.Table) -> Directions:
     """Directions in which bytes after the last frame were lost, or in which some are of no frame."""
-    undecoded = frozenset((connection, side) for _, connection, side, *_ in _undecoded(streams))
     if not holes.num_rows:
-        return undecoded
+        return cut_short({}, holes, streams)
     last = np.zeros(2 * len(frames.connections), np.int64)
     np.maximum.at(last, frames.side, frames.integers("sequence") + frames.integers("size"))
-    ends = {frames.side_name(side): end for side, end in enumerate(last.tolist())}
+    return cut_short({frames.side_name(side): end for side, end in enumerate(last.tolist())}, holes, streams)
+
+
+def cut_short(ends: Mapping[tuple[str, int], int], holes: pa.Table, streams: pa.Table) -> Directions:
+    """The same, by where the last frame of each direction ends that has any."""
+    undecoded = frozenset((connection, side) for _, connection, side, *_ in _undecoded(streams))
     rows = zip(*values(holes, "connection", "direction", "end"), strict=True)
     return undecoded | frozenset(
         (connection, side) for connection, side, end in rows if end > ends.get((connection, side), 0)
@@ -78,7 +85,7 @@ def reasons(holes: pa.Table) -> Reasons:
 
 
 def unseen(
-    frames: Delivered, holes: pa.Table, streams: pa.Table, kinds: Collection[str]
+    time_before: TimeBefore, holes: pa.Table, streams: pa.Table, kinds: Collection[str]
 ) -> Iterator[Observation]:
     """One observation per hole in what a side of these kinds sent: answers to clients may have been in it.
     A side without holes, of which bytes are of no frame, has one at its beginning.
@@ -91,12 +98,11 @@ def unseen(
         for connection, direction, protocol, source, time_ns in zip(*columns, strict=True)
         if protocol in kinds
     }
-    before = _Before(frames)
     columns = values(holes, "capture", "connection", "direction", "start", "kind")
     for capture, connection, direction, start, kind in zip(*columns, strict=True):
         if (connection, direction) in sources:
             source, first_ns = sources[connection, direction]
-            time_ns = before.time_ns(connection, direction, start)
+            time_ns = time_before(connection, direction, start)
             time_ns = (first_ns or 0) if time_ns is None else time_ns
             yield Unseen(capture, 0, time_ns, connection, direction, start, 0, address=source, text=kind)
     holed = set(zip(*values(holes, "connection", "direction"), strict=True))
@@ -106,7 +112,7 @@ def unseen(
             yield Unseen(capture, 0, time_ns or 0, *side, 0, 0, address=source, text=UNREADABLE)
 
 
-class _Before:
+class Before:
     """Finds the frame before a place of a direction."""
 
     def __init__(self, frames: Delivered) -> None:

@@ -7,16 +7,19 @@ to know more than the places of its own frames.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
+from replispec.replay.capture.long_columns import LongColumn
 from replispec.replay.events.columns import Observed
 from replispec.replay.pairing.delivery import Delivered, Integers
 
 NOWHERE = -1
+NUMBER_KIND = np.dtype(np.int32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,35 +72,50 @@ def _keys(direction: Integers, index: Integers) -> Integers:
 
 @dataclass(frozen=True, slots=True)
 class Laid:
-    """What few columns of a connection told, and the shares by which the rest is read."""
+    """A share by its number, and what few columns of its connection told that goes with it."""
 
+    number: int
+    share: Share
     told: Observed
-    shares: Sequence[Share]
+
+
+@dataclass(frozen=True, slots=True)
+class Long:
+    """A connection that is observed in shares of about `together` frames each.
+
+    `pieces` are its frames, some columns and some rows at a time, in any order; `holes` and `streams` its
+    rows of these tables; `folder`: where files may lie meanwhile.
+    """
+
+    pieces: Iterable[pa.Table]
+    holes: pa.Table
+    streams: pa.Table
+    together: int
+    folder: Path
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedObserver:
     """How a connection is observed in shares.
 
-    `kinds`: of the streams of which it may be; `columns`: of FRAMES, which `lay` is given, with HOLES,
-    STREAMS and how many frames a share may have. `look` is given the frames of a share, and STREAMS with the
-    first one. All that they tell together is what the observers of whole connections tell.
+    `kinds`: of the streams of which it may be; `columns`: of FRAMES, which `lay` is given. Share 0 comes
+    last; of N frames there are at most N / `together` others. `look` is given the frames of a share, and
+    STREAMS with share 0. All that both tell together is what the observers of whole connections tell.
     """
 
     kinds: Collection[str]
     columns: Sequence[str]
-    lay: Callable[[pa.Table, pa.Table, pa.Table, int], Laid]
+    lay: Callable[[Long], Iterator[Laid]]
     look: Callable[[pa.Table, pa.Table, Share], Observed]
 
 
-def dealt(shares: Sequence[Share]) -> tuple[Integers, Integers]:
-    """By direction and index of a frame the number of the share that has it, NOWHERE for none."""
-    found = []
-    for direction in (0, 1):
-        own = [share.index[share.direction == direction] for share in shares]
-        numbers = np.full(max((int(each.max()) + 1 for each in own if len(each)), default=0), NOWHERE)
-        for number, index in enumerate(own):
-            assert (numbers[index] == NOWHERE).all(), "a frame is in one share"
-            numbers[index] = number
-        found.append(numbers)
-    return found[0], found[1]
+def note_share(laid: Laid, numbers: Sequence[Path]) -> None:
+    """Write 1 more than the number of a share for each of its frames: into a file for each direction, by
+    their indexes, of NUMBER_KIND. What is in no share has 0, or nothing at the end."""
+    for direction, path in enumerate(numbers):
+        index = np.sort(laid.share.index[laid.share.direction == direction])
+        column = LongColumn(path, NUMBER_KIND)
+        try:
+            column.spread(index, np.full(len(index), laid.number + 1))
+        finally:
+            column.close()

@@ -25,7 +25,8 @@ Integers = npt.NDArray[np.int64]
 
 # More than any position in a direction and any offset in a file: one axis holds all directions, side by side.
 _APART = 2**42
-_FAR = _APART // 4
+FAR = _APART // 4
+"""More than any position and any offset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ class _Sides:
         self.arrivals = _integers(frames, "record_offset", self.rows)
         self._ends = sequence[order] + _integers(frames, "size", self.rows)
         self._numbers = _integers(frames, "acknowledged", self.rows)
-        self._first_number, accepting = _begun(names, streams)
+        self._first_number, accepting = begun_at(names, streams)
         self.accepting = accepting[self.side]
 
     def received(self) -> Integers:
@@ -151,10 +152,7 @@ class _Sides:
         `arrived`: up to where the peer's frames had arrived here; the number of 32 bits is one near it.
         """
         numbers, packets = self._numbers, self.arrivals
-        first = self._first_number[peer]
-        upto = arrived + (numbers - first - arrived + 2**31) % 2**32 - 2**31
-        # Nobody acknowledges what lies before the first byte, or before the least one that anybody mentions.
-        known = (numbers >= 0) & (first >= 0) & (upto >= 0)
+        upto, known = positions_told(numbers, self._first_number[peer], arrived)
         # What somebody acknowledged never falls: numbers that say so are believed neither way. What came
         # out of order may have been sent again: it makes no other number doubtful.
         firm = known & (packets <= self._least_from(packets, known))
@@ -163,14 +161,24 @@ class _Sides:
         return self._most_until(upto, known), self._least_from(upto, known)
 
     def _most_until(self, values: Integers, known: npt.NDArray[np.bool_]) -> Integers:
-        return running_maximum(self.side, np.where(known, values, -_FAR))
+        return running_maximum(self.side, np.where(known, values, -FAR))
 
     def _least_from(self, values: Integers, known: npt.NDArray[np.bool_]) -> Integers:
-        backwards = np.where(known, -values, -_FAR)[::-1]
+        backwards = np.where(known, -values, -FAR)[::-1]
         return -running_maximum(self.side[::-1], backwards)[::-1]
 
 
-def _begun(connections: pa.Array, streams: pa.Table) -> tuple[Integers, npt.NDArray[np.bool_]]:
+def positions_told(
+    numbers: Integers, first: Integers | int, arrived: Integers
+) -> tuple[Integers, npt.NDArray[np.bool_]]:
+    """The positions that numbers of 32 bits acknowledge, each near to what had `arrived`, and which of them
+    are known; `first`: the number of position 0."""
+    upto = arrived + (numbers - first - arrived + 2**31) % 2**32 - 2**31
+    # Nobody acknowledges what lies before the first byte, or before the least one that anybody mentions.
+    return upto, (numbers >= 0) & (first >= 0) & (upto >= 0)
+
+
+def begun_at(connections: pa.Array, streams: pa.Table) -> tuple[Integers, npt.NDArray[np.bool_]]:
     """For 2 * connection + direction: the number of position 0 (-1 unknown), and whether it is accepting."""
     rows = pc.index_in(streams.column("connection"), value_set=connections).to_numpy(zero_copy_only=False)
     known = np.flatnonzero(~np.isnan(rows.astype(np.float64)))

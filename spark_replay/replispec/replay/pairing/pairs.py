@@ -7,8 +7,9 @@ each with its own counter. What the number is and what an answer, a family says 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -63,6 +64,48 @@ class Pairs:
     evidence: list[tuple[int, Evidence]] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Numbered:
+    """Frames of connections, all of those that have certain numbers, in any order.
+
+    `row`: what Pairs calls each; `connection`, `direction`, `index`, `received` as in Delivered; `role` and
+    `number` as the correlation says.
+    """
+
+    row: Integers
+    connection: Integers
+    direction: Integers
+    index: Integers
+    received: Integers
+    role: Integers
+    number: Integers
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def take(self, at: Integers) -> Numbered:
+        """Those at some places."""
+        return Numbered(*(getattr(self, name)[at] for name in self.__slots__))
+
+    @property
+    def requester(self) -> Integers:
+        """The direction in which each asks, or was asked."""
+        requester: Integers = self.direction ^ (self.role == ANSWER)
+        return requester
+
+    @property
+    def key(self) -> Integers:
+        """One number for all frames that may be pairs: of one connection, requester and number."""
+        talk = 2 * self.connection + self.requester
+        key: Integers = (talk << 32) + (self.number & 0xFFFFFFFF)
+        return key
+
+
+Around = Callable[[Numbered], npt.NDArray[np.bool_]]
+"""Of answers: whether nothing was lost that each may answer. No hole is before the last request that its
+sender had received, nor directly after it."""
+
+
 def pair(
     frames: Delivered,
     correlation: Correlation,
@@ -74,150 +117,235 @@ def pair(
     `whole` names the directions (connection, direction) that were seen from their first byte, `cut_short`
     those in which bytes after the last frame were lost.
     """
-    roles = correlation.roles(frames)
-    found = _plainly(frames, roles, frames.integers(correlation.number))
-    pairs = Pairs(found.request_of)
-    borders = np.searchsorted(frames.connection, np.arange(len(frames.connections) + 1)).tolist()
-    for number, connection in enumerate(frames.connections):
-        if found.plain[number]:
-            answers = int(found.answers[number])
-            pairs.counts[connection] = Counter({Verdict.OK: answers} if answers else {})
-            pairs.unanswered[connection] = int(found.requests[number]) - answers
-        else:
-            part = slice(borders[number], borders[number + 1])
-            sides = _sides(frames, part, roles, correlation.number)
-            _judge(connection, sides, correlation, pairs, whole, cut_short)
+    rows = np.arange(len(frames))
+    places = frames.connection, frames.direction, frames.index, frames.received
+    numbers = frames.integers(correlation.number)
+    numbered = Numbered(rows, *places, correlation.roles(frames), numbers)
+    pairs = Pairs(np.full(len(frames), -1, np.int64))
+    answers, requests = pair_numbers(
+        numbered, frames.connections, correlation, _Around(frames, whole, cut_short), pairs
+    )
+    pairs.request_of[answers] = requests
     return pairs
+
+
+def pair_numbers(
+    frames: Numbered, connections: Sequence[str], correlation: Correlation, around: Around, pairs: Pairs
+) -> tuple[Integers, Integers]:
+    """Pair frames with certain numbers and judge them: the rows of answers, and of the requests they answer.
+
+    What is counted of each connection, and evidence, is added to `pairs`. No number says anything of another:
+    so only those are gone through that are no plain pair.
+    """
+    plain = _plainly(frames)
+    count = len(connections)
+    waits, answered = (
+        np.bincount(frames.connection[at], minlength=count) for at in (plain.waits, plain.answers)
+    )
+    for name, requests, answers in zip(connections, waits.tolist(), answered.tolist(), strict=True):
+        counts = pairs.counts.setdefault(name, Counter())
+        if answers:
+            counts[Verdict.OK] += answers
+        pairs.unanswered[name] += requests - answers
+    talks = _Talks(correlation, connections, around, pairs)
+    for rows in _by_connection(frames, plain.doubtful):
+        talks.run(frames.take(rows))
+    found = np.array(talks.found, np.int64).reshape(-1, 2)
+    return (
+        np.concatenate([frames.row[plain.answers], found[:, 0]]),
+        np.concatenate([frames.row[plain.requests], found[:, 1]]),
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Plain:
-    """Pairs of connections on which every answer answers one request, which it alone answers.
+    """Which frames are plain: no number of theirs occurs twice, and an answer has a request to it.
 
-    `plain`, `requests` and `answers`: of each connection, whether it is one, and how many there are.
+    `waits`: requests that want an answer; `answers` and `requests`: those that belong together; `doubtful`:
+    all frames with any other number.
     """
 
-    request_of: Integers
-    plain: npt.NDArray[np.bool_]
-    requests: Integers
+    waits: Integers
     answers: Integers
+    requests: Integers
+    doubtful: Integers
 
 
-def _plainly(frames: Delivered, roles: Integers, numbers: Integers) -> _Plain:
-    """Pair by the number alone what no order is needed for: no number occurs twice.
-
-    What it finds for a connection is what `_judge` would: every evaluation is ok.
-    """
-    count = len(frames.connections)
-    is_answer = roles == ANSWER
-    talk = 2 * frames.connection + (frames.direction ^ is_answer)
-    key = (talk << 32) + (numbers & 0xFFFFFFFF)
+def _plainly(frames: Numbered) -> _Plain:
+    """Pair by the number alone what no order is needed for. Every evaluation of it is ok."""
+    key, is_answer = frames.key, frames.role == ANSWER
     asking, answering = np.flatnonzero(~is_answer), np.flatnonzero(is_answer)
-    doubtful = np.zeros(count, np.bool_)
+    twice = []
     for rows in (asking, answering):
         ordered = rows[np.argsort(key[rows], kind="stable")]
-        doubtful[frames.connection[ordered[1:][key[ordered[1:]] == key[ordered[:-1]]]]] = True
+        twice.append(key[ordered[1:][key[ordered[1:]] == key[ordered[:-1]]]])
         if rows is asking:
             asking = ordered
-    request_of = np.full(len(frames), -1, np.int64)
-    requests = np.zeros(count, np.int64)
-    waits = roles == REQUEST
-    np.add.at(requests, frames.connection[waits], 1)
-    answers = np.bincount(frames.connection[answering], minlength=count).astype(np.int64)
-    if len(answering):
-        at = np.searchsorted(key[asking], key[answering])
-        known = at < len(asking)
-        request = np.where(known, asking[np.minimum(at, len(asking) - 1)], -1) if len(asking) else at - 1
-        sound = known & (key[request] == key[answering]) & waits[request]
+    request = np.zeros(0, np.int64)
+    sound = np.zeros(len(answering), np.bool_)
+    if len(answering) and len(asking):
+        at = np.minimum(np.searchsorted(key[asking], key[answering]), len(asking) - 1)
+        request = asking[at]
+        sound = (key[request] == key[answering]) & (frames.role[request] == REQUEST)
         sound &= frames.index[request] < frames.received[answering]
-        doubtful[frames.connection[answering[~sound]]] = True
-        request_of[answering] = np.where(doubtful[frames.connection[answering]], -1, request)
-    return _Plain(request_of, ~doubtful, requests, answers)
+    else:
+        request = np.full(len(answering), -1, np.int64)
+    doubts = np.unique(np.concatenate([*twice, key[answering[~sound]]]))
+    waits = np.flatnonzero(frames.role == REQUEST)
+    if not len(doubts):
+        return _Plain(waits, answering, request, np.zeros(0, np.int64))
+    doubtful = np.isin(key, doubts)
+    clear = ~doubtful[answering]
+    return _Plain(waits[~doubtful[waits]], answering[clear], request[clear], np.flatnonzero(doubtful))
 
 
-def _sides(frames: Delivered, part: slice, roles: Integers, number: str) -> tuple[list[_Frame], list[_Frame]]:
-    """The frames of one connection by direction."""
-    sides: tuple[list[_Frame], list[_Frame]] = ([], [])
-    at = np.arange(part.start, part.stop)
-    own = (
-        frames.received[at],
-        frames.integers(number, at),
-        roles[at],
-        frames.integers("from_start", at) != 0,
-    )
-    columns = (column.tolist() for column in own)
-    for row, direction, *values in zip(at.tolist(), frames.direction[at].tolist(), *columns, strict=True):
-        sides[direction].append(_Frame(row, *values))
-    return sides
+def _by_connection(frames: Numbered, rows: Integers) -> Iterator[Integers]:
+    """Some frames of each connection that has any, by their index."""
+    ordered = rows[np.lexsort((frames.index[rows], frames.connection[rows]))]
+    borders = np.flatnonzero(np.diff(frames.connection[ordered])) + 1
+    yield from (each for each in np.split(ordered, borders) if len(each))
 
 
-def _judge(
-    connection: str,
-    sides: tuple[list[_Frame], list[_Frame]],
-    correlation: Correlation,
-    pairs: Pairs,
-    whole: Collection[tuple[str, int]],
-    cut_short: Collection[tuple[str, int]],
-) -> None:
-    """Pair and judge the frames of one connection, one after the other."""
-    judge = correlation.judge(_noter(connection, pairs))
-    for requester in (0, 1):
-        side = (connection, requester)
-        talk = _Talk(judge, connection, requester, pairs)
-        asking, answering = sides[requester], sides[1 - requester]
-        talk.run(asking, answering, begun=side in whole, ended=side not in cut_short)
+class _Around:
+    """Tells of answers among frames at hand whether nothing was lost around what they may answer."""
+
+    def __init__(
+        self, frames: Delivered, whole: Collection[tuple[str, int]], cut_short: Collection[tuple[str, int]]
+    ) -> None:
+        self._frames = frames
+        self._whole = whole
+        self._cut_short = cut_short
+
+    @cached_property
+    def _sides(self) -> tuple[Integers, npt.NDArray[np.bool_]]:
+        """Where the frames of each side begin in the order of indexes, and `from_start` in that order."""
+        frames = self._frames
+        order = np.lexsort((frames.index, frames.side))
+        count = 2 * len(frames.connections)
+        borders = np.searchsorted(frames.side[order], np.arange(count + 1))
+        return borders.astype(np.int64), frames.integers("from_start", order) != 0
+
+    def __call__(self, answers: Numbered) -> npt.NDArray[np.bool_]:
+        borders, from_start = self._sides
+        asked = 2 * answers.connection + (answers.direction ^ 1)
+        sides, which = np.unique(asked, return_inverse=True)
+        names = [self._frames.side_name(side) for side in sides.tolist()]
+        begun = np.array([name in self._whole for name in names], np.bool_)[which]
+        ended = np.array([name not in self._cut_short for name in names], np.bool_)[which]
+        first, behind = borders[asked], borders[asked + 1]
+        at = first + answers.received
+        return lies_within(at, first, behind, lambda places: from_start[places], begun, ended)
+
+
+def lies_within(
+    at: Integers,
+    first: Integers,
+    behind: Integers,
+    from_start: Callable[[Integers], npt.NDArray[np.bool_]],
+    begun: npt.NDArray[np.bool_],
+    ended: npt.NDArray[np.bool_],
+) -> npt.NDArray[np.bool_]:
+    """Whether no hole is before what was received up to a place of a direction, nor directly behind it.
+
+    The direction has the places from `first` to `behind`, of which `from_start` is asked; `begun`, `ended`:
+    whether it was seen from its first, to its last byte.
+    """
+    found = np.ones(len(at), np.bool_)
+    for place, inside, beyond in ((at - 1, at > first, begun), (at, at < behind, ended)):
+        told = beyond.copy()
+        told[inside] = from_start(place[inside])
+        found &= told
+    return found
 
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """A frame of a connection: its row, how many of the peer's its sender had received, number and role."""
+    """A frame of a connection: its row, its index, how many of the peer's its sender had received, its number
+    and role; of an answer whether nothing was lost around what it may answer."""
 
     row: int
+    index: int
     received: int
     number: int
     role: int
-    from_start: bool
+    around: bool
+
+
+class _Talks:
+    """Judges frames of connections one after the other; `found`: rows of answers and of their requests."""
+
+    def __init__(
+        self, correlation: Correlation, connections: Sequence[str], around: Around, pairs: Pairs
+    ) -> None:
+        self.found: list[tuple[int, int]] = []
+        self._correlation = correlation
+        self._connections = connections
+        self._around = around
+        self._pairs = pairs
+
+    def run(self, frames: Numbered) -> None:
+        """Judge frames of one connection, which stand in the order of their indexes."""
+        connection = self._connections[int(frames.connection[0])]
+        judge = self._correlation.judge(_noter(connection, self._pairs))
+        is_answer = frames.role == ANSWER
+        around = np.zeros(len(frames), np.bool_)
+        around[is_answer] = self._around(frames.take(np.flatnonzero(is_answer)))
+        for requester in (0, 1):
+            own = frames.requester == requester
+            asking, answering = np.flatnonzero(own & ~is_answer), np.flatnonzero(own & is_answer)
+            talk = _Talk(judge, connection, requester)
+            waiting = frames.take(asking[frames.role[asking] == REQUEST])
+            latest = dict(zip(waiting.number.tolist(), waiting.index.tolist(), strict=True))
+            asked, answers = (_each(frames.take(at), around[at]) for at in (asking, answering))
+            self.found += talk.run(asked, answers, latest)
+            self._pairs.unanswered[connection] += talk.waiting
+
+
+def _each(frames: Numbered, around: npt.NDArray[np.bool_]) -> Iterator[_Frame]:
+    columns = frames.row, frames.index, frames.received, frames.number, frames.role, around
+    return map(_Frame, *(column.tolist() for column in columns))
 
 
 class _Talk:
     """The requests of one end of a connection and the answers of the other, as that one saw them."""
 
-    def __init__(self, judge: Judge, connection: str, requester: int, pairs: Pairs) -> None:
+    def __init__(self, judge: Judge, connection: str, requester: int) -> None:
         self._judge = judge
         self._connection = connection
         self._requester = requester
-        self._pairs = pairs
         self._waiting: dict[int, int] = {}
 
-    def run(self, asking: list[_Frame], answering: list[_Frame], *, begun: bool, ended: bool) -> None:
-        """Judge it; `begun`, `ended`: whether what was asked was seen from its first, to its last byte."""
-        asked = 0
-        latest = {frame.number: at for at, frame in enumerate(asking) if frame.role == REQUEST}
+    @property
+    def waiting(self) -> int:
+        """How many numbers wait for an answer."""
+        return len(self._waiting)
+
+    def run(
+        self, asking: Iterator[_Frame], answering: Iterator[_Frame], latest: Mapping[int, int]
+    ) -> Iterator[tuple[int, int]]:
+        """Judge it, and give the row of each answer that has a request, with that one's.
+
+        `latest`: by number the index of the last request that has it. Where one follows what had been
+        received, an acknowledgment, which alone says so, was damaged: nobody answers beforehand.
+        """
+        following = next(asking, None)
         for frame in answering:
-            if frame.role == ANSWER:
-                for request in asking[asked : frame.received]:
-                    self._ask(request)
-                asked = max(asked, frame.received)
-                # Nothing that this may answer was lost: no hole is before the last request that had been
-                # received, nor directly after it; and what had been received is true. A request that follows
-                # tells that an acknowledgment, which alone says so, was damaged: nobody answers beforehand.
-                before = asking[asked - 1].from_start if asked else begun
-                after = asking[asked].from_start if asked < len(asking) else ended
-                follows = latest.get(frame.number, -1) >= asked
-                self._answer(frame, whole=before and after and not follows)
-        for request in asking[asked:]:
-            self._ask(request)
-        self._pairs.unanswered[self._connection] += len(self._waiting)
+            while following is not None and following.index < frame.received:
+                self._ask(following)
+                following = next(asking, None)
+            whole = frame.around and latest.get(frame.number, -1) < frame.received
+            request = self._waiting.pop(frame.number, None)
+            if request is not None:
+                yield frame.row, request
+            self._feed(frame, whole=whole)
+        while following is not None:
+            self._ask(following)
+            following = next(asking, None)
 
     def _ask(self, frame: _Frame) -> None:
-        if frame.role != ANSWER:
-            if frame.role == REQUEST:
-                self._waiting[frame.number] = frame.row
-            self._feed(frame)
-
-    def _answer(self, frame: _Frame, *, whole: bool) -> None:
-        self._pairs.request_of[frame.row] = self._waiting.pop(frame.number, -1)
-        self._feed(frame, whole=whole)
+        if frame.role == REQUEST:
+            self._waiting[frame.number] = frame.row
+        self._feed(frame)
 
     def _feed(self, frame: _Frame, *, whole: bool = False) -> None:
         event = PairEvent(frame.row, self._connection, self._requester, frame.number, whole)

@@ -58,7 +58,7 @@ def observe_commands(frames: Delivered, pairs: Pairs) -> Observed:
     found, stored = read_commands(frames, pairs.request_of, *interesting(frames, pairs.request_of))
     latencies = latencies_of(frames, pairs)
     tables = [(ObservationKind.ACKNOWLEDGED, stored), (ObservationKind.LATENCY, latencies)]
-    return [*pairings(frames, pairs), *found], tables
+    return [*pairings(frames.capture, frames, pairs), *found], tables
 
 
 def read_commands(
@@ -160,13 +160,16 @@ def _places(frames: Delivered, rows: Integers) -> list[Place]:
     return list(map(Place, [frames.capture] * len(rows), orders, times, frames.names(rows), sides, *columns))
 
 
-def pairings(frames: Delivered, pairs: Pairs) -> Iterator[Observation]:
-    """One observation per connection with its counts, and one per answer that is not plainly paired."""
+def pairings(capture: str, frames: Delivered, pairs: Pairs) -> Iterator[Observation]:
+    """One observation per connection with its counts, and one per answer that is not plainly paired.
+
+    `frames` are all of which there is evidence.
+    """
     places = _places(frames, np.array([row for row, _ in pairs.evidence], np.int64))
     for place, (_, evidence) in zip(places, pairs.evidence, strict=True):
         yield Mispaired(*place, verdict=evidence.verdict.value, text=evidence.says)
     for connection, counts in pairs.counts.items():
-        place = Place(frames.capture, 0, 0, connection, 0, 0, 0)
+        place = Place(capture, 0, 0, connection, 0, 0, 0)
         unanswered = pairs.unanswered[connection]
         for verdict, count in sorted(counts.items()):
             yield Paired(*place, verdict=verdict.value, evaluated=count, unanswered=unanswered)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -39,8 +40,8 @@ def latencies_of(frames: Delivered, pairs: Pairs) -> pa.Table:
 
     More when there are more than DURATIONS_MAXIMUM answers; the first one counts the unanswered requests.
     """
-    flags, codes = frames.integers("flag"), frames.integers("code")
-    asked = np.flatnonzero((flags & (RemotingFlag.RESPONSE | RemotingFlag.ONEWAY)) == 0)
+    codes = frames.integers("code")
+    asked = np.flatnonzero(is_asked(frames))
     if not len(asked):
         return SCHEMAS[ObservationKind.LATENCY].empty_table()
     side = frames.side
@@ -56,14 +57,22 @@ def latencies_of(frames: Delivered, pairs: Pairs) -> pa.Table:
     places, number, sizes = _parts(frames, first, count)
     columns = {
         **places,
-        "code": codes[np.repeat(first, _counts(count))],
-        "unanswered": np.where(number == 0, np.repeat(unanswered, _counts(count)), 0),
+        "code": codes[np.repeat(first, observations_for(count))],
+        "unanswered": np.where(number == 0, np.repeat(unanswered, observations_for(count)), 0),
         **_answers(frames, pairs, answers[np.argsort(of, kind="stable")], sizes),
     }
     return table_of(ObservationKind.LATENCY, columns, len(sizes))
 
 
-def _counts(count: Integers) -> Integers:
+def is_asked(frames: Delivered) -> npt.NDArray[np.bool_]:
+    """Which frames are requests that want an answer."""
+    found: npt.NDArray[np.bool_] = (
+        frames.integers("flag") & (RemotingFlag.RESPONSE | RemotingFlag.ONEWAY)
+    ) == 0
+    return found
+
+
+def observations_for(count: Integers) -> Integers:
     """In how many observations so many answers go."""
     return np.maximum(-(-count // DURATIONS_MAXIMUM), 1)
 
@@ -71,7 +80,7 @@ def _counts(count: Integers) -> Integers:
 def _parts(frames: Delivered, first: Integers, count: Integers) -> tuple[dict[str, Any], Integers, Integers]:
     """Of the observations of groups with `count` answers each, which begin with the frame `first`: their
     places, the number of each in its group, and how many answers it has."""
-    parts = _counts(count)
+    parts = observations_for(count)
     at = np.repeat(first, parts)
     number = np.arange(len(at)) - np.repeat(np.cumsum(parts) - parts, parts)
     sizes = np.clip(np.repeat(count, parts) - number * DURATIONS_MAXIMUM, 0, DURATIONS_MAXIMUM)
@@ -95,16 +104,20 @@ def _answers(frames: Delivered, pairs: Pairs, answers: Integers, sizes: Integers
     order = np.lexsort((codes, part))
     begins = np.append(True, (np.diff(codes[order]) != 0) | (np.diff(part[order]) != 0))[: len(order)]
     firsts = order[begins]
-    remarks = pc.fill_null(frames.values("remark", answers[firsts]), "").combine_chunks()
-    shown = pc.utf8_slice_codeunits(remarks, 0, REMARK_CHARACTERS_MAXIMUM)
+    remarks = shown(pc.fill_null(frames.values("remark", answers[firsts]), "").combine_chunks())
     return {
-        "durations_ns": _lists(durations(frames, pairs.request_of)[answers], pa.int64(), sizes),
-        "answer_codes": _lists(codes, pa.int32(), sizes),
-        "remarks": _lists(shown, pa.string(), np.bincount(part[firsts], minlength=len(sizes))),
+        "durations_ns": lists(durations(frames, pairs.request_of)[answers], pa.int64(), sizes),
+        "answer_codes": lists(codes, pa.int32(), sizes),
+        "remarks": lists(remarks, pa.string(), np.bincount(part[firsts], minlength=len(sizes))),
     }
 
 
-def _lists(values: Any, kind: pa.DataType, sizes: Integers) -> pa.Array:
+def shown(remarks: pa.Array) -> pa.Array:
+    """What observations have of remarks."""
+    return pc.utf8_slice_codeunits(remarks, 0, REMARK_CHARACTERS_MAXIMUM)
+
+
+def lists(values: Any, kind: pa.DataType, sizes: Integers) -> pa.Array:
     """A column of lists of these sizes."""
     offsets = pa.array(np.concatenate([[0], np.cumsum(sizes)]), pa.int32())
     return pa.ListArray.from_arrays(

@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from replispec.replay.events.columns import Observed
 from replispec.replay.events.directions import (
+    Before,
     begun,
     ends_cut_short,
     of_kinds,
@@ -29,7 +30,11 @@ def _commands(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Observed:
     own = of_kinds(frames, streams, CORRELATION.kinds)
     pairs = pair(own, CORRELATION, seen_whole(streams), ends_cut_short(own, holes, streams))
     told, tables = observe_commands(own, pairs)
-    return [*told, *closings(told, streams), *unseen(own, holes, streams, CORRELATION.kinds)], tables
+    return [
+        *told,
+        *closings(told, streams),
+        *unseen(Before(own).time_ns, holes, streams, CORRELATION.kinds),
+    ], tables
 
 
 def _replication(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Observed:
