@@ -11,7 +11,7 @@ from __future__ import annotations
 import mmap
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
@@ -19,8 +19,10 @@ from typing import IO, Self
 
 import numpy as np
 
+from replispec.replay.capture import joined_walks
 from replispec.replay.capture import pcap as capture_pcap
 from replispec.replay.capture import pcapng as capture_pcapng
+from replispec.replay.capture.joined_walks import Walked
 from replispec.replay.capture.records import (
     ALL_TIME,
     ByteOrder,
@@ -110,9 +112,10 @@ class Capture:
             pass
         return blocks.dropped
 
-    def cuts(self, split_bytes: int) -> list[Split]:
-        """Splits of about `split_bytes` bytes that together hold every record exactly once."""
-        splits, warnings = cuts(self.data, self.whole, split_bytes)
+    def cuts(self, split_bytes: int, known: Mapping[int, Walked] | None = None) -> list[Split]:
+        """Splits of about `split_bytes` bytes that together hold every record exactly once; `known`: what was
+        walked already of stretches of that size (`joined_walks`)."""
+        splits, warnings = cuts(self.data, self.whole, split_bytes, known)
         self.warnings.extend(warnings)
         return splits
 
@@ -161,14 +164,21 @@ def _chosen(records: Records, window: Window) -> Records:
     return records if window == ALL_TIME else records.take(window.rows(records.time_ns))
 
 
-def cuts(data: mmap.mmap, whole: Split, split_bytes: int) -> tuple[list[Split], list[CaptureWarning]]:
-    """Exact splits of about `split_bytes` (> 0) each, in file order, and the walk's warnings."""
+def cuts(
+    data: mmap.mmap, whole: Split, split_bytes: int, known: Mapping[int, Walked] | None = None
+) -> tuple[list[Split], list[CaptureWarning]]:
+    """Exact splits of about `split_bytes` (> 0) each, in file order, and the walk's warnings; `known`: what
+    was walked already of a pcap file."""
     if split_bytes <= 0:
         raise ValueError(f"split_bytes must be positive, not {split_bytes}")
     warnings: list[CaptureWarning] = []
     borders: list[tuple[int, ByteOrder, tuple[Interface, ...]]] = []
     if whole.container == "pcap":
-        found = capture_pcap.borders(data, whole, split_bytes, warnings)
+        found = (
+            joined_walks.borders(data, whole, split_bytes, known, warnings)
+            if known
+            else capture_pcap.borders(data, whole, split_bytes, warnings)
+        )
         borders += ((at, whole.byte_order, whole.interfaces) for at in found)
     else:
         due = released = whole.start

@@ -8,13 +8,14 @@ but the first counts from its first packet, directly after the file before it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
 from replispec.replay.capture.files import Capture, cuts, open_capture, walk
+from replispec.replay.capture.joined_walks import Walked
 from replispec.replay.capture.records import (
     ALL_TIME,
     CaptureBytes,
@@ -98,9 +99,11 @@ class Rotation:
             ]
         )
 
-    def cuts(self, split_bytes: int) -> list[Split]:
-        """Splits of about `split_bytes` bytes, none over the end of a file, numbered through."""
-        found = [split for file in self.files for split in file.cuts(split_bytes)]
+    def cuts(self, split_bytes: int, known: Mapping[str, Mapping[int, Walked]] | None = None) -> list[Split]:
+        """Splits of about `split_bytes` bytes, none over the end of a file, numbered through; `known`: by the
+        path of a file what was walked of it already."""
+        walks = known or {}
+        found = [split for file in self.files for split in file.cuts(split_bytes, walks.get(file.whole.path))]
         return [replace(split, number=number) for number, split in enumerate(found)]
 
 
