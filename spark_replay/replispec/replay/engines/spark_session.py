@@ -23,8 +23,8 @@ from replispec.replay.engines.cluster import Cluster
 LOOPBACK = "127.0.0.1"
 STANDARD_ERROR = 2
 HERE = Cluster()
-# The JVM plans a few jobs and passes bytes on: its second compiler and its parallel collector take more of the
-# cores that decode than they would win.
+# The JVM plans a few jobs and passes bytes on: its second compiler and its parallel collector take more of
+# the cores that decode than they would win.
 JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # Where executors unpack the packed environment, below the folder that they work in.
 UNPACKED = "replispec-packed"
