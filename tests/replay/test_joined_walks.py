@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from replispec.replay.capture import joined_walks
+from replispec.replay.capture import files, joined_walks
 from replispec.replay.capture.files import Capture, cuts, open_capture, walk
 from replispec.replay.capture.joined_walks import Walked, grid, walked
 from replispec.replay.capture.records import CaptureWarning, Split
@@ -76,6 +76,23 @@ def test_a_damaged_capture_is_cut_where_one_walk_cuts_it(seed: int, tmp_path: Pa
     path.write_bytes(data[: chance.randrange(len(data) // 2, len(data))])
     for size in SIZES:
         check(path, size)
+
+
+@pytest.mark.parametrize("name", NAMES[::4])
+@pytest.mark.parametrize("size", [5_000, 70_000])
+def test_a_file_whose_ends_were_looked_at_is_cut_as_well(
+    name: str, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "LOOK_BYTES", 5_000)
+    with open_capture(CAPTURES / f"{name}.pcap") as capture:
+        expected, _ = walk(capture.data, capture.whole)
+        first, last, stopped = capture.ends()
+        assert (first.time_ns[0], last.time_ns[-1]) == (expected.time_ns[0], expected.time_ns[-1])
+        monkeypatch.delattr(files, "cuts")
+        splits = capture.cuts(size)
+        assert len(splits) > 1 or len(capture.data) < size
+        assert all(split.end - split.start >= size for split in splits[:-1])
+        assert records(capture, splits, capture.warnings) == (expected.record_offset.tolist(), stopped)
 
 
 def test_a_walk_from_elsewhere_is_made_again(tmp_path: Path) -> None:

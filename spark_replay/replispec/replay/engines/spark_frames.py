@@ -153,16 +153,20 @@ def decode_on_spark(
     *,
     split_bytes: int = SPLIT_BYTES,
     window: Window = ALL_TIME,
+    opened: Sequence[Rotation] | None = None,
 ) -> SparkFrames:
     """Decode captures on Spark and write their frames into `folder`, which is replaced.
 
     `split_bytes`: how large a split may be; all are made a little smaller, so that every core has as
-    many. Raises CaptureError for a file that is none, OSError if one cannot be read.
+    many. `opened`: the captures, where they are open already. Raises CaptureError for a file that is none,
+    OSError if one cannot be read.
     """
     cores = spark.sparkContext.defaultParallelism
     with ExitStack() as stack:
         staging = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="replispec-spark-")))
-        captures = [stack.enter_context(open_rotation(source, window)) for source in sources]
+        captures = opened
+        if captures is None:
+            captures = [stack.enter_context(open_rotation(source, window)) for source in sources]
         files = [file for capture in captures for file in capture.files]
         even = _even_split(sum(len(file.data) for file in files), split_bytes, cores)
         splits = _numbered(captures, even, walked_on_spark(spark, staging, files, even))
