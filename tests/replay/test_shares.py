@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +25,7 @@ from replispec.replay.events.observe import gathered, observe
 from replispec.replay.events.rocketmq import durations, long_latencies
 from replispec.replay.events.shares import Long, Share, SharedObserver
 from replispec.replay.events.tables import Events
+from replispec.replay.frames.tables import FRAMES, HOLES, STREAMS
 from replispec.replay.pairing import long_delivery, long_pairs
 from tests.replay import mess
 from tests.replay.defects import DEFECTS, sound
@@ -135,3 +137,71 @@ def test_shares_of_any_talk_tell_what_it_tells(seed: int, tmp_path: Path) -> Non
     path = tmp_path / "random.pcap"
     path.write_bytes(pcap(random_capture(seed, HARM)))
     assert_same(decode_capture(path), random.Random(seed))
+
+
+@pytest.mark.parametrize("count", [400, 4_000])
+def test_no_more_is_held_of_a_longer_connection(
+    count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module, name, size in (
+        (long_columns, "BLOCK", 64),
+        (long_delivery, "WINDOW", 64),
+        (long_pairs, "TOGETHER", 128),
+        (long_pairs, "NUMBERS_IN_A_ROW", 8),
+    ):
+        monkeypatch.setattr(module, name, size)
+    held = []
+    read = long_columns.LongColumn.read
+
+    def noted(column: long_columns.LongColumn, first: int, behind: int) -> Any:
+        found = read(column, first, behind)
+        held.append(len(found))
+        return found
+
+    monkeypatch.setattr(long_columns.LongColumn, "read", noted)
+    frames, streams = talk(count)
+    pieces = [frames.slice(at, 50) for at in range(0, count, 50)]
+    shares = [
+        len(each.share) for each in shared().lay(Long(pieces, HOLES.empty_table(), streams, 32, tmp_path))
+    ]
+    # Of each frame that is paired six numbers are read; numbers are not dealt out evenly.
+    assert max(held) <= 6 * 2 * 128
+    assert max(shares) <= 32 + 1
+    assert sum(shares) == count
+
+
+def talk(count: int) -> tuple[pa.Table, pa.Table]:
+    """Messages of one producer, of which eight are on their way at a time, and the two rows of STREAMS."""
+    rows = []
+    for at in range(count // 2):
+        plain = {
+            "index": at,
+            "sequence": 10 * at,
+            "size": 10,
+            "time_ns": at,
+            "from_start": True,
+            "opaque": at,
+        }
+        begun = max(at - 8, 0)
+        rows += [
+            {
+                **plain,
+                "direction": 0,
+                "record_offset": 20 * at,
+                "acknowledged": 10 * begun,
+                "code": 310,
+                "flag": 0,
+            },
+            {
+                **plain,
+                "direction": 1,
+                "record_offset": 20 * at + 170,
+                "acknowledged": 10 * at + 10,
+                "code": 0,
+                "flag": 1,
+            },
+        ]
+    table = pa.Table.from_pylist(rows, pa.schema([FRAMES.field(name) for name in shared().columns]))
+    place = {"capture": "c", "connection": "a<->b", "protocol": "remoting", "from_start": True}
+    sides = [{**place, "direction": side, "first_number": 0, "accepted": side == 1} for side in (0, 1)]
+    return table, pa.Table.from_pylist(sides, STREAMS)

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from replispec.replay.engines import spark_parts
+from replispec.replay.engines import spark_cuts, spark_parts
 from replispec.replay.engines.results import (
     EVENTS_NAME,
     FINDINGS_NAME,
@@ -39,6 +39,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[EngineName, Path]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("FRAMES_MINIMUM", "FRAMES_OF_ONE"):
             patch.setattr(spark_parts, name, FRAMES_OF_A_PART)
+        patch.setattr(spark_cuts, "SPREAD_BYTES_MINIMUM", 0)
         for engine in EngineName:
             replay(FILES, folder / engine.value, engine, Options(split_bytes=SPLIT_BYTES, events_together=0))
     return {engine: folder / engine.value for engine in EngineName}

@@ -11,7 +11,7 @@ from __future__ import annotations
 import mmap
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
@@ -19,8 +19,10 @@ from typing import IO, Self
 
 import numpy as np
 
+from replispec.replay.capture import joined_walks
 from replispec.replay.capture import pcap as capture_pcap
 from replispec.replay.capture import pcapng as capture_pcapng
+from replispec.replay.capture.joined_walks import Walked
 from replispec.replay.capture.records import (
     ALL_TIME,
     ByteOrder,
@@ -38,6 +40,8 @@ GZIP_BYTES_MAXIMUM = 64 * 1024**3
 COPY_BYTES = 1 << 20
 # So much of a file is walked at a time where all of it need not be held.
 STRETCH_BYTES = 16 << 20
+# The packets in this many bytes are looked at to find the first and the last of a file.
+LOOK_BYTES = 1 << 20
 # zlib's window argument for a gzip header and trailer.
 GZIP_WINDOW = 31
 # What zlib says of a trailer that does not fit what was decompressed, all of which it has given by then.
@@ -45,6 +49,10 @@ WRONG_LENGTH = "incorrect length check"
 WRONG_TRAILERS = ("incorrect data check", WRONG_LENGTH)
 LENGTH_BYTES = 4
 TRAILING = "something that is not compressed follows the compressed stream"
+
+
+Border = tuple[int, ByteOrder, tuple[Interface, ...]]
+"""Where a split begins, and what its container said before."""
 
 
 @dataclass(slots=True)
@@ -55,6 +63,8 @@ class Capture:
     whole: Split
     warnings: list[CaptureWarning] = field(default_factory=list)
     copy: IO[bytes] | None = None
+    # Splits of LOOK_BYTES and what the walk that found them had to stop at, once it was made.
+    _looked: tuple[list[Split], list[CaptureWarning]] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -110,11 +120,22 @@ class Capture:
             pass
         return blocks.dropped
 
-    def cuts(self, split_bytes: int) -> list[Split]:
-        """Splits of about `split_bytes` bytes that together hold every record exactly once."""
-        splits, warnings = cuts(self.data, self.whole, split_bytes)
+    def cuts(self, split_bytes: int, known: Mapping[int, Walked] | None = None) -> list[Split]:
+        """Splits of about `split_bytes` bytes that together hold every record exactly once; `known`: what was
+        walked already of stretches of that size (`joined_walks`)."""
+        if self._looked is not None and split_bytes >= LOOK_BYTES:
+            fine, warnings = self._looked
+            splits = _joined(self.whole, fine, split_bytes)
+        else:
+            splits, warnings = cuts(self.data, self.whole, split_bytes, known)
         self.warnings.extend(warnings)
         return splits
+
+    def ends(self) -> tuple[Records, Records, list[CaptureWarning]]:
+        """The first and the last records of about LOOK_BYTES, and why the walk stopped early, if it did."""
+        self._looked = cuts(self.data, self.whole, LOOK_BYTES)
+        splits, stopped = self._looked
+        return walk(self.data, splits[0])[0], walk(self.data, splits[-1])[0], stopped
 
 
 def open_capture(path: str | Path) -> Capture:
@@ -161,14 +182,21 @@ def _chosen(records: Records, window: Window) -> Records:
     return records if window == ALL_TIME else records.take(window.rows(records.time_ns))
 
 
-def cuts(data: mmap.mmap, whole: Split, split_bytes: int) -> tuple[list[Split], list[CaptureWarning]]:
-    """Exact splits of about `split_bytes` (> 0) each, in file order, and the walk's warnings."""
+def cuts(
+    data: mmap.mmap, whole: Split, split_bytes: int, known: Mapping[int, Walked] | None = None
+) -> tuple[list[Split], list[CaptureWarning]]:
+    """Exact splits of about `split_bytes` (> 0) each, in file order, and the walk's warnings; `known`: what
+    was walked already of a pcap file."""
     if split_bytes <= 0:
         raise ValueError(f"split_bytes must be positive, not {split_bytes}")
     warnings: list[CaptureWarning] = []
-    borders: list[tuple[int, ByteOrder, tuple[Interface, ...]]] = []
+    borders: list[Border] = []
     if whole.container == "pcap":
-        found = capture_pcap.borders(data, whole, split_bytes, warnings)
+        found = (
+            joined_walks.borders(data, whole, split_bytes, known, warnings)
+            if known
+            else capture_pcap.borders(data, whole, split_bytes, warnings)
+        )
         borders += ((at, whole.byte_order, whole.interfaces) for at in found)
     else:
         due = released = whole.start
@@ -180,12 +208,26 @@ def cuts(data: mmap.mmap, whole: Split, split_bytes: int) -> tuple[list[Split], 
                 released, due = at, at + split_bytes
     if not borders:
         return [whole], warnings
+    return _between(whole, borders), warnings
+
+
+def _between(whole: Split, borders: Sequence[Border]) -> list[Split]:
+    """The splits that begin at these places, one at least."""
     ends = [at for at, _, _ in borders[1:]] + [whole.end]
     splits = []
     for number, ((at, order, interfaces), end) in enumerate(zip(borders, ends, strict=True)):
         place = replace(whole, number=number, start=at, end=end, is_first=whole.is_first and number == 0)
         splits.append(replace(place, byte_order=order, interfaces=interfaces))
-    return splits, warnings
+    return splits
+
+
+def _joined(whole: Split, fine: Sequence[Split], split_bytes: int) -> list[Split]:
+    """Larger splits of a file from smaller ones."""
+    borders: list[Border] = []
+    for split in fine:
+        if not borders or split.start >= borders[-1][0] + split_bytes:
+            borders.append((split.start, split.byte_order, split.interfaces))
+    return _between(whole, borders)
 
 
 def _open_gzip(path: Path, name: str) -> Capture:

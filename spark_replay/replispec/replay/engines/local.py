@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -124,7 +123,7 @@ def stream_figures(
         bytes_foreign=_total(foreign, "bytes_payload"),
         connections_tls=len(pc.unique(encrypted.column("connection"))),
         bytes_tls=_total(encrypted, "bytes_payload"),
-        tls_at=tuple(sorted({*listeners(encrypted)})),
+        tls_at=tuple(sorted(pc.unique(listeners(encrypted)).to_pylist())),
         first_time_ns=pc.min(streams.column("first_time_ns")).as_py(),
         last_time_ns=pc.max(streams.column("last_time_ns")).as_py(),
         warnings=tuple(map(str, warnings)),
@@ -132,7 +131,7 @@ def stream_figures(
             *(str(warning) for warning in warnings if warning.unread),
             *not_read(name_of(source), streams, holes, remarks),
         ),
-        holes_by_reason=dict(sorted(Counter(holes.column("kind").to_pylist()).items())),
+        holes_by_reason=_counts(holes.column("kind")),
         packets_tcp=remarks[names.TCP],
         packets_vouched=wire.checked,
         packets_corrupt=remarks[names.CORRUPT],
@@ -143,6 +142,12 @@ def stream_figures(
         datagrams_joined=remarks[names.DATAGRAMS],
     )
     return replace(row, error=nothing_decoded(row))
+
+
+def _counts(column: pa.ChunkedArray) -> dict[str, int]:
+    """How often each text occurs, by these."""
+    found = pc.value_counts(column).to_pylist()
+    return dict(sorted((each["values"], each["counts"]) for each in found))
 
 
 def _total(table: pa.Table, name: str) -> int:

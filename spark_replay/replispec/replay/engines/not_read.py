@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -54,7 +55,7 @@ class Participants:
 def participants(streams: pa.Table) -> Participants:
     """Who takes part, by the STREAMS of a capture."""
     known = streams.filter(pc.field("protocol").isin([REMOTING, *REPLICATION]))
-    own = {*listeners(known)}
+    own = {*pc.unique(listeners(known)).to_pylist()}
     beside = {
         _place(host, port + apart)
         for host, port in map(_parts, own)
@@ -68,7 +69,7 @@ def participants(streams: pa.Table) -> Participants:
         for port in family.ports
         for apart in (0, *family.neighbours)
     }
-    hosts = {_parts(end)[0] for name in ENDS for end in pc.unique(known.column(name)).to_pylist()}
+    hosts = {host for name in ENDS for host in _hosts(known.column(name))}
     return Participants(every, hosts, {*usual, *(_parts(each)[1] for each in every)})
 
 
@@ -80,26 +81,32 @@ def not_read(file: str, streams: pa.Table, holes: pa.Table, remarks: Remarks) ->
     yield from _unopened(file, remarks, known)
 
 
-def listeners(streams: pa.Table, known: Participants | None = None) -> list[str]:
+def listeners(streams: pa.Table, known: Participants | None = None) -> pa.ChunkedArray:
     """The listener of each stream's connection: who accepted it. Where its SYN was not captured only the
     ports hint at that, and clients may have low ones: there a `known` listener at either end is it."""
-    found = []
-    names = (*ENDS, "accepted", "from_start")
-    for source, destination, accepted, is_sure in zip(
-        *(streams.column(name).to_pylist() for name in names), strict=True
-    ):
-        ends = (source, destination) if accepted else (destination, source)
-        found.append(ends[0])
-        if known is not None and not is_sure and not known.listens(ends[0]) and known.listens(ends[1]):
-            found[-1] = ends[1]
-    return found
+    source, destination, accepted = (streams.column(name) for name in (*ENDS, "accepted"))
+    found, others = pc.if_else(accepted, source, destination), pc.if_else(accepted, destination, source)
+    if known is None or not streams.num_rows:
+        return found
+    turned = np.zeros(streams.num_rows, np.bool_)
+    # Nothing is made of the many of which it is sure.
+    for row in np.flatnonzero(~np.asarray(streams.column("from_start"))).tolist():
+        turned[row] = not known.listens(found[row].as_py()) and known.listens(others[row].as_py())
+    return pc.if_else(pa.array(turned), others, found)
+
+
+def _hosts(places: pa.ChunkedArray) -> list[str]:
+    """The different addresses of many places."""
+    told = pc.unique(pc.replace_substring_regex(pc.unique(places), ":[0-9]*$", ""))
+    return [host.strip("[]") for host in told.to_pylist()]
 
 
 def _strange(file: str, streams: pa.Table, known: Participants) -> Iterator[str]:
     """What was said in no known way to listeners that others in the capture speak to in known ways."""
     others = streams.filter(~pc.field("protocol").isin([REMOTING, *REPLICATION]))
     said: Counter[tuple[str, bool]] = Counter()
-    columns = (listeners(others, known), others["protocol"].to_pylist(), others["bytes_payload"].to_pylist())
+    said_there = listeners(others, known).to_pylist()
+    columns = (said_there, others["protocol"].to_pylist(), others["bytes_payload"].to_pylist())
     for listener, protocol, size in zip(*columns, strict=True):
         if known.listens(listener):
             said[listener, protocol == TLS] += size
@@ -112,21 +119,17 @@ def _strange(file: str, streams: pa.Table, known: Participants) -> Iterator[str]
 
 def _corrupt(file: str, streams: pa.Table, holes: pa.Table, known: Participants) -> Iterator[str]:
     """Connections with participants of which nothing but packets with wrong checksums was captured."""
-    kinds: dict[str, set[str]] = defaultdict(set)
-    for connection, kind in zip(*map(holes.column, ("connection", "kind")), strict=True):
-        kinds[connection.as_py()].add(kind.as_py())
+    corrupt = pc.equal(holes.column("kind"), CORRUPT_ONLY)
+    names, others = (pc.unique(holes.filter(each)["connection"]) for each in (corrupt, pc.invert(corrupt)))
+    alone = names.filter(pc.invert(pc.is_in(names, others)))
+    own = streams.filter(pc.is_in(streams.column("connection"), alone))
     sizes: Counter[str] = Counter()
     at: dict[str, str] = {}
-    own = streams["connection"].to_pylist(), streams["bytes_payload"].to_pylist()
-    columns = (*own, listeners(streams, known))
-    for connection, size, listener in zip(*columns, strict=True):
+    columns = (own["connection"].to_pylist(), own["bytes_payload"].to_pylist())
+    for connection, size, listener in zip(*columns, listeners(own, known).to_pylist(), strict=True):
         sizes[connection] += size
         at[connection] = listener
-    count = Counter(
-        at[each]
-        for each, found in kinds.items()
-        if found == {CORRUPT_ONLY} and each in at and not sizes[each] and known.listens(at[each])
-    )
+    count = Counter(at[each] for each in at if not sizes[each] and known.listens(at[each]))
     for listener, number in sorted(count.items()):
         what = "1 connection" if number == 1 else f"{number} connections"
         yield f"{file}: of {what} with {listener} all payload was left out: its checksums are wrong"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import pyarrow.compute as pc
@@ -31,7 +32,7 @@ from replispec.replay.engines.spark_shares import Folders
 from replispec.replay.engines.spark_workers import check_workers, plain_failures
 from replispec.replay.events.observe import REMOTING
 from replispec.replay.report.summary import CaptureRow
-from replispec.replay.tcp.rotation import Source, name_of, open_rotation, paths_of
+from replispec.replay.tcp.rotation import Rotation, Source, name_of, open_rotation, paths_of
 
 _STAGES = ("starting Spark", "decoding", "judging")
 
@@ -43,20 +44,29 @@ class SparkEngine:
         self, captures: Sequence[Source], out: Path, options: Options, progress: Progress
     ) -> Iterator[CaptureResult]:
         """One result per capture; frames and events are written as folders of Parquet files."""
-        refused = {name_of(source): fault for source in captures if (fault := _refusal(source)) is not None}
-        usable = [source for source in captures if name_of(source) not in refused]
-        before = _sizes(usable)
-        try:
-            with plain_failures():
-                found = _replayed(usable, out, options, progress)
-        except Exception as error:
-            # What a worker says of it depends on where it was.
-            if changed := [name for name, size in _sizes(usable).items() if size < before[name]]:
-                raise ClusterError(f"{changed[0]} was removed or cut while it was read") from error
-            raise
+        refused: dict[str, Exception] = {}
+        usable: list[Source] = []
+        with ExitStack() as stack:
+            # What is compressed is decompressed once, and files of a rotation are ordered once.
+            opened = []
+            for source in captures:
+                try:
+                    opened.append(stack.enter_context(open_rotation(source, options.window)))
+                    usable.append(source)
+                except UNUSABLE as fault:
+                    refused[name_of(source)] = fault
+            before = _sizes(usable)
+            try:
+                with plain_failures():
+                    found = _replayed(usable, opened, out, options, progress)
+            except Exception as error:
+                # What a worker says of it depends on where it was.
+                if changed := [name for name, size in _sizes(usable).items() if size < before[name]]:
+                    raise ClusterError(f"{changed[0]} was removed or cut while it was read") from error
+                raise
         for source in captures:
-            fault = refused.get(name_of(source))
-            yield found[name_of(source)] if fault is None else unusable(source, fault)
+            why = refused.get(name_of(source))
+            yield found[name_of(source)] if why is None else unusable(source, why)
 
 
 def _sizes(sources: Iterable[Source]) -> dict[str, int]:
@@ -65,19 +75,14 @@ def _sizes(sources: Iterable[Source]) -> dict[str, int]:
     return {path.name: path.stat().st_size if path.exists() else -1 for path in paths}
 
 
-def _refusal(source: Source) -> Exception | None:
-    """Why a capture cannot be replayed; None when it can."""
-    try:
-        with open_rotation(source):
-            return None
-    except UNUSABLE as fault:
-        return fault
-
-
 def _replayed(
-    sources: Sequence[Source], out: Path, options: Options, progress: Progress
+    sources: Sequence[Source],
+    opened: Sequence[Rotation],
+    out: Path,
+    options: Options,
+    progress: Progress,
 ) -> dict[str, CaptureResult]:
-    """The results of usable captures by name."""
+    """The results of usable captures, which are open, by name."""
     _tell(progress, 0)
     cluster = options.cluster
     if cluster.packed is not None:
@@ -88,7 +93,7 @@ def _replayed(
     _tell(progress, 1)
     folder = out / FRAMES_NAME
     decoded = decode_on_spark(
-        spark, sources, folder, hints(options), split_bytes=options.split_bytes, window=options.window
+        spark, sources, folder, hints(options), split_bytes=options.split_bytes, opened=opened
     )
     captures = capture_rows(sources, decoded)
     _tell(progress, 2)

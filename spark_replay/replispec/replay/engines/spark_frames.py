@@ -44,6 +44,7 @@ from replispec.replay.engines.by_splits import (
     turns_of_splits,
 )
 from replispec.replay.engines.decoding import remarked
+from replispec.replay.engines.spark_cuts import Walks, walked_on_spark
 from replispec.replay.engines.spark_tasks import mapped
 from replispec.replay.engines.split import CHAINED_FRAMES, FlowPart, WholeConnections, decode_split
 from replispec.replay.frames.hints import Hints
@@ -54,7 +55,7 @@ from replispec.replay.tcp.flows import FlowKey, group
 from replispec.replay.tcp.ground import Ground, Survey, Wire, keep_packets, lay_ground, survey, wire
 from replispec.replay.tcp.packets import no_packets
 from replispec.replay.tcp.remarks import NO_REMARKS, Remarks
-from replispec.replay.tcp.rotation import Source, name_of, open_rotation
+from replispec.replay.tcp.rotation import Rotation, Source, name_of, open_rotation
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -152,16 +153,24 @@ def decode_on_spark(
     *,
     split_bytes: int = SPLIT_BYTES,
     window: Window = ALL_TIME,
+    opened: Sequence[Rotation] | None = None,
 ) -> SparkFrames:
     """Decode captures on Spark and write their frames into `folder`, which is replaced.
 
     `split_bytes`: how large a split may be; all are made a little smaller, so that every core has as
-    many. Raises CaptureError for a file that is none, OSError if one cannot be read.
+    many. `opened`: the captures, where they are open already. Raises CaptureError for a file that is none,
+    OSError if one cannot be read.
     """
     cores = spark.sparkContext.defaultParallelism
     with ExitStack() as stack:
-        splits, warnings = _cut(stack, sources, split_bytes, cores, window)
         staging = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="replispec-spark-")))
+        captures = opened
+        if captures is None:
+            captures = [stack.enter_context(open_rotation(source, window)) for source in sources]
+        files = [file for capture in captures for file in capture.files]
+        even = _even_split(sum(len(file.data) for file in files), split_bytes, cores)
+        splits = _numbered(captures, even, walked_on_spark(spark, staging, files, even))
+        warnings = [capture.warnings for capture in captures]
         _make_empty(folder)
         buckets = min(BUCKETS_MAXIMUM, max(cores, len(splits) // SPLITS_A_BUCKET))
         surveyed = _Job(hints or Hints(), staging, folder.absolute(), buckets, "surveyed")
@@ -194,22 +203,15 @@ def decode_on_spark(
     )
 
 
-def _cut(
-    stack: ExitStack, sources: Sequence[Source], split_bytes: int, cores: int, window: Window
-) -> tuple[dict[int, Split], list[list[CaptureWarning]]]:
-    """The splits of all captures by number, and the warnings of each capture.
-
-    A decompressed copy lives as long as the stack.
-    """
-    captures = [stack.enter_context(open_rotation(source, window)) for source in sources]
-    even = _even_split(sum(len(file.data) for each in captures for file in each.files), split_bytes, cores)
+def _numbered(captures: Sequence[Rotation], split_bytes: int, known: Walks) -> dict[int, Split]:
+    """The splits of all captures by number."""
     splits: dict[int, Split] = {}
     for at, capture in enumerate(captures):
-        for split in capture.cuts(even):
+        for split in capture.cuts(split_bytes, known):
             number = len(splits)
             # Workers have a folder of their own.
             splits[number] = replace(split, path=os.path.abspath(split.path), number=number, owner=at)
-    return splits, [capture.warnings for capture in captures]
+    return splits
 
 
 def _even_split(total: int, most: int, cores: int) -> int:

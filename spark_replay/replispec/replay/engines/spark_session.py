@@ -23,6 +23,9 @@ from replispec.replay.engines.cluster import Cluster
 LOOPBACK = "127.0.0.1"
 STANDARD_ERROR = 2
 HERE = Cluster()
+# The JVM plans a few jobs and passes bytes on: its second compiler and its parallel collector take more of
+# the cores that decode than they would win.
+JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # Where executors unpack the packed environment, below the folder that they work in.
 UNPACKED = "replispec-packed"
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -42,6 +45,8 @@ def spark_session(
         return running
     settings = {
         "spark.driver.memory": driver_memory,
+        "spark.driver.extraJavaOptions": JVM_OPTIONS,
+        "spark.executor.extraJavaOptions": JVM_OPTIONS,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",

@@ -39,6 +39,9 @@ CHAINED_FRAMES: pa.Schema = FRAMES.append(pa.field("split", pa.int32())).append(
 # The first bytes of a stream that nobody understands are kept at hand: they tell that it is foreign.
 FOREIGN_HEAD_BYTES = 4096
 FOREIGN_RUN_PIECES = 4
+# Of a connection that has at most so many pieces of payload in a split these are left as they are: its frames
+# are read once, where the connection is put together, not here, there, and once more where they do not fit.
+PIECES_LEFT = 16
 
 
 @dataclass(slots=True)
@@ -127,7 +130,10 @@ class _SplitDecoder:
                 self._add_whole(incarnation)
                 continue
             flow = flows.setdefault(incarnation.key, FlowPart(incarnation.key, self._split.number, []))
-            flow.parts.append(self._part(incarnation))
+            # Whoever knows the splits behind this one reads the frames of so little where it is joined; of
+            # others it is read once, as they are asked again and again.
+            few = crossing is not None and _pieces(incarnation) <= PIECES_LEFT
+            flow.parts.append(_left(incarnation) if few else self._part(incarnation))
             if self._rows >= BATCH_FRAMES:
                 self._flush()
         self._flush()
@@ -245,6 +251,15 @@ class _SplitDecoder:
                 end = int(pieces.end[last - 1])
                 if start < end:
                     self._append(mine, FOREIGN, start, end, 0, from_syn=False)
+
+
+def _pieces(incarnation: Incarnation) -> int:
+    return sum(len(side.pieces) for side in incarnation.sides if side is not None)
+
+
+def _left(incarnation: Incarnation) -> SplitPart:
+    first, second = (None if side is None else PartSide(side) for side in incarnation.sides)
+    return SplitPart(incarnation.number, (first, second))
 
 
 def outside(pieces: Pieces, chains: Sequence[Chain]) -> Pieces:

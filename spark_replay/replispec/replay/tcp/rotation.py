@@ -8,13 +8,14 @@ but the first counts from its first packet, directly after the file before it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from replispec.replay.capture.files import Capture, cuts, open_capture, walk
+from replispec.replay.capture.files import Capture, open_capture
+from replispec.replay.capture.joined_walks import Walked
 from replispec.replay.capture.records import (
     ALL_TIME,
     CaptureBytes,
@@ -33,8 +34,6 @@ Source = str | Path | Sequence[str | Path]
 OVERLAP_NS_MAXIMUM = 10**9
 # A quiet network is silent for shorter than this: its brokers send heartbeats every second.
 SILENCE_NS_MAXIMUM = 60 * 10**9
-# The packets in this many bytes (at least one) are looked at to find the first and the last of a file.
-_LOOK_BYTES = 1 << 20
 _DIGITS = re.compile(r"\d+")
 
 
@@ -98,9 +97,11 @@ class Rotation:
             ]
         )
 
-    def cuts(self, split_bytes: int) -> list[Split]:
-        """Splits of about `split_bytes` bytes, none over the end of a file, numbered through."""
-        found = [split for file in self.files for split in file.cuts(split_bytes)]
+    def cuts(self, split_bytes: int, known: Mapping[str, Mapping[int, Walked]] | None = None) -> list[Split]:
+        """Splits of about `split_bytes` bytes, none over the end of a file, numbered through; `known`: by the
+        path of a file what was walked of it already."""
+        walks = known or {}
+        found = [split for file in self.files for split in file.cuts(split_bytes, walks.get(file.whole.path))]
         return [replace(split, number=number) for number, split in enumerate(found)]
 
 
@@ -165,8 +166,7 @@ def _in_order(name: str, files: Sequence[Capture]) -> Rotation:
 
 def _look(file: Capture) -> tuple[_Part | None, list[CaptureWarning]]:
     """The extent of a file's packets, None when it has none; and why the look at them stopped early."""
-    splits, stopped = cuts(file.data, file.whole, _LOOK_BYTES)
-    first, last = walk(file.data, splits[0])[0], walk(file.data, splits[-1])[0]
+    first, last, stopped = file.ends()
     if not len(first.record_offset):
         return None, stopped
     return _Part(file, int(first.record_offset[0]), int(first.time_ns[0]), int(last.time_ns[-1])), stopped
