@@ -122,6 +122,10 @@ explore: $(READY) ## explore every system of the specification with more faults 
 	@$(BIN)/replispec spec explore fail_over --set early=1 --set elections=1 --json $(EXPLORED)/13.json $(ARGS)
 	@$(BIN)/replispec spec explore replication --set learners=0 --set strangers=0 --set repetitions=0 --set silences=1 --messages 4 --json $(EXPLORED)/14.json $(ARGS)
 	@$(BIN)/replispec spec explore registration --set refusals=1 --json $(EXPLORED)/15.json $(ARGS)
+	@$(BIN)/replispec spec explore registration --set blindness=1 --set strays=1 --set crashes=0 --set removals=1 --json $(EXPLORED)/16.json $(ARGS)
+	@$(BIN)/replispec spec explore topic --set silences=2 --set unclean=1 --set lags=1 --json $(EXPLORED)/17.json $(ARGS)
+	@$(BIN)/replispec spec explore topic --set silences=2 --set creations=1 --set lags=1 --set sends=0 --json $(EXPLORED)/18.json $(ARGS)
+	@$(BIN)/replispec spec explore topic --set lags=1 --set strays=1 --json $(EXPLORED)/19.json $(ARGS)
 	@$(BIN)/replispec spec never-taken $(EXPLORED)/*.json
 
 .PHONY: site

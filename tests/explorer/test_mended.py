@@ -181,6 +181,15 @@ ERRORS = {
         "acknowledged_is_kept",
         17,
     ),
+    "a follower of a topic that is deleted goes on fetching": Error(
+        "statemachines/kafka/replica",
+        "do: [stop_fetching, stop_checkpoints, delete_directory]",
+        "do: [stop_checkpoints, delete_directory]",
+        "topic",
+        (),
+        "only_a_follower_fetches",
+        6,
+    ),
     "who lacks what a master acknowledged before it began again joins": Error(
         "statemachines/rocketmq/ha_master",
         "max(event.confirm_offset, event.served_from)",

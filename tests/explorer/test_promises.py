@@ -14,6 +14,14 @@ RUNS = {
     "registration": ("registration", Extent()),
     "registration, a removal": ("registration", Extent(budgets={"crashes": 0, "removals": 1})),
     "registration, a full disk": ("registration", Extent(budgets={"refusals": 1})),
+    "registration, no controller is known": (
+        "registration",
+        Extent(budgets={"crashes": 0, "blindness": 1}),
+    ),
+    "registration, what nobody sound says": (
+        "registration",
+        Extent(budgets={"lost": 0, "crashes": 0, "strays": 1, "blindness": 1}),
+    ),
     "replication": ("replication", Extent()),
     "sync_state_set, a removal": ("sync_state_set", Extent(budgets={"lost": 0, "removals": 1})),
     "sync_state_set": ("sync_state_set", Extent()),
@@ -48,6 +56,8 @@ RUNS = {
     ),
     "cleaning": ("cleaning", Extent()),
     "fail_over": ("fail_over", Extent()),
+    "topic": ("topic", Extent()),
+    "topic, what comes late": ("topic", Extent(budgets={"lags": 1, "strays": 1})),
     "partition_in_transition, two controllers": (
         "partition_in_transition",
         Extent(budgets={"sends": 0}),
