@@ -20,6 +20,7 @@ EXPIRE = "expire"
 LOST = "lost"
 LATE = "late"
 ACT = "act"
+CONDITION = "condition"
 # What is known of a message, by the places in its row of facts.
 _TO, _SILENCE, _GIVEN_UP, _KNOWN, _IS_SILENCE, _QUESTION, _ASKER = range(7)
 # Of one on a connection: its direction, the other direction, its rank, and the same with other ranks.
@@ -237,6 +238,9 @@ class Moves:
         if not len(parents):
             return
         read = self.composed.read_by_act(occasion)
+        parents = self._possible(move.act, occasion, read, parents, rows)
+        if not len(parents):
+            return
         known = self._known(ACT, move.act, len(read))
         numbers, fresh = known.combinations.of([rows[parents, each] for each in read])
         for index in fresh:
@@ -244,6 +248,21 @@ class Moves:
             outcome = self.composed.happened(occasion, self._read(read, row))
             self._remember(known, int(numbers[index]), read, outcome)
         yield from self._followed(known, numbers, read, parents, rows, move)
+
+    def _possible(
+        self, act: int, occasion: Occasion, read: list[int], parents: Numbers, rows: Rows
+    ) -> Numbers:
+        """Those of these states in which an act may happen, where fewer places tell than it reads."""
+        asked = self.composed.read_by_condition(occasion)
+        if len(asked) >= len(read):
+            return parents
+        known = self._known(CONDITION, act, len(asked))
+        numbers, fresh = known.combinations.of([rows[parents, each] for each in asked])
+        for index in fresh:
+            values = self._read(asked, rows[parents[index]])
+            known.possible.put(int(numbers[index]), [int(self.composed.may_happen(occasion, values))])
+        found: Numbers = parents[known.possible.values[numbers, 0] > 0]
+        return found
 
     def _budget(self, name: str) -> int:
         return self.places + self.budgets.index(name)

@@ -17,10 +17,15 @@ Keys = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 _SHIFT = 32
+# Most of what a value is made of: nothing that can be looked up is inside it.
+_PLAIN = frozenset({bool, bytes, float, int, str, type(None)})
 
 
 def frozen(value: Any) -> Hashable:
     """The value as something that can be looked up: mappings inside it by their entries."""
+    if type(value) in _PLAIN:
+        plain: Hashable = value
+        return plain
     if isinstance(value, dict):
         return tuple(sorted((key, frozen(each)) for key, each in value.items()))
     if isinstance(value, list | tuple):
@@ -39,16 +44,21 @@ class Values:
         self._first = first
         self._numbers: dict[Hashable, int] = {}
         self._values: list[Any] = []
+        # Of these very objects, which are kept: a turn leaves most of what it reads as it was.
+        self._kept: dict[int, int] = {}
 
     def __len__(self) -> int:
         return len(self._values)
 
     def number(self, value: Any) -> int:
         """The number of a value."""
+        kept = self._kept.get(id(value))
+        if kept is not None:
+            return kept
         key = frozen(value)
         found = self._numbers.get(key)
         if found is None:
-            found = self._numbers[key] = len(self._values) + self._first
+            found = self._numbers[key] = self._kept[id(value)] = len(self._values) + self._first
             self._values.append(value)
         return found
 
