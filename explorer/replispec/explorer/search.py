@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from replispec.explorer.moves import Move, Moves
+from replispec.explorer.moves import DELIVER, Move, Moves
 from replispec.explorer.tables import Mask, Numbers, Rows
+from replispec.explorer.visited import Hashes, Visited
 from replispec.runtime.primitives.systems import Property
 
-Hashes = npt.NDArray[np.uint64]
 POPULATION: Final = 100_000
 """States that are taken one step further at a time."""
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
@@ -58,7 +57,7 @@ class Stop:
 class Graph:
     """All states that were reached, in the order in which they were: by whom, by which move, how far on.
 
-    `edges` are (from, to, move), kept when a promise asks for them.
+    `edges` are (from, to, move), kept when a promise asks for them, and then those for which it does.
     """
 
     parents: list[Numbers] = field(default_factory=list)
@@ -83,8 +82,7 @@ class Search:
     broken: list[Broken] = field(default_factory=list)
     outside: int = 0
     _codes: dict[Move, int] = field(default_factory=dict)
-    _hashes: Hashes = field(default_factory=lambda: np.empty(0, np.uint64))
-    _numbers: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    _visited: Visited = field(default_factory=Visited)
     _marks: dict[str, list[Mask]] = field(default_factory=dict)
     _ends: list[Mask] = field(default_factory=list)
     _began_s: float = 0.0
@@ -104,7 +102,7 @@ class Search:
         """Explore until a promise is broken, or (`to_the_end`) all is reached or a bound is met."""
         self._began_s = self.now_s()
         rows = self.moves.start()
-        self._hashes, self._numbers = hashes_of(rows), np.zeros(1, np.int32)
+        self._visited.add(hashes_of(rows), np.zeros(1, np.int32))
         self.graph.parents.append(np.full(1, -1, np.int32))
         self.graph.moves.append(np.full(1, -1, np.int32))
         self.states, first, depth = 1, 0, 0
@@ -168,26 +166,27 @@ class Search:
     def _reached(self, rows: Rows, parents: Numbers, codes: Numbers) -> Rows:
         """Those of these states that are new; all of them have a number then."""
         hashes, first, inverse = np.unique(hashes_of(rows), return_index=True, return_inverse=True)
-        places = np.searchsorted(self._hashes, hashes)
-        known = np.zeros(len(hashes), np.bool_)
-        inside = places < len(self._hashes)
-        known[inside] = self._hashes[places[inside]] == hashes[inside]
+        known, numbers = self._visited.find(hashes)
         # In the order in which they stand, so that two runs number them alike.
         fresh = np.sort(first[~known])
         new = rows[fresh]
-        numbers = np.empty(len(hashes), np.int32)
-        numbers[known] = self._numbers[places[known]]
         if len(fresh):
             numbers[~known] = (np.searchsorted(fresh, first[~known]) + self.states).astype(np.int32)
-            self._hashes = np.insert(self._hashes, places[~known], hashes[~known])
-            self._numbers = np.insert(self._numbers, places[~known], numbers[~known])
+            self._visited.add(hashes[~known], numbers[~known])
             self.graph.parents.append(parents[fresh])
             self.graph.moves.append(codes[fresh])
             self._judge(new, self.states)
             self.states += len(fresh)
         if self.keeps_edges:
-            self.graph.edges.append((parents, numbers[inverse.reshape(-1)], codes))
+            counts = np.array([self._counts(move) for move in self._codes], np.bool_)[codes]
+            self.graph.edges.append((parents[counts], numbers[inverse.reshape(-1)][counts], codes[counts]))
         return new
+
+    def _counts(self, move: Move) -> bool:
+        """Whether a promise about ways asks for edges of this move: on harm nobody counts."""
+        return move.kind == DELIVER or (
+            not move.harm and any(each.shape == "eventually" for each in self.promises)
+        )
 
     def _judge(self, rows: Rows, first: int) -> None:
         """Ask every promise about new states, of which the first has this number."""
@@ -261,5 +260,5 @@ class Search:
         raise AssertionError(f"state {number} does not follow")
 
     def _number_of(self, row: Rows) -> int:
-        place = int(np.searchsorted(self._hashes, hashes_of(row)[0]))
-        return int(self._numbers[place])
+        _, numbers = self._visited.find(hashes_of(row))
+        return int(numbers[0])
