@@ -118,12 +118,13 @@ def explore(
         page = None if html is None else page_of(report, search)
     except ExplorationError as error:
         raise click.ClickException(str(error)) from None
-    for line in report_lines(report, never=never):
-        click.echo(line)
+    # Before anything is printed: whoever reads no more than its first lines has the files, too.
     if out is not None:
         out.write_text(json.dumps(to_plain(report), indent=1, ensure_ascii=False) + "\n", "utf-8")
     if html is not None and page is not None:
         html.write_text(page, "utf-8")
+    for line in report_lines(report, never=never):
+        click.echo(line)
     if script is not None:
         if not search.broken:
             raise click.ClickException("no promise is broken: there is no story to write as a script")

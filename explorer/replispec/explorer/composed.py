@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from replispec.explorer.conditions import fields_read
 from replispec.explorer.packets import Packet
 from replispec.explorer.places import Occasion, Placement, called
 from replispec.explorer.turns import Outcome, Turn
@@ -46,6 +47,15 @@ class Composed(Placement):
         named = (place for name, place in occasion.instances.items() if name == "self" or name in names)
         return self._with(parties, *named)
 
+    def fields_of_condition(self, occasion: Occasion) -> frozenset[str] | None:
+        """The fields of instances that tell whether an act may happen, and maybe others; None for any."""
+        act, party = occasion.act, self.places[occasion.instances["self"]].party
+        reads = [] if act.condition is None else [act.condition]
+        if any("local" in read.names for read in reads):
+            reads += party.local.values()
+        found = fields_read(reads)
+        return None if found is None else found | {"armed"} | ({act.breaks} if act.breaks else set())
+
     def read_by(self, read: Read) -> list[int]:
         """The places that a condition over the whole world reads."""
         return self._with(read.parties)
@@ -61,8 +71,10 @@ class Composed(Placement):
 
     def happened(self, occasion: Occasion, values: Mapping[int, Any]) -> Outcome | None:
         """What comes of an act; None when it cannot happen now."""
-        if not self.may_happen(occasion, values):
-            return None
+        return self.done(occasion, values) if self.may_happen(occasion, values) else None
+
+    def done(self, occasion: Occasion, values: Mapping[int, Any]) -> Outcome:
+        """What comes of an act that can happen now."""
         turn = Turn(self, values, occasion.instances["self"], None)
         return turn.outcome(lambda: turn.act(occasion))
 
