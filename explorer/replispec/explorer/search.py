@@ -57,12 +57,14 @@ class Stop:
 class Graph:
     """All states that were reached, in the order in which they were: by whom, by which move, how far on.
 
-    `edges` are (from, to, move), kept when a promise asks for them, and then those for which it does.
+    `edges` are (from, to) by what is no harm, `arrivals` by messages that arrive, population by population.
+    They are kept when a promise asks for them.
     """
 
     parents: list[Numbers] = field(default_factory=list)
     moves: list[Numbers] = field(default_factory=list)
-    edges: list[tuple[Numbers, Numbers, Numbers]] = field(default_factory=list)
+    edges: list[tuple[Numbers, Numbers]] = field(default_factory=list)
+    arrivals: list[tuple[Numbers, Numbers]] = field(default_factory=list)
     depths: list[int] = field(default_factory=list)
 
 
@@ -92,11 +94,6 @@ class Search:
     def promises(self) -> tuple[Property, ...]:
         """What is promised."""
         return self.moves.composed.system.properties
-
-    @property
-    def keeps_edges(self) -> bool:
-        """Whether a promise is about ways, not about states."""
-        return any(each.shape != "always" for each in self.promises)
 
     def run(self, *, to_the_end: bool = False) -> None:
         """Explore until a promise is broken, or (`to_the_end`) all is reached or a bound is met."""
@@ -177,16 +174,15 @@ class Search:
             self.graph.moves.append(codes[fresh])
             self._judge(new, self.states)
             self.states += len(fresh)
-        if self.keeps_edges:
-            counts = np.array([self._counts(move) for move in self._codes], np.bool_)[codes]
-            self.graph.edges.append((parents[counts], numbers[inverse.reshape(-1)][counts], codes[counts]))
+        targets = numbers[inverse.reshape(-1)]
+        for shape, kept, is_asked in (
+            ("eventually", self.graph.edges, lambda move: not move.harm),
+            ("pauses", self.graph.arrivals, lambda move: move.kind == DELIVER),
+        ):
+            if any(each.shape == shape for each in self.promises):
+                chosen = np.array([is_asked(move) for move in self._codes], np.bool_)[codes]
+                kept.append((parents[chosen], targets[chosen]))
         return new
-
-    def _counts(self, move: Move) -> bool:
-        """Whether a promise about ways asks for edges of this move: on harm nobody counts."""
-        return move.kind == DELIVER or (
-            not move.harm and any(each.shape == "eventually" for each in self.promises)
-        )
 
     def _judge(self, rows: Rows, first: int) -> None:
         """Ask every promise about new states, of which the first has this number."""
