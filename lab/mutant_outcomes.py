@@ -42,6 +42,8 @@ class MutantOutcome:
     @property
     def verdict(self) -> str:
         """What the explorer is worth here: who noticed it, as one phrase."""
+        if not self.is_whole:
+            return "not known yet"
         others = [who for who in self.all_noticed_by if who not in (EXPLORER, STORIES)]
         if EXPLORER in self.all_noticed_by:
             return "explorer and others" if others else "explorer alone"
