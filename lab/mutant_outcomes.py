@@ -11,6 +11,7 @@ from pathlib import Path
 
 SURVIVED, EQUAL, REFUSED = "survived", "equivalent", "refused by the compiler"
 EXPLORER, STORIES = "explorer", "stories"
+_CELL = 240
 
 
 @dataclass(slots=True)
@@ -98,9 +99,8 @@ def table(outcomes: Sequence[MutantOutcome], command: str, commit: str, day: dat
         "| --- | --- | --- | --- | --- |",
     ]
     for number, each in enumerate(outcomes, 1):
-        lines.append(
-            f"| {number} | {_cell(each.edit)} | {each.verdict} | {_explored(each)} | {_others(each)} |"
-        )
+        edit = each.edit.replace("<", "\\<")
+        lines.append(f"| {number} | {edit} | {each.verdict} | {_explored(each)} | {_others(each)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -119,4 +119,6 @@ def _others(outcome: MutantOutcome) -> str:
 
 
 def _cell(text: str) -> str:
+    """A text for a column: of a long one its beginning, for the rest stands in the file of outcomes."""
+    text = text if len(text) <= _CELL else f"{text[:_CELL]} ..."
     return text.replace("|", "\\|").replace("<", "\\<").replace("\n", " ").removeprefix("FAILED ")

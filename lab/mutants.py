@@ -159,7 +159,9 @@ def _plan(arguments: argparse.Namespace) -> Plan:
 def _is_told(outcome: MutantOutcome, who: str) -> bool:
     """Whether it is known without this judge if the explorer is alone: another one has noticed."""
     noticed = outcome.all_noticed_by
-    return any(each != EXPLORER for each in noticed) or (who == STORIES and bool(noticed))
+    return who != EXPLORER and (
+        any(each != EXPLORER for each in noticed) or (who == STORIES and bool(noticed))
+    )
 
 
 def _begun(edit: Edit, before: Mapping[str, MutantOutcome]) -> MutantOutcome:
