@@ -15,6 +15,7 @@ pytestmark = pytest.mark.skipif(
 REGISTRATION = (
     ("registration", Extent()),
     ("registration", Extent(budgets={"refusals": 1})),
+    ("registration", Extent(budgets={"crashes": 0, "strays": 1})),
     ("registration", Extent(budgets={"lost": 0, "crashes": 0, "removals": 1, "strays": 1, "blindness": 1})),
 )
 TOPIC = (
