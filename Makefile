@@ -95,7 +95,7 @@ test-full: jdk $(READY) ## the long proofs: 10,000 turned bits, more mixtures, e
 		tests/replay/test_spread_on_cluster.py tests/replay/test_executors_die.py tests/replay/test_merged_on_spark.py tests/replay/test_watch_on_spark.py tests/replay/test_captured_hosts.py \
 		tests/conformance/test_faults_controller.py tests/conformance/test_faults_ha_master.py \
 		tests/conformance/test_alternatives.py \
-		tests/compiler/test_evolution_of_mutants.py tests/handbook/test_site.py tests/explorer/test_mended.py tests/explorer/test_stories_as_cases.py tests/replay/test_hdfs.py \
+		tests/compiler/test_evolution_of_mutants.py tests/handbook/test_site.py tests/explorer/test_mended.py tests/explorer/test_at_length.py tests/explorer/test_stories_as_cases.py tests/replay/test_hdfs.py \
 		tests/sim/test_damage.py tests/replay/test_missing_connections.py
 	@$(BIN)/python -m benchmarks.bench_watch
 
@@ -122,6 +122,10 @@ explore: $(READY) ## explore every system of the specification with more faults 
 	@$(BIN)/replispec spec explore fail_over --set early=1 --set elections=1 --json $(EXPLORED)/13.json $(ARGS)
 	@$(BIN)/replispec spec explore replication --set learners=0 --set strangers=0 --set repetitions=0 --set silences=1 --messages 4 --json $(EXPLORED)/14.json $(ARGS)
 	@$(BIN)/replispec spec explore registration --set refusals=1 --json $(EXPLORED)/15.json $(ARGS)
+	@$(BIN)/replispec spec explore registration --set blindness=1 --set strays=1 --set crashes=0 --set removals=1 --json $(EXPLORED)/16.json $(ARGS)
+	@$(BIN)/replispec spec explore topic --set silences=2 --set unclean=1 --set lags=1 --json $(EXPLORED)/17.json $(ARGS)
+	@$(BIN)/replispec spec explore topic --set silences=2 --set creations=1 --set lags=1 --set sends=0 --json $(EXPLORED)/18.json $(ARGS)
+	@$(BIN)/replispec spec explore topic --set lags=1 --set strays=1 --json $(EXPLORED)/19.json $(ARGS)
 	@$(BIN)/replispec spec never-taken $(EXPLORED)/*.json
 
 .PHONY: site

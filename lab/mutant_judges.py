@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from lab.edits import Edit
+from lab.mutant_outcomes import EXPLORER, STORIES
 
 Stages = Mapping[str, tuple[str, ...]]
 # Who looks, in this order. That generated/ fits spec/ is no proof here: it was generated again.
@@ -35,7 +36,7 @@ SLOW: Stages = {
 
 SUITE_OF_CONTROLLERS = "tests/controller/test_suite.py"
 SUITE_OF_MASTERS = "tests/runtime/replication/test_conformance.py"
-STORIES = ("tests/scenarios", "tests/runtime/test_rules.py", "tests/runtime/test_machines.py")
+TOLD_AGAIN = ("tests/scenarios", "tests/runtime/test_rules.py", "tests/runtime/test_machines.py")
 # 20 seeds of the 100 of each kind that `make test` plays: all take longer than the other judges together.
 SIMULATION = (
     *("tests/sim/test_scenarios.py", "tests/sim/test_late_requests.py", "tests/sim/test_begun_again.py"),
@@ -97,18 +98,18 @@ ALL: Stages = {
     "suite": (SUITE_OF_CONTROLLERS, SUITE_OF_MASTERS),
     "replay": SLOW["replay"],
 }
-# The cheapest first; the explorer after all who look at what our roles do, and last who tells the
-# specification again.
-ORDER = ("unit tests", "suite", "replay", "simulation", "explorer", "stories")
+# The explorer's share is asked for, and last comes who tells the specification again; in between the cheapest
+# first.
+ORDER = (EXPLORER, "unit tests", "suite", "replay", "simulation", STORIES)
 
 
 def judges_of(edit: Edit, spec: Path) -> Stages:
     """Who can see this edit, in the order in which they are asked, each with its tests."""
     own = TESTS_OF.get(edit.path.stem, ALL) if "statemachines" in edit.path.parts else ALL
-    asked: dict[str, tuple[str, ...]] = {**own, "stories": STORIES, "simulation": SIMULATION}
+    asked: dict[str, tuple[str, ...]] = {**own, STORIES: TOLD_AGAIN, "simulation": SIMULATION}
     composed = systems_with(edit.path.stem, spec)
     if composed:
-        asked["explorer"] = ("tests/explorer/test_promises.py", "-k", " or ".join(composed))
+        asked[EXPLORER] = ("tests/explorer/test_promises.py", "-k", " or ".join(composed))
     return {who: asked[who] for who in ORDER if who in asked}
 
 

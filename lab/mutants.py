@@ -7,20 +7,20 @@ and replication's machines and messages. Each is made in a copy of the project;
 all a copy without an edit must pass. An edit that nothing notices is a hole in the tests, unless it changes
 nothing that anybody could see: those are named in lab/equivalent_edits.yaml, with the reason.
 
-With --alone the explorer is asked about what nobody else noticed, the cheapest first, each with those of its
-tests that can see the edited source (lab/mutant_judges.py); stories of the machines come last, for they tell
-the specification again, edge by edge, and notice each edit of it. With --everybody all are asked about each
-edit, whatever the others say. A judge that uses more of the processor than it may has noticed, too; how busy
-the machine is does not count.
+With --alone the explorer is asked about each edit, and then the others, the cheapest first, until one of them
+notices; each with those of its tests that can see the edited source (lab/mutant_judges.py). Stories of the
+machines come last, for they tell the specification again, edge by edge, and notice each edit of it. With
+--everybody all are asked about each edit, whatever the others say. A judge that uses more of the processor
+than it may has noticed, too; how busy the machine is does not count.
 
-What is known is in --out after each edit; --go-on takes from there what was asked before, so that a run of
-hours may be ended and begun again.
+What is known is in --out after each judge; --go-on takes from there what was asked before about the same edit
+of the same source, and --minutes ends in good time, so that a run of hours may be cut into as many as one
+likes. --table writes a page of all that is known.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import random
 import re
@@ -30,52 +30,93 @@ import sys
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, replace
-from itertools import islice
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from importlib.util import cache_from_source
 from pathlib import Path
 from queue import SimpleQueue
-from tempfile import TemporaryDirectory
 
 import yaml
 
 from lab.edits import Edit, edits
 from lab.mutant_judges import QUICK, SLOW, Stages, judges_of, nearest
+from lab.mutant_outcomes import (
+    EQUAL,
+    EXPLORER,
+    REFUSED,
+    STORIES,
+    SURVIVED,
+    MutantOutcome,
+    known,
+    summary,
+    table,
+    write,
+)
 
 ROOT = Path(__file__).parents[1]
 EQUIVALENT = Path(__file__).parent / "equivalent_edits.yaml"
 # Of the processor, far beyond what any judge needs without an edit. The clock ends only who waits for ever.
 STAGE_CPU_S_MAXIMUM, STAGE_S_MAXIMUM = 1_200, 7_200
 DIGEST = re.compile(rb"sha256 [0-9a-f]+")
-SURVIVED, EQUAL, REFUSED = "survived", "equivalent", "refused by the compiler"
+UNEDITED = "no edit"
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Who is asked about an edit, and how many must notice before the others are spared; None: all."""
+    """Who is asked about an edit, and whom what is known already spares."""
 
     stages: Callable[[Edit], Stages]
-    enough: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class MutantOutcome:
-    """What became of one edit: who noticed it, and by which test or message.
-
-    `all_noticed_by` are all who noticed it, as far as they were asked.
-    """
-
-    kind: str
-    edit: str
-    noticed_by: str
-    by: str
-    seconds: float
-    all_noticed_by: tuple[str, ...] = ()
+    spares: Callable[[MutantOutcome, str], bool]
 
 
 def main() -> int:
-    """Exit code 1 when an edit survived that is not known to be equivalent, 2 when the control fails."""
+    """Exit code 1 when an edit survived that is not known to be equivalent, 2 when the control fails, 3 when
+    --minutes are over before everybody was asked."""
+    arguments = _arguments()
+    every = [edit for edit in edits(ROOT / "spec") if arguments.only in edit.name]
+    kinds = set(filter(None, arguments.kinds.split(",")))
+    if unknown := kinds - {edit.kind for edit in every}:
+        sys.exit(f"mutants: no edit is of the kind {', '.join(sorted(unknown))}")
+    every = [edit for edit in every if not kinds or edit.kind in kinds]
+    chosen = random.Random(arguments.seed).sample(every, min(arguments.count, len(every)))
+    print(f"{len(every)} single edits; {len(chosen)} of them, seed {arguments.seed}", flush=True)
+    for kind, count in Counter(edit.kind for edit in every).most_common():
+        print(f"{count:>5} {kind}, {sum(edit.kind == kind for edit in chosen)} of them", flush=True)
+    if arguments.list:
+        print("\n".join(edit.name for edit in chosen))
+        return 0
+    plan = _plan(arguments)
+    before = known(arguments.out) if arguments.go_on else {}
+    asking = Asking(plan, arguments.out, time.monotonic() + 60 * arguments.minutes)
+    outcomes = [_begun(edit, before) for edit in chosen]
+    asking.kept = outcomes if arguments.skip_control else [_control(before), *outcomes]
+    trees: SimpleQueue[Path] = SimpleQueue()
+    for number in range(arguments.jobs):
+        trees.put(_copy(arguments.out.with_suffix("") / str(number)))
+    if not arguments.skip_control and (complaint := asking.control(chosen, trees)):
+        print(f"mutants: the tests fail without any edit: {complaint}", file=sys.stderr)
+        return 2
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        pairs = zip(chosen, outcomes, strict=True)
+        running = [pool.submit(asking.ask, edit, outcome, trees) for edit, outcome in pairs]
+        for done in as_completed(running):
+            if (last := done.result()) is not None:
+                _say(last, f"{sum(each.is_whole for each in outcomes):>3}/{len(chosen)}")
+    if arguments.table:
+        asked = f'make mutants ARGS="{" ".join(_lasting(sys.argv[1:]))}"'
+        page = table(outcomes, asked, _commit(), datetime.now(UTC).date())
+        arguments.table.write_text(page, "utf-8")
+    print("\n".join(summary([each for each in outcomes if each.is_whole])))
+    if not all(each.is_whole for each in outcomes):
+        print("mutants: time is over; --go-on goes on from here", file=sys.stderr)
+        return 3
+    return int(any(each.noticed_by == SURVIVED for each in outcomes))
+
+
+def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make mutants", description=__doc__)
     parser.add_argument("--count", type=int, default=40, help="how many edits (default 40)")
     parser.add_argument("--seed", type=int, default=1, help="which ones (default 1)")
@@ -90,165 +131,215 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="name the edits and do nothing")
     parser.add_argument("--out", type=Path, default=Path("out/mutants.json"), help="where outcomes go")
     parser.add_argument("--go-on", action="store_true", help="believe the outcomes that OUT has already")
-    arguments = parser.parse_args()
-    spec = ROOT / "spec"
-    kinds = set(filter(None, arguments.kinds.split(",")))
-    found = [edit for edit in edits(spec) if arguments.only in edit.name]
-    if unknown := kinds - {edit.kind for edit in found}:
-        parser.error(f"no edit is of the kind {', '.join(sorted(unknown))}")
-    every = [edit for edit in found if not kinds or edit.kind in kinds]
-    chosen = random.Random(arguments.seed).sample(every, min(arguments.count, len(every)))
-    print(f"{len(every)} single edits; {len(chosen)} of them, seed {arguments.seed}", flush=True)
-    for kind, count in Counter(edit.kind for edit in every).most_common():
-        print(f"{count:>5} {kind}, {sum(edit.kind == kind for edit in chosen)} of them", flush=True)
-    if arguments.list:
-        print("\n".join(edit.name for edit in chosen))
-        return 0
-    plan = _plan(arguments)
-    if not arguments.skip_control and (complaint := _control(chosen, plan)):
-        print(f"mutants: the tests fail without any edit: {complaint}", file=sys.stderr)
-        return 2
-    known = _known(arguments.out) if arguments.go_on else {}
-    outcomes: list[MutantOutcome] = []
-    with TemporaryDirectory(prefix="replispec-mutant-") as folder, ThreadPoolExecutor(arguments.jobs) as pool:
-        trees: SimpleQueue[Path] = SimpleQueue()
-        for number in range(arguments.jobs):
-            trees.put(_copy(Path(folder) / str(number)))
-        outcomes += (known[edit.name] for edit in chosen if edit.name in known)
-        running = [pool.submit(_try, edit, plan, trees) for edit in chosen if edit.name not in known]
-        # As they end, so that what is known is written, whatever takes long.
-        for done in as_completed(running):
-            last = done.result()
-            outcomes.append(last)
-            _write(outcomes, arguments.out)
-            _say(last, f"{len(outcomes):>3}/{len(chosen)}")
-    return _report(outcomes)
+    parser.add_argument(
+        "--minutes", type=float, default=float("inf"), help="ask nobody any more after so long; exit code 3"
+    )
+    parser.add_argument("--table", type=Path, help="write a page of all edits and who notices them")
+    return parser.parse_args()
+
+
+def _lasting(arguments: Sequence[str]) -> Iterator[str]:
+    """The arguments without those that say only how a run is cut and where its results go."""
+    spared = 0
+    for each in arguments:
+        if spared or each in ("--minutes", "--table", "--jobs", "--out"):
+            spared = 0 if spared else 1
+        elif each not in ("--go-on", "--skip-control"):
+            yield each
 
 
 def _plan(arguments: argparse.Namespace) -> Plan:
     if arguments.alone or arguments.everybody:
-        return Plan(lambda edit: judges_of(edit, ROOT / "spec"), 1 if arguments.alone else None)
+        spares = _is_told if arguments.alone else lambda _outcome, _who: False
+        return Plan(lambda edit: judges_of(edit, ROOT / "spec"), spares)
     stages = QUICK if arguments.quick else {**QUICK, **SLOW}
-    return Plan(lambda edit: {**nearest(edit), **stages}, 1)
+    return Plan(lambda edit: {**nearest(edit), **stages}, lambda outcome, _: bool(outcome.all_noticed_by))
+
+
+def _is_told(outcome: MutantOutcome, who: str) -> bool:
+    """Whether it is known without this judge if the explorer is alone: another one has noticed."""
+    noticed = outcome.all_noticed_by
+    return who != EXPLORER and (
+        any(each != EXPLORER for each in noticed) or (who == STORIES and bool(noticed))
+    )
+
+
+def _begun(edit: Edit, before: Mapping[str, MutantOutcome]) -> MutantOutcome:
+    """What is known of an edit; of another source nothing is."""
+    digest = sha256(edit.text.encode()).hexdigest()[:16]
+    found = before.get(edit.name)
+    fresh = MutantOutcome(edit.kind, edit.name, digest)
+    outcome = found if found is not None and found.digest == digest else fresh
+    outcome.reason = _equivalent().get(edit.name, "")
+    return outcome
+
+
+def _control(before: Mapping[str, MutantOutcome]) -> MutantOutcome:
+    """What is known of the specification as it is: which judges let it pass."""
+    sources = sorted(path for path in (ROOT / "spec").rglob("*") if path.is_file())
+    digest = sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
+    found = before.get(UNEDITED)
+    known_yet = found is not None and found.digest == digest
+    return found if found is not None and known_yet else MutantOutcome(UNEDITED, UNEDITED, digest)
+
+
+@dataclass
+class Asking:
+    """One run: `kept` is written to `out` after each answer; nobody is asked after `until_s`."""
+
+    plan: Plan
+    out: Path
+    until_s: float
+    kept: Sequence[MutantOutcome] = ()
+
+    def is_over(self) -> bool:
+        """Whether the time of this run is over."""
+        return time.monotonic() > self.until_s
+
+    def ask(self, edit: Edit, outcome: MutantOutcome, trees: SimpleQueue[Path]) -> MutantOutcome | None:
+        """Edit a copy of the project that nobody else has now, ask, and leave it as it was.
+
+        None for an edit of which all was known, or that is not at its end.
+        """
+        if outcome.is_whole or self.is_over():
+            return None
+        tree = trees.get()
+        edited = tree / edit.path.relative_to(ROOT)
+        began_s = time.monotonic()
+        try:
+            edited.write_text(edit.text, "utf-8")
+            outcome.is_whole = self._asked(tree, outcome, self.plan.stages(edit))
+        finally:
+            shutil.copy(edit.path, edited)
+            trees.put(tree)
+        outcome.seconds += round(time.monotonic() - began_s, 1)
+        write(self.kept, self.out)
+        return outcome if outcome.is_whole else None
+
+    def _asked(self, tree: Path, outcome: MutantOutcome, stages: Stages) -> bool:
+        """Ask one judge after the other; whether it is at its end."""
+        if refused := _compiled(tree):
+            outcome.asked[REFUSED] = refused
+            return True
+        if _generated(tree) == _generated(ROOT):
+            outcome.asked[EQUAL] = "it compiles to the same"
+            return True
+        for who, tests in stages.items():
+            if who in outcome.asked or self.plan.spares(outcome, who):
+                continue
+            if self.is_over():
+                return False
+            outcome.asked[who] = _failure(tree, tests)
+            write(self.kept, self.out)
+        return True
+
+    def control(self, chosen: Sequence[Edit], trees: SimpleQueue[Path]) -> str:
+        """What fails in a copy without an edit; empty when nothing does."""
+        outcome = self.kept[0]
+        asked = sorted({pair for edit in chosen for pair in self.plan.stages(edit).items()})
+        tree = trees.get()
+        if not outcome.is_whole and (refused := _compiled(tree)):
+            return refused
+        for who, tests in asked:
+            name = f"{who}: {' '.join(tests)}"
+            if name not in outcome.asked and not self.is_over():
+                outcome.asked[name] = _failure(tree, tests)
+                write(self.kept, self.out)
+        trees.put(tree)
+        outcome.is_whole = len(outcome.asked) >= len(asked)
+        return "; ".join(f"{who}: {by}" for who, by in outcome.asked.items() if by)
 
 
 def _say(outcome: MutantOutcome, place: str) -> None:
     print(f"{place} {outcome.noticed_by} ({outcome.seconds:.0f} s): {outcome.edit}", flush=True)
-    if outcome.by:
-        print(f"        {outcome.by}", flush=True)
-    if len(outcome.all_noticed_by) > 1:
-        print(f"        noticed by {', '.join(outcome.all_noticed_by)}", flush=True)
+    for who in outcome.all_noticed_by:
+        print(f"        {who}: {outcome.asked[who]}", flush=True)
 
 
-def _write(outcomes: list[MutantOutcome], out: Path) -> None:
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps([asdict(each) for each in outcomes], indent=1) + "\n")
-
-
-def _known(out: Path) -> dict[str, MutantOutcome]:
-    """What a run before found, by the name of the edit; nothing where there was none."""
-    if not out.exists():
-        return {}
-    found = [MutantOutcome(**each) for each in json.loads(out.read_text())]
-    return {each.edit: replace(each, all_noticed_by=tuple(each.all_noticed_by)) for each in found}
-
-
-def _report(outcomes: list[MutantOutcome]) -> int:
-    for who, count in Counter(each.noticed_by for each in outcomes).most_common():
-        print(f"{count:>4} {who}")
-    for kind in sorted({each.kind for each in outcomes}):
-        found = Counter(each.noticed_by for each in outcomes if each.kind == kind)
-        print(f"     {kind}: {', '.join(f'{count} {who}' for who, count in found.most_common())}")
-    alone = Counter(each.all_noticed_by[0] for each in outcomes if len(each.all_noticed_by) == 1)
-    everybody = Counter(who for each in outcomes for who in each.all_noticed_by)
-    for who, count in everybody.most_common() if len(everybody) > 1 else ():
-        print(f"{count:>4} noticed by {who}, {alone[who]} by nobody else")
-    return int(any(each.noticed_by == SURVIVED for each in outcomes))
-
-
-def _control(chosen: Sequence[Edit], plan: Plan) -> str:
-    """What fails in a copy without an edit; empty when nothing does."""
-    asked = {pair for edit in chosen for pair in plan.stages(edit).items()}
-    with TemporaryDirectory(prefix="replispec-mutant-") as folder:
-        tree = _copy(Path(folder))
-        complaints = [
-            each for pair in sorted(asked) for each in _noticed(tree, dict([pair]), is_edited=False)
-        ]
-    return "; ".join(f"{who}: {by}" for who, by in complaints)
-
-
-def _try(edit: Edit, plan: Plan, trees: SimpleQueue[Path]) -> MutantOutcome:
-    """Edit a copy of the project that nobody else has now, ask, and leave it as it was."""
-    began_s = time.monotonic()
-    reason = _equivalent().get(edit.name)
-    tree = trees.get()
-    edited = tree / edit.path.relative_to(ROOT)
-    try:
-        edited.write_text(edit.text, "utf-8")
-        stages = plan.stages(edit)
-        found = list(islice(_noticed(tree, stages), plan.enough))
-    finally:
-        shutil.copy(edit.path, edited)
-        trees.put(tree)
-    who, by = found[0] if found else (EQUAL, reason) if reason else (SURVIVED, "")
-    judges = tuple(judge for judge, _ in found if judge in stages)
-    return MutantOutcome(edit.kind, edit.name, who, by, time.monotonic() - began_s, judges)
+def _commit() -> str:
+    done = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
 
 
 def _generated(tree: Path) -> dict[str, bytes]:
     """What was compiled, without the digests of the sources."""
+    return {name: DIGEST.sub(b"", content) for name, content in _files(tree / "generated").items()}
+
+
+def _files(folder: Path) -> dict[str, bytes]:
     return {
-        str(path.relative_to(tree)): DIGEST.sub(b"", path.read_bytes())
-        for path in sorted((tree / "generated").rglob("*"))
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
         if path.is_file() and "__pycache__" not in path.parts
     }
 
 
 def _equivalent() -> dict[str, str]:
-    known: dict[str, str] = yaml.safe_load(EQUIVALENT.read_text()) or {}
-    return known
+    reasons: dict[str, str] = yaml.safe_load(EQUIVALENT.read_text("utf-8")) or {}
+    return reasons
 
 
 def _copy(folder: Path) -> Path:
+    """A copy of the project as it is now; what an earlier run left of one is used, with its bytecode."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
-    for name in filter(None, listed.stdout.split("\0")):
-        if (ROOT / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, folder / name)
+    names = {name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()}
+    for old in _files(folder):
+        if old not in names:
+            (folder / old).unlink()
+    for name in names:
+        _put(folder / name, (ROOT / name).read_bytes(), (ROOT / name).stat().st_mode)
     return folder
 
 
-def _noticed(tree: Path, stages: Stages, *, is_edited: bool = True) -> Iterator[tuple[str, str]]:
-    """Who notices what is in the tree, and by what, one judge after the other."""
-    # Bytecode knows its source by size and second alone, and this one is written again and again.
-    for stale in list((tree / "generated").rglob("__pycache__")):
-        shutil.rmtree(stale)
-    done = _run(tree, ["-m", "replispec.compiler.generate"])
+def _put(path: Path, content: bytes, mode: int = 0o644) -> None:
+    """Give a file its content. Bytecode knows its source by size and second alone: it is removed."""
+    if path.is_file() and path.read_bytes() == content:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    path.chmod(mode)
+    if path.suffix == ".py":
+        Path(cache_from_source(path)).unlink(missing_ok=True)
+
+
+def _compiled(tree: Path) -> str:
+    """Compile the tree, and change of generated/ only what is different; why it is refused, or nothing."""
+    fresh = tree / "out" / "generated"
+    done = _run(tree, ["-m", "replispec.compiler.generate", "--out", str(fresh)])
     if done.returncode:
-        yield REFUSED, (done.stderr.strip().splitlines() or ["without a word"])[-1]
-        return
-    if is_edited and _generated(tree) == _generated(ROOT):
-        yield EQUAL, "it compiles to the same"
-        return
-    for who, arguments in stages.items():
-        places = [
-            each
-            for each in arguments
-            if not each.startswith("tests") or (tree / each.partition("::")[0]).exists()
-        ]
-        if not any(each.startswith("tests") for each in places):
-            continue
-        done = _run(tree, ["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *places])
-        if done.returncode:
-            failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-            yield who, (failed or done.stdout.strip().splitlines()[-1:] or ["time over"])[0][:200]
+        return (done.stderr.strip().splitlines() or ["without a word"])[-1]
+    made = _files(fresh)
+    for old in _files(tree / "generated").keys() - made.keys():
+        (tree / "generated" / old).unlink()
+    for name, content in made.items():
+        _put(tree / "generated" / name, content)
+    return ""
+
+
+def _failure(tree: Path, arguments: Sequence[str]) -> str:
+    """The first of these tests that fails in a tree, with what it says; empty when none does."""
+    places = [
+        each
+        for each in arguments
+        if not each.startswith("tests") or (tree / each.partition("::")[0]).exists()
+    ]
+    if not any(each.startswith("tests") for each in places):
+        return ""
+    done = _run(tree, ["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *places])
+    if not done.returncode:
+        return ""
+    failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return (failed or done.stdout.strip().splitlines()[-1:] or ["time over"])[0][:300]
 
 
 def _run(tree: Path, arguments: list[str]) -> subprocess.CompletedProcess[str]:
     """Run Python with the packages of the copy in front of those that are installed."""
     build = tomllib.loads((tree / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
     rooms = os.pathsep.join(str(tree / room) for room in build["dev-mode-dirs"])
-    environment = {**os.environ, "PYTHONPATH": rooms}
+    # Whoever says what failed says it in one line of this width.
+    environment = {**os.environ, "PYTHONPATH": rooms, "COLUMNS": "300"}
     limited = ["sh", "-c", f'ulimit -t {STAGE_CPU_S_MAXIMUM} && exec "$@"', "sh"]
     command = [*limited, sys.executable, *arguments]
     try:

@@ -110,6 +110,7 @@ EFFECTS = [
     (ASK, f"{ASK}\n      beg: {{asks: till, says: ask}}", "no machine and no act of customer does beg"),
 ]
 ACTS = [
+    ("  wants:\n", "  till:\n", "till is a party already. give the act another name"),
     ("by: customer", "by: buyer", "no party is named 'buyer'"),
     ("by: customer", "by: customer\n    each: {other: buyer}", "no party is named 'buyer'"),
     ("by: customer", "by: customer\n    each: {self: till}", "self is something else to an act"),
@@ -152,6 +153,11 @@ ACTS = [
 ]
 ALWAYS = "always: till.desk.sold <= customer.wish.purchase"
 PROMISES = [
+    (
+        "always: till.desk.sold",
+        "always: cashier.desk.sold",
+        "'cashier.desk.sold' is no name. here are customer, till; of a party of several: for NAME in PARTY",
+    ),
     (ALWAYS, f"{ALWAYS}\n    pauses: true", "sold_as_often_as_wanted promises always and pauses. say always"),
     (f"    {ALWAYS}\n", "", "sold_as_often_as_wanted promises nothing. say always"),
     (

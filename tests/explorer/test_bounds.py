@@ -23,11 +23,15 @@ REFUSED = [
     ([SYSTEM, "--set", "lost=-1"], "'lost=-1' is no NAME=N"),
     ([SYSTEM, "--set", "lost"], "'lost' is no NAME=N"),
     ([SYSTEM, "--set", "lost=many"], "'lost=many' is no NAME=N"),
+    ([SYSTEM, "--set", "lost=1", "--set", "lost=0"], "lost is given twice, as 1 and 0: leave one out"),
+    ([SYSTEM, "--html", "nowhere/a.html"], "nowhere/a.html: there is no folder nowhere: make it first"),
+    ([SYSTEM, "--json", "nowhere/a.json"], "nowhere/a.json: there is no folder nowhere"),
+    ([SYSTEM, "--script", "nowhere/a.json"], "nowhere/a.json: there is no folder nowhere"),
     ([SYSTEM, "--count", "learner=1"], f"{SYSTEM} has no party 'learner': it has broker, controller"),
     ([SYSTEM, "--count", "controller=2"], f"{SYSTEM} speaks of one controller: leave its count"),
     ([SYSTEM, "--count", "broker=0"], f"no broker at all: {SYSTEM} needs at least one"),
     ([SYSTEM, "--count", "broker=10"], "'broker=10' is no NAME=N"),
-    ([SYSTEM, "--states", "20000001"], "20,000,001 states cannot be explored: ask for at most 20,000,000"),
+    ([SYSTEM, "--states", "100000001"], "100,000,001 states cannot be explored: ask for at most 100,000,000"),
     ([SYSTEM, "--states", "0"], "Invalid value for '--states'"),
     ([SYSTEM, "--messages", "17"], "Invalid value for '--messages'"),
     ([SYSTEM, "--messages", "0"], "Invalid value for '--messages'"),
@@ -44,6 +48,10 @@ def test_what_cannot_be_explored_is_refused_with_one_line(arguments: list[str], 
     assert says in line
     assert done.exit_code != 0
     assert done.stdout == ""
+
+
+def test_a_system_may_be_named_with_its_family() -> None:
+    assert system_named(f"rocketmq.{SYSTEM}") is system_named(SYSTEM)
 
 
 def test_without_a_broken_promise_there_is_no_script(tmp_path: Path) -> None:

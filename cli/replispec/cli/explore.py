@@ -111,18 +111,20 @@ def explore(
     if system is None:
         _list()
         return 0
+    _check_outputs(out, html, script)
     asked = Extent(_numbers(counts), _numbers(budgets), messages, states, seconds, to_the_end)
     try:
         report, search = explored(system_named(system), asked, now_s, _progress())
         page = None if html is None else page_of(report, search)
     except ExplorationError as error:
         raise click.ClickException(str(error)) from None
-    for line in report_lines(report, never=never):
-        click.echo(line)
+    # Before anything is printed: whoever reads no more than its first lines has the files, too.
     if out is not None:
         out.write_text(json.dumps(to_plain(report), indent=1, ensure_ascii=False) + "\n", "utf-8")
     if html is not None and page is not None:
         html.write_text(page, "utf-8")
+    for line in report_lines(report, never=never):
+        click.echo(line)
     if script is not None:
         if not search.broken:
             raise click.ClickException("no promise is broken: there is no story to write as a script")
@@ -140,13 +142,22 @@ def _list() -> None:
 
 
 def _numbers(given: tuple[str, ...]) -> dict[str, int]:
-    found = {}
+    found: dict[str, int] = {}
     for each in given:
         name, equals, value = each.partition("=")
         if not equals or not value.isdecimal() or not 0 <= int(value) <= 9:
             raise click.ClickException(f"{each!r} is no NAME=N: give a number from 0 to 9")
+        if name in found:
+            raise click.ClickException(f"{name} is given twice, as {found[name]} and {value}: leave one out")
         found[name] = int(value)
     return found
+
+
+def _check_outputs(*written: Path | None) -> None:
+    """Refuse, before anything is explored, to write below a folder that is not there."""
+    for path in written:
+        if path is not None and not path.parent.is_dir():
+            raise click.ClickException(f"{path}: there is no folder {path.parent}: make it first")
 
 
 def _progress() -> Callable[[int, int, int], None]:

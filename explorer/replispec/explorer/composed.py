@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from replispec.explorer.conditions import fields_read
 from replispec.explorer.packets import Packet
 from replispec.explorer.places import Occasion, Placement, called
 from replispec.explorer.turns import Outcome, Turn
@@ -36,6 +37,25 @@ class Composed(Placement):
                 parties |= dict.fromkeys(name for name, _ in means.values if name not in occasion.instances)
         return self._with(parties, *occasion.instances.values())
 
+    def read_by_condition(self, occasion: Occasion) -> list[int]:
+        """The places that tell whether an act may happen; often fewer than it reads or changes."""
+        condition = occasion.act.condition
+        names = () if condition is None else condition.names
+        parties = {} if condition is None else dict.fromkeys(condition.parties)
+        if "local" in names:
+            parties |= dict.fromkeys(self.places[occasion.instances["self"]].party.reads)
+        named = (place for name, place in occasion.instances.items() if name == "self" or name in names)
+        return self._with(parties, *named)
+
+    def fields_of_condition(self, occasion: Occasion) -> frozenset[str] | None:
+        """The fields of instances that tell whether an act may happen, and maybe others; None for any."""
+        act, party = occasion.act, self.places[occasion.instances["self"]].party
+        reads = [] if act.condition is None else [act.condition]
+        if any("local" in read.names for read in reads):
+            reads += party.local.values()
+        found = fields_read(reads)
+        return None if found is None else found | {"armed"} | ({act.breaks} if act.breaks else set())
+
     def read_by(self, read: Read) -> list[int]:
         """The places that a condition over the whole world reads."""
         return self._with(read.parties)
@@ -51,15 +71,22 @@ class Composed(Placement):
 
     def happened(self, occasion: Occasion, values: Mapping[int, Any]) -> Outcome | None:
         """What comes of an act; None when it cannot happen now."""
+        return self.done(occasion, values) if self.may_happen(occasion, values) else None
+
+    def done(self, occasion: Occasion, values: Mapping[int, Any]) -> Outcome:
+        """What comes of an act that can happen now."""
         turn = Turn(self, values, occasion.instances["self"], None)
-        given = {name: values[place] for name, place in occasion.instances.items()}
-        if occasion.act.timer and occasion.act.timer not in given["self"].armed:
-            return None
-        if occasion.act.condition is not None and not turn.read(occasion.act.condition, given):
-            return None
-        if occasion.act.breaks and not turn.dialled(occasion.act.breaks):
-            return None
         return turn.outcome(lambda: turn.act(occasion))
+
+    def may_happen(self, occasion: Occasion, values: Mapping[int, Any]) -> bool:
+        """Whether an act can happen now; the places of its condition are enough."""
+        turn = Turn(self, values, occasion.instances["self"], None)
+        given = {name: values[place] for name, place in occasion.instances.items() if place in values}
+        if occasion.act.timer and occasion.act.timer not in given["self"].armed:
+            return False
+        if occasion.act.condition is not None and not turn.read(occasion.act.condition, given):
+            return False
+        return not occasion.act.breaks or turn.dialled(occasion.act.breaks) is not None
 
     def holds(self, read: Read, values: Mapping[int, Any]) -> bool:
         """Whether a condition over the whole world holds."""

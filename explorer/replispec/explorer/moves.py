@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from replispec.explorer.composed import Composed
+from replispec.explorer.conditions import Condition, fields_read
 from replispec.explorer.packets import Channel, Packet, PacketKind
 from replispec.explorer.places import Occasion
 from replispec.explorer.tables import Column, Combinations, Mask, Numbers, Rows, Values
@@ -101,7 +102,8 @@ class Moves:
         self._facts = Column(_FACTS, 0)
         self._facts.put(0, [0] * _FACTS)
         self._turns: dict[tuple[str, int], Known] = {}
-        self._conditions: dict[int, tuple[list[int], Combinations, Column]] = {}
+        self._conditions: dict[int, Condition] = {}
+        self._chances: dict[int, Condition] = {}
         self.edges: set[tuple[str, str, int]] = set()
         self.cut = 0
         self.faults: list[Fault] = []
@@ -148,23 +150,15 @@ class Moves:
 
     def holds(self, read: Read, rows: Rows) -> Mask:
         """In which of these states a condition holds."""
-        known = self._conditions.get(id(read))
-        if known is None:
-            places = self.composed.read_by(read)
-            known = self._conditions[id(read)] = (
-                places,
-                Combinations(max(1, len(places))),
-                Column(1, 0, np.int8),
+        found = self._conditions.get(id(read))
+        if found is None:
+            found = self._conditions[id(read)] = Condition(
+                self.composed.read_by(read),
+                fields_read([read]),
+                self._values,
+                lambda values: self.composed.holds(read, values),
             )
-        places, combinations, answers = known
-        if not places:
-            return np.full(len(rows), self.composed.holds(read, {}), np.bool_)
-        numbers, fresh = combinations.of([rows[:, place] for place in places])
-        for index in fresh:
-            values = {place: self._values[place][int(rows[index, place])] for place in places}
-            answers.put(int(numbers[index]), [int(self.composed.holds(read, values))])
-        found: Mask = answers.values[numbers, 0] > 0
-        return found
+        return found.of(rows)
 
     # Moves
 
@@ -237,13 +231,27 @@ class Moves:
         if not len(parents):
             return
         read = self.composed.read_by_act(occasion)
+        parents = parents[self._chance(move.act, occasion).of(rows[parents])]
+        if not len(parents):
+            return
         known = self._known(ACT, move.act, len(read))
         numbers, fresh = known.combinations.of([rows[parents, each] for each in read])
         for index in fresh:
             row = rows[parents[index]]
-            outcome = self.composed.happened(occasion, self._read(read, row))
+            outcome = self.composed.done(occasion, self._read(read, row))
             self._remember(known, int(numbers[index]), read, outcome)
         yield from self._followed(known, numbers, read, parents, rows, move)
+
+    def _chance(self, act: int, occasion: Occasion) -> Condition:
+        """Whether an act may happen; often fewer values tell than it reads and changes."""
+        if act not in self._chances:
+            self._chances[act] = Condition(
+                self.composed.read_by_condition(occasion),
+                self.composed.fields_of_condition(occasion),
+                self._values,
+                lambda values: self.composed.may_happen(occasion, values),
+            )
+        return self._chances[act]
 
     def _budget(self, name: str) -> int:
         return self.places + self.budgets.index(name)
@@ -256,14 +264,11 @@ class Moves:
     def _read(self, places: list[int], row: Numbers) -> Mapping[int, Any]:
         return {place: self._values[place][int(row[place])] for place in places}
 
-    def _remember(self, known: Known, number: int, read: list[int], outcome: Outcome | None) -> None:
+    def _remember(self, known: Known, number: int, read: list[int], outcome: Outcome) -> None:
         """Keep what came of one turn."""
-        if outcome is not None and outcome.fault:
+        known.possible.put(number, [2 if outcome.fault else 1])
+        if outcome.fault:
             known.faults[number] = outcome.fault
-        possible = outcome is not None and not outcome.fault
-        faulty = outcome is not None and bool(outcome.fault)
-        known.possible.put(number, [1 if possible else 2 if faulty else 0])
-        if outcome is None or not possible:
             known.values.put(number, [-1] * len(read))
             return
         self.edges.update((party, name, id(edge)) for party, name, edge in outcome.edges)

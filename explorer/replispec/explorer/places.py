@@ -54,6 +54,8 @@ class Placement:
         self.places = tuple(Spot(each, number + 1) for each in system.parties for number in range(each.count))
         self.connections = {each.name: each for each in system.connections}
         self._first = {each.name: self._places_of(each.name)[0] for each in system.parties}
+        self._of = {each.name: self.places_of(each.name) for each in system.parties}
+        self._strangers = tuple(Numbered(place.number) for place in self.places)
         self.occasions = tuple(_occasions(system, self.places_of))
         self._beginnings = tuple(self._started())
 
@@ -67,13 +69,8 @@ class Placement:
 
     def world(self, values: Mapping[int, Any]) -> Any:
         """The world of these instances by their places; of others nothing but the number may be read."""
-        parts = {
-            each.name: tuple(
-                values[index] if index in values else Numbered(self.places[index].number)
-                for index in self.places_of(each.name)
-            )
-            for each in self.system.parties
-        }
+        known = [values.get(index, stranger) for index, stranger in enumerate(self._strangers)]
+        parts = {name: tuple(known[places.start : places.stop]) for name, places in self._of.items()}
         return self.system.world(**parts)
 
     def start(self) -> list[Any]:

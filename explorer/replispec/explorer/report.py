@@ -16,8 +16,8 @@ from replispec.runtime import families
 from replispec.runtime.primitives.machines import Machine
 from replispec.runtime.primitives.systems import PartyKind, System
 
-STATES_MAX: Final = 20_000_000
-"""States of one exploration: more do not fit in the memory of an ordinary machine."""
+STATES_MAX: Final = 100_000_000
+"""States of one exploration, of about 100 bytes each: more do not fit in an ordinary machine."""
 NO_EDGE: Final = "every_event_has_an_edge"
 """The promise that every system makes: a machine knows what to do with what reaches it."""
 
@@ -89,8 +89,11 @@ def systems() -> dict[str, str]:
 
 
 def system_named(name: str) -> System:
-    """A compiled system. Raises ExplorationError."""
+    """A compiled system, by its name or as FAMILY.NAME. Raises ExplorationError."""
     known = systems()
+    family, _, short = name.rpartition(".")
+    if known.get(short) == family:
+        name = short
     if name not in known:
         raise ExplorationError(f"no system is named {name!r}: there are {', '.join(known) or 'none'}")
     found: System = import_module(f"replispec.wire.{known[name]}.systems.{name.rpartition('.')[2]}").SYSTEM

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from replispec.explorer.moves import Move, Moves
+from replispec.explorer.moves import DELIVER, Move, Moves
 from replispec.explorer.tables import Mask, Numbers, Rows
+from replispec.explorer.visited import Hashes, Visited
 from replispec.runtime.primitives.systems import Property
 
-Hashes = npt.NDArray[np.uint64]
 POPULATION: Final = 100_000
 """States that are taken one step further at a time."""
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
@@ -58,12 +57,14 @@ class Stop:
 class Graph:
     """All states that were reached, in the order in which they were: by whom, by which move, how far on.
 
-    `edges` are (from, to, move), kept when a promise asks for them.
+    `edges` are (from, to) by what is no harm, `arrivals` by messages that arrive, population by population.
+    They are kept when a promise asks for them.
     """
 
     parents: list[Numbers] = field(default_factory=list)
     moves: list[Numbers] = field(default_factory=list)
-    edges: list[tuple[Numbers, Numbers, Numbers]] = field(default_factory=list)
+    edges: list[tuple[Numbers, Numbers]] = field(default_factory=list)
+    arrivals: list[tuple[Numbers, Numbers]] = field(default_factory=list)
     depths: list[int] = field(default_factory=list)
 
 
@@ -83,8 +84,7 @@ class Search:
     broken: list[Broken] = field(default_factory=list)
     outside: int = 0
     _codes: dict[Move, int] = field(default_factory=dict)
-    _hashes: Hashes = field(default_factory=lambda: np.empty(0, np.uint64))
-    _numbers: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    _visited: Visited = field(default_factory=Visited)
     _marks: dict[str, list[Mask]] = field(default_factory=dict)
     _ends: list[Mask] = field(default_factory=list)
     _began_s: float = 0.0
@@ -95,16 +95,11 @@ class Search:
         """What is promised."""
         return self.moves.composed.system.properties
 
-    @property
-    def keeps_edges(self) -> bool:
-        """Whether a promise is about ways, not about states."""
-        return any(each.shape != "always" for each in self.promises)
-
     def run(self, *, to_the_end: bool = False) -> None:
         """Explore until a promise is broken, or (`to_the_end`) all is reached or a bound is met."""
         self._began_s = self.now_s()
         rows = self.moves.start()
-        self._hashes, self._numbers = hashes_of(rows), np.zeros(1, np.int32)
+        self._visited.add(hashes_of(rows), np.zeros(1, np.int32))
         self.graph.parents.append(np.full(1, -1, np.int32))
         self.graph.moves.append(np.full(1, -1, np.int32))
         self.states, first, depth = 1, 0, 0
@@ -168,25 +163,25 @@ class Search:
     def _reached(self, rows: Rows, parents: Numbers, codes: Numbers) -> Rows:
         """Those of these states that are new; all of them have a number then."""
         hashes, first, inverse = np.unique(hashes_of(rows), return_index=True, return_inverse=True)
-        places = np.searchsorted(self._hashes, hashes)
-        known = np.zeros(len(hashes), np.bool_)
-        inside = places < len(self._hashes)
-        known[inside] = self._hashes[places[inside]] == hashes[inside]
+        known, numbers = self._visited.find(hashes)
         # In the order in which they stand, so that two runs number them alike.
         fresh = np.sort(first[~known])
         new = rows[fresh]
-        numbers = np.empty(len(hashes), np.int32)
-        numbers[known] = self._numbers[places[known]]
         if len(fresh):
             numbers[~known] = (np.searchsorted(fresh, first[~known]) + self.states).astype(np.int32)
-            self._hashes = np.insert(self._hashes, places[~known], hashes[~known])
-            self._numbers = np.insert(self._numbers, places[~known], numbers[~known])
+            self._visited.add(hashes[~known], numbers[~known])
             self.graph.parents.append(parents[fresh])
             self.graph.moves.append(codes[fresh])
             self._judge(new, self.states)
             self.states += len(fresh)
-        if self.keeps_edges:
-            self.graph.edges.append((parents, numbers[inverse.reshape(-1)], codes))
+        targets = numbers[inverse.reshape(-1)]
+        for shape, kept, is_asked in (
+            ("eventually", self.graph.edges, lambda move: not move.harm),
+            ("pauses", self.graph.arrivals, lambda move: move.kind == DELIVER),
+        ):
+            if any(each.shape == shape for each in self.promises):
+                chosen = np.array([is_asked(move) for move in self._codes], np.bool_)[codes]
+                kept.append((parents[chosen], targets[chosen]))
         return new
 
     def _judge(self, rows: Rows, first: int) -> None:
@@ -261,5 +256,5 @@ class Search:
         raise AssertionError(f"state {number} does not follow")
 
     def _number_of(self, row: Rows) -> int:
-        place = int(np.searchsorted(self._hashes, hashes_of(row)[0]))
-        return int(self._numbers[place])
+        _, numbers = self._visited.find(hashes_of(row))
+        return int(numbers[0])

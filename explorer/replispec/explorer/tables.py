@@ -6,7 +6,7 @@ each budget, and the messages on their way, descending, 0 for none.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,15 @@ Keys = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 _SHIFT = 32
+# Most of what a value is made of: nothing that can be looked up is inside it.
+_PLAIN = frozenset({bool, bytes, float, int, str, type(None)})
 
 
 def frozen(value: Any) -> Hashable:
     """The value as something that can be looked up: mappings inside it by their entries."""
+    if type(value) in _PLAIN:
+        plain: Hashable = value
+        return plain
     if isinstance(value, dict):
         return tuple(sorted((key, frozen(each)) for key, each in value.items()))
     if isinstance(value, list | tuple):
@@ -39,18 +44,36 @@ class Values:
         self._first = first
         self._numbers: dict[Hashable, int] = {}
         self._values: list[Any] = []
+        self._keys: list[Hashable] = []
+        # Of these very objects, which are kept, and of their fields: a turn leaves most of them as they were.
+        self._kept: dict[int, int] = {}
+        self._fields: dict[int, Hashable] = {}
 
     def __len__(self) -> int:
         return len(self._values)
 
     def number(self, value: Any) -> int:
         """The number of a value."""
-        key = frozen(value)
+        kept = self._kept.get(id(value))
+        if kept is not None:
+            return kept
+        names = getattr(value, "__dataclass_fields__", ())
+        fields = [getattr(value, name) for name in names]
+        parts = [self._fields[id(each)] if id(each) in self._fields else frozen(each) for each in fields]
+        key = (type(value), *parts) if names else frozen(value)
         found = self._numbers.get(key)
         if found is None:
-            found = self._numbers[key] = len(self._values) + self._first
+            found = self._numbers[key] = self._kept[id(value)] = len(self._values) + self._first
             self._values.append(value)
+            self._keys.append(key)
+            self._fields.update(zip(map(id, fields), parts, strict=True))
         return found
+
+    def parts(self, number: int) -> Mapping[str, Hashable]:
+        """The fields of a value with this number, each as something that can be looked up."""
+        key = self._keys[number - self._first]
+        assert isinstance(key, tuple), "only what has fields is asked for them"
+        return dict(zip(self[number].__dataclass_fields__, key[1:], strict=True))
 
     def __getitem__(self, number: int) -> Any:
         return self._values[number - self._first]

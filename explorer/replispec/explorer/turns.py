@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from replispec.explorer.frames import ending, event_of, frame, message_of, own_end
 from replispec.explorer.packets import Channel, Packet, PacketKind
-from replispec.explorer.places import Numbered, Occasion, Placement, called, ended, initial
+from replispec.explorer.places import Numbered, Occasion, Placement, ended, initial
 from replispec.runtime.primitives.bindings import Answer, Call, Refused
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 from replispec.runtime.primitives.machines import Configuration, Edge, step
@@ -114,14 +114,22 @@ class Turn:
 
     def read(self, read: Read, given: Mapping[str, Any]) -> Any:
         """The value of an expression of this party."""
-        known = {
-            "self": self._values[self._me],
-            "world": self._composed.world(self._values),
-            "rules": self._composed.rules,
-            "local": self._local,
-            "peer": Numbered(self._peer),
-        }
-        return called(read, {**known, **given})
+        return read.of(*(given[name] if name in given else self._named(name) for name in read.names))
+
+    def _named(self, name: str) -> Any:
+        """What expressions of this party may call by this name."""
+        match name:
+            case "self":
+                return self._values[self._me]
+            case "world":
+                return self._composed.world(self._values)
+            case "rules":
+                return self._composed.rules
+            case "local":
+                return self._local
+            case "peer":
+                return Numbered(self._peer)
+        raise LocalProtocolError(f"{self._party.name} knows no {name}")
 
     def _known(self, name: str) -> Any:
         return self.read(self._party.local[name], {})

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from replispec.explorer.moves import DELIVER
 from replispec.explorer.search import Broken, Search
 from replispec.explorer.tables import Mask, Numbers
 from replispec.runtime.primitives.systems import Property
@@ -19,15 +18,24 @@ _NEVER: Final = np.iinfo(np.int32).max
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """The edges between states that count: from, to, and the code of the move."""
+    """Edges between states, from and to, as they were found: population by population."""
 
-    sources: Numbers
-    targets: Numbers
-    codes: Numbers
+    parts: Sequence[tuple[Numbers, Numbers]]
 
-    def only(self, mask: Mask | npt.NDArray[np.intp]) -> Edges:
-        """Those of the mask, or with these numbers, in their order."""
-        return Edges(self.sources[mask], self.targets[mask], self.codes[mask])
+    def where(self, chosen: Callable[[Numbers, Numbers], Mask]) -> Edges:
+        """Those that are chosen, in their order. No part is larger than a population's: all in one would
+        need as much memory again."""
+        masks = ((part, chosen(*part)) for part in self.parts)
+        return Edges([(sources[mask], targets[mask]) for (sources, targets), mask in masks if mask.any()])
+
+    def __len__(self) -> int:
+        return sum(len(sources) for sources, _ in self.parts)
+
+    def together(self) -> tuple[Numbers, Numbers]:
+        """All of them, from and to."""
+        nothing = [(np.empty(0, np.int32),) * 2]
+        sources, targets = zip(*(self.parts or nothing), strict=True)
+        return np.concatenate(sources), np.concatenate(targets)
 
 
 def judge_ways(search: Search) -> list[Broken]:
@@ -41,27 +49,15 @@ def judge_ways(search: Search) -> list[Broken]:
     return found
 
 
-def _edges(search: Search, *, of: Collection[str] = ()) -> Edges:
-    """The edges of these kinds of moves; without a kind, of all that are no harm."""
-    counts = np.array([each.kind in of if of else not each.harm for each in search.all_moves()], np.bool_)
-    empty = np.empty(0, np.int32)
-    chosen = [
-        Edges(sources, targets, codes).only(counts[codes]) for sources, targets, codes in search.graph.edges
-    ] or [Edges(empty, empty, empty)]
-    return Edges(
-        np.concatenate([each.sources for each in chosen]),
-        np.concatenate([each.targets for each in chosen]),
-        np.concatenate([each.codes for each in chosen]),
-    )
-
-
 def _judge_eventually(search: Search, promise: Property) -> list[Broken]:
     """States in which the promise is still due, and from which no way without further harm leads to where it
     holds. Whoever takes every step that stays possible some day comes to one, or to where it holds."""
-    edges = _edges(search)
+    edges = Edges(search.graph.edges)
     holds = search.marks(promise.name)
     stuck = ~_reaching(edges, holds | search.ends())
-    due = _Due(search, promise, edges.only(~holds[edges.sources]))
+    if not stuck.any():
+        return []
+    due = _Due(search, promise, edges.where(lambda sources, _: ~holds[sources]))
     found = stuck & due.reached
     if not found.any():
         return []
@@ -74,14 +70,22 @@ def _judge_eventually(search: Search, promise: Property) -> list[Broken]:
 def _reaching(edges: Edges, able: Mask) -> Mask:
     """The states from which a way leads to one of these."""
     able = able.copy()
-    while len(edges.sources):
-        reaches = able[edges.targets]
-        able[edges.sources[reaches]] = True
-        rest = edges.only(~able[edges.sources])
-        if len(rest.sources) == len(edges.sources):
-            break
-        edges = rest
+    count = len(edges) + 1
+    while len(edges) < count:
+        count = len(edges)
+        left: list[tuple[Numbers, Numbers]] = []
+        # What was found last first: most ways lead on, and are known at once.
+        for sources, targets in reversed(edges.parts):
+            able[sources[able[targets]]] = True
+            rest = ~able[sources]
+            if rest.any():
+                left.append((sources[rest], targets[rest]))
+        edges = Edges(left[::-1])
     return able
+
+
+def _leaving(border: Mask, sources: Numbers, _targets: Numbers) -> Mask:
+    return border[sources]
 
 
 class _Due:
@@ -96,15 +100,16 @@ class _Due:
         self._before = np.full(search.states, -1, np.int32)
         border = begins
         while border.any():
-            leaving = edges.only(border[edges.sources])
-            nearer = self.steps[leaving.sources] + 1 < self.steps[leaving.targets]
-            leaving = leaving.only(nearer)
+            sources, targets = edges.where(partial(_leaving, border)).together()
+            nearer = self.steps[sources] + 1 < self.steps[targets]
+            sources, targets = sources[nearer], targets[nearer]
             # The nearest last: of several into one state it is the one that stays.
-            leaving = leaving.only(np.argsort(-self.steps[leaving.sources], kind="stable"))
-            self.steps[leaving.targets] = self.steps[leaving.sources] + 1
-            self._before[leaving.targets] = leaving.sources
+            order = np.argsort(-self.steps[sources], kind="stable")
+            sources, targets = sources[order], targets[order]
+            self.steps[targets] = self.steps[sources] + 1
+            self._before[targets] = sources
             border = np.zeros(search.states, np.bool_)
-            border[leaving.targets] = True
+            border[targets] = True
 
     @property
     def reached(self) -> Mask:
@@ -121,22 +126,22 @@ class _Due:
 
 def _judge_pauses(search: Search, promise: Property) -> list[Broken]:
     """Circles of messages alone."""
-    edges = _edges(search, of=(DELIVER,))
-    while len(edges.sources):
+    sources, targets = Edges(search.graph.arrivals).together()
+    while len(sources):
         leaves, arrives = np.zeros(search.states, np.bool_), np.zeros(search.states, np.bool_)
-        leaves[edges.sources], arrives[edges.targets] = True, True
-        rest = edges.only(arrives[edges.sources] & leaves[edges.targets])
-        if len(rest.sources) == len(edges.sources):
-            return [Broken(promise.name, int(edges.sources.min()), promise.about, circle=_circle(edges))]
-        edges = rest
+        leaves[sources], arrives[targets] = True, True
+        rest = arrives[sources] & leaves[targets]
+        if rest.all():
+            return [Broken(promise.name, int(sources.min()), promise.about, circle=_circle(sources, targets))]
+        sources, targets = sources[rest], targets[rest]
     return []
 
 
-def _circle(edges: Edges) -> tuple[int, ...]:
+def _circle(sources: Numbers, targets: Numbers) -> tuple[int, ...]:
     """States one after the other, from the first that is in or leads to a circle until one comes again."""
-    order = np.argsort(edges.sources, kind="stable")
-    sources, targets = edges.sources[order], edges.targets[order]
-    state, seen = int(edges.sources.min()), dict[int, None]()
+    order = np.argsort(sources, kind="stable")
+    sources, targets = sources[order], targets[order]
+    state, seen = int(sources.min()), dict[int, None]()
     while state not in seen:
         seen[state] = None
         state = int(targets[np.searchsorted(sources, state)])

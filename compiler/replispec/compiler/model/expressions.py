@@ -399,7 +399,12 @@ class _Parser:
             return GuardName(names[0] if len(names) == 2 else "", names[-1])
         if head[:1].isupper() and len(names) == 1:
             return EnumMember(head, names[0])
-        raise self._refused(node, "is no name", _DOTS)
+        raise self._refused(node, "is no name", self._instances_said() if self._instances else _DOTS)
+
+    def _instances_said(self) -> str:
+        """What has parts here, for who named something else."""
+        known = ", ".join(sorted(self._instances))
+        return f"here are {known}; of a party of several: for NAME in PARTY"
 
     def _for_each(self, word: str, node: ast.GeneratorExp) -> ForEach:
         match node.generators:

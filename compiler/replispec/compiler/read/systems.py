@@ -363,7 +363,10 @@ class _Reader:
         for name, tree in acts.entries():
             with attempt(name):
                 used.add(tree.text("budget", ""))
-                act = self._act(name, tree, acts.place_of(name))
+                place = acts.place_of(name)
+                if name in self._parties:
+                    raise SpecificationError(place, f"{name} is a party already", "give the act another name")
+                act = self._act(name, tree, place)
                 if act.budget and act.budget not in budgets:
                     raise SpecificationError(
                         tree.place_of("budget"), f"no budget is named {act.budget!r}", ", ".join(budgets)
