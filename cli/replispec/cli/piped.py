@@ -36,7 +36,7 @@ def copy_input(file: BinaryIO) -> None:
         shutil.copyfileobj(sys.stdin.buffer, file)
         return
     source, came, end = sys.stdin.fileno(), 0, None
-    with _interrupted() as asked:
+    with _interrupted() as (asked, heard):
         while end is None or came < end:
             ready, _, _ = select.select(
                 [source] if end else [source, asked], [], [], None if end is None else SILENT_S
@@ -49,7 +49,7 @@ def copy_input(file: BinaryIO) -> None:
                 break
             came += file.write(block)
             file.flush()
-    if end is not None:
+    if heard:
         if not came:
             raise KeyboardInterrupt
         said = f"standard input was ended by Ctrl-C: going on with the {came} bytes that came"
@@ -67,21 +67,21 @@ def _is_piped() -> bool:
 
 
 @contextmanager
-def _interrupted() -> Iterator[int]:
-    """A descriptor that can be read from the first Ctrl-C on; the second one is raised."""
+def _interrupted() -> Iterator[tuple[int, list[int]]]:
+    """A descriptor that can be read from the first Ctrl-C on, and what was heard; the second one is raised."""
     asked, asking = os.pipe()
-    heard = []
+    heard: list[int] = []
 
-    def hear(_number: int, _frame: object) -> None:
+    def hear(number: int, _frame: object) -> None:
         if heard:
             raise KeyboardInterrupt
-        heard.append(True)
+        heard.append(number)
         os.write(asking, b"!")
 
     ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     before = signal.SIG_IGN if ignored else signal.signal(signal.SIGINT, hear)
     try:
-        yield asked
+        yield asked, heard
     finally:
         signal.signal(signal.SIGINT, before)
         os.close(asked)
