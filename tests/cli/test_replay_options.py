@@ -286,5 +286,5 @@ def test_ctrl_c_before_anything_came_leaves_nothing(tmp_path: Path, monkeypatch:
         _taken(process, tmp_path, 0)
         process.send_signal(signal.SIGINT)
         said, complained = process.communicate()
-    assert (process.returncode, said, complained) == (130, b"", b"replispec: interrupted\n")
+    assert (process.returncode, said, complained.strip()) == (130, b"", b"replispec: interrupted")
     assert list(tmp_path.iterdir()) == []

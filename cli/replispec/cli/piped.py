@@ -68,7 +68,7 @@ def _is_piped() -> bool:
 
 @contextmanager
 def _interrupted() -> Iterator[tuple[int, list[int]]]:
-    """A descriptor that can be read from the first Ctrl-C on, and what was heard; the second one is raised."""
+    """A descriptor that can be read from the first Ctrl-C on, and what was heard; the second is raised."""
     asked, asking = os.pipe()
     heard: list[int] = []
 
