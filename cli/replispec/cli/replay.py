@@ -67,7 +67,8 @@ replispec: goes on in the next file is unknown there. Add --rotated if they are 
     default=engines.AUTO,
     show_default=True,
     help="Spark on all cores of this machine, or one process without a JVM; both give the same. "
-    "auto: Spark where it is installed with a JDK.",
+    "auto: one process for captures of up to 64 MB in all, which it judges before Spark has started; else "
+    "Spark, where it is installed with a JDK.",
 )
 @click.option(
     "--master",
