@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ import pytest
 from replispec.replay.engines.results import SUMMARY_NAME
 from tests.replay.pcap_writer import pcap
 from tests.replay.test_watch_folder import feed, talk
-from tests.replay.watching import SMALL, Watched
+from tests.replay.watching import LOCAL, SMALL, Watched
 
 Step = Callable[[Watched], object]
 PARTS = [pcap(talk(3 * at, client=40_000 + at)) for at in range(6)]
@@ -86,23 +87,26 @@ def killed_at(monkeypatch: pytest.MonkeyPatch, writes: int) -> Iterator[None]:
 def test_killed_at_any_write_a_watch_of_a_bad_folder_ends_as_one_that_was_not(
     story: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bounds, kills = replace(SMALL, segment=3_000), 0
-    told = []
-    for killed in (False, True):
-        watched = Watched(tmp_path / str(killed), bounds)
+    bounds = replace(SMALL, segment=3_000)
+    whole, killed = Watched(tmp_path / "whole", bounds), Watched(tmp_path / "killed", bounds)
+    with whole.opened() as watcher:
         for step in STORIES[story]:
-            step(watched)
-            for writes in range(1_000 if killed else 0):
-                try:
-                    with killed_at(monkeypatch, writes):
-                        watched.step()
-                except KilledError:
-                    kills += 1
-                else:
-                    break
-            watched.step()
-        watched.end()
-        summary = (watched.out / SUMMARY_NAME).read_text().replace(str(watched.root), "")
-        told.append((summary, watched.shown()))
+            step(whole)
+            watcher.step()
+        watcher.end(LOCAL.value)
+    kills = 0
+    for step in STORIES[story]:
+        step(killed)
+        for writes in range(1_000):
+            try:
+                with killed_at(monkeypatch, writes):
+                    killed.step()
+            except KilledError:
+                kills += 1
+            else:
+                break
+    killed.end()
     assert kills > 20
-    assert told[0] == told[1]
+    summaries = [json.loads((each.out / SUMMARY_NAME).read_text()) for each in (whole, killed)]
+    assert summaries[0] == summaries[1]
+    assert whole.shown() == killed.shown()
