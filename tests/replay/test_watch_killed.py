@@ -36,8 +36,8 @@ def grown(watched: Watched, name: str, content: bytes) -> None:
         file.write(content)
 
 
-def moved(watched: Watched, name: str, to: str) -> None:
-    (watched.folder / name).rename(watched.folder / to)
+def moved(watched: Watched, name: str, to: str) -> Path:
+    return (watched.folder / name).rename(watched.folder / to)
 
 
 # What happens to the folder, one thing after each look.
