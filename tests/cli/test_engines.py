@@ -34,6 +34,28 @@ def test_auto_takes_spark_where_it_can_run_and_says_so() -> None:
     assert said.startswith("the Spark engine replays; --engine local")
 
 
+@pytest.mark.usefixtures("java")
+def test_a_few_megabytes_are_judged_in_this_process_by_default_and_a_line_says_so(tmp_path: Path) -> None:
+    small, large = tmp_path / "small.pcap", tmp_path / "large.pcap"
+    small.write_bytes(bytes(1_200_000))
+    with large.open("wb") as file:
+        file.truncate(engines.SMALL_BYTES)
+    engine, said = engines.choose("auto", captures=[small])
+    assert (engine, "1.2 MB" in said, "--engine spark" in said) == ("local", True, True)
+    assert engines.choose("auto", captures=[large])[0] == "local"
+    assert engines.choose("auto", captures=[small, large])[0] == "spark"
+    assert engines.choose("auto", captures=[small, Path("-")])[0] == "spark"
+    assert engines.choose("auto", {"master": "local[2]"}, [small]) == ("spark", "")
+    assert engines.choose("spark", captures=[small]) == ("spark", "")
+
+
+@pytest.mark.usefixtures("java")
+def test_a_compressed_capture_is_compared_by_what_it_may_come_to(tmp_path: Path) -> None:
+    packed = tmp_path / "packed.gz"
+    packed.write_bytes(b"\x1f\x8b" + bytes(engines.SMALL_BYTES // 10))
+    assert engines.choose("auto", captures=[packed])[0] == "spark"
+
+
 @pytest.mark.parametrize(
     ("line", "version"),
     [

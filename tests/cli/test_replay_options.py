@@ -247,3 +247,44 @@ def test_what_was_copied_is_removed_when_a_replay_is_ended(tmp_path: Path, numbe
         process.send_signal(number)
         assert process.wait() == 128 + number
     assert list(kept.iterdir()) == []
+
+
+def _piped(*arguments: object) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command(*map(str, arguments)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
+def _taken(process: subprocess.Popen[bytes], folder: Path, size: int) -> None:
+    """Wait until so much of its standard input lies on the disk."""
+    while not any(path.stat().st_size >= size for path in folder.glob("replispec-*/standard-input")):
+        assert process.poll() is None
+
+
+def test_ctrl_c_ends_a_pipe_and_what_came_is_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in `tcpdump -w - | replispec replay -`, where both hear it: the writer hands over its last ones."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    data = LOSING.read_bytes()
+    with _piped("replay", "-", "--out", tmp_path / "out", *LOCAL) as process:
+        assert process.stdin is not None
+        process.stdin.write(data[:-5_000])
+        process.stdin.flush()
+        _taken(process, tmp_path, len(data) - 5_000)
+        process.send_signal(signal.SIGINT)
+        process.stdin.write(data[-5_000:])
+        said, complained = process.communicate()
+    assert process.returncode == 1
+    assert said.startswith(b"220 acknowledged messages of LabDLedger/broker-a were lost")
+    assert complained.decode().splitlines() == [
+        f"replispec: standard input was ended by Ctrl-C: going on with the {len(data)} bytes that came"
+    ]
+
+
+def test_ctrl_c_before_anything_came_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with _piped("replay", "-", "--out", tmp_path / "out", *LOCAL) as process:
+        _taken(process, tmp_path, 0)
+        process.send_signal(signal.SIGINT)
+        said, complained = process.communicate()
+    assert (process.returncode, said, complained.strip()) == (130, b"", b"replispec: interrupted")
+    assert list(tmp_path.iterdir()) == []

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from replispec.cli.failures import describe
 from replispec.replay.watch.checkpoint import FORMAT
 from tests.cli.command import CAPTURES, command, replispec
+from tests.replay.watching import cut
 
 LOST = CAPTURES / "hung_master.pcap"
 
@@ -103,6 +108,16 @@ def test_a_watch_that_was_killed_goes_on_and_tells_nothing_twice(tmp_path: Path)
     assert len((tmp_path / "out/alerts.jsonl").read_text().splitlines()) == 1
 
 
+def test_alerts_of_an_earlier_watch_in_one_out_are_said_and_not_written_again(tmp_path: Path) -> None:
+    folder = fed(tmp_path, LOST)
+    options = ("--out", tmp_path / "out", "--every", "0.05", "--until-quiet", "0")
+    before = replispec("watch", folder, *options)
+    again = replispec("watch", folder, *options, "--checkpoint", tmp_path / "another")
+    said = "alerts.jsonl has 1 alert of an earlier watch; they stay, none is written twice"
+    assert (said in before.stderr, said in again.stderr) == (False, True)
+    assert len((tmp_path / "out/alerts.jsonl").read_text().splitlines()) == 1
+
+
 def test_a_file_that_could_not_be_read_wholly_is_exit_code_2(tmp_path: Path) -> None:
     folder = fed(tmp_path, LOST)
     shutil.copy(LOST, folder / "the-same.pcap")
@@ -179,3 +194,27 @@ def test_what_an_interface_carries_is_watched_in_a_private_folder(tmp_path: Path
     assert ring.stat().st_mode & 0o077 == 0
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+# Starts a command that may open so many files, and more when it asks.
+LIMITED = "import os, resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (50, 4096)); os.execv(*ARGS)"
+
+
+def test_more_files_than_a_shell_lets_a_process_open_are_one_capture(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    cut(CAPTURES / "k1_oldbroker_newcontroller.pcap", folder, 60, random.Random(1))
+    options = ("--until-quiet", "0", "--every", "0.05", "-q", "--out", tmp_path / "out")
+    code = LIMITED.replace("*ARGS", "sys.argv[1], sys.argv[1:]")
+    done = subprocess.run(
+        [sys.executable, "-c", code, *command("watch", folder, *options)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_too_many_open_files_are_one_line_that_says_what_to_do() -> None:
+    said = describe(OSError(errno.EMFILE, "Too many open files"))
+    assert said is not None
+    assert "ulimit -n" in said

@@ -23,6 +23,7 @@ from replispec.replay.engines.results import LOST_NAME, CaptureResult, Options
 from replispec.replay.engines.run import EngineName, replay
 from replispec.replay.hosts.merging import merge
 from replispec.replay.hosts.told import Merged
+from replispec.replay.redact.run import redact
 from tests.replay.test_hosts import counted, judged
 
 CAPTURES = Path(__file__).parents[2] / "spark_replay" / "captures" / "hosts"
@@ -89,6 +90,26 @@ def test_what_is_lost_is_what_the_client_had_acknowledged_and_could_not_read_bac
     (row,) = merged()[1].losses
     assert len(lost) == row.acknowledged == len(TRUTH["lost"]) > 0
     assert row.epoch == 1
+
+
+def test_captures_of_hosts_that_were_redacted_with_one_key_are_merged_to_the_same_verdicts(
+    tmp_path: Path,
+) -> None:
+    """Names and addresses become the same everywhere, on both sides of the translation, too."""
+    for host in HOSTS:
+        redact(CAPTURES / f"{host}.pcap", tmp_path / f"{host}.pcap", b"a key that is only good for tests")
+    made, found = replayed(*(tmp_path / f"{host}.pcap" for host in HOSTS))
+    _, clean = replayed(WIRE)
+    assert counted(found) == counted(clean)
+    assert unnamed(found) == unnamed(clean)
+    assert made is not None
+    assert len(made.renamings) == len(merged()[0].renamings)
+
+
+def unnamed(found: CaptureResult) -> tuple[object, object]:
+    """Verdicts with their counts and losses, by nobody's name."""
+    rows = sorted((each.invariant, each.verdict, sorted(each.counts.items())) for each in found.findings)
+    return rows, [(each.epoch, each.from_offset, each.acknowledged) for each in found.losses]
 
 
 def test_the_clocks_that_are_told_are_those_of_the_hosts() -> None:

@@ -16,7 +16,7 @@ import pytest
 from replispec.replay.engines.results import Options
 from replispec.replay.watch import checkpoint, folder
 from replispec.replay.watch.checkpoint import FORMAT, CheckpointError
-from replispec.replay.watch.watcher import NothingCapturedError
+from replispec.replay.watch.watcher import NothingCapturedError, watching
 from tests.replay.pcap_writer import START_NS, Conversation, Packet, pcap, pcapng
 from tests.replay.random_traffic import command, random_capture
 from tests.replay.test_rotation import in_parts
@@ -310,6 +310,16 @@ def test_a_checkpoint_goes_on_with_the_same_options_only(watched: Watched) -> No
 def test_one_checkpoint_has_one_watch(watched: Watched) -> None:
     with watched.opened(), pytest.raises(CheckpointError, match="another watch uses this checkpoint"):
         watched.look()
+
+
+def test_two_watches_do_not_mix_their_alerts_in_one_out(watched: Watched, tmp_path: Path) -> None:
+    beside = Watched(tmp_path / "beside")
+    other = (beside.folder, watched.out, beside.checkpoint, beside.options)
+    refused = pytest.raises(CheckpointError, match="another watch writes its alerts here")
+    with watched.opened(), refused, watching(*other):
+        pass
+    with watching(*other):
+        pass
 
 
 def test_a_checkpoint_that_others_may_write_to_is_refused(watched: Watched) -> None:

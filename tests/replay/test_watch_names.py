@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.replay.pcap_writer import pcap
-from tests.replay.test_watch_folder import feed, talk
+from tests.replay.test_watch_folder import feed, said, talk
 from tests.replay.watching import Watched
 
 
@@ -103,3 +104,80 @@ def test_a_file_that_ends_inside_its_first_record_is_said_to(watched: Watched) -
     part.write_bytes(data)
     assert watched.end().captures[0].unread == ()
     watched.assert_replayed([watched.folder / "a.pcap", part])
+
+
+def parts(count: int) -> list[bytes]:
+    """Files of one capture, one after the other."""
+    return [pcap(talk(3 * at, client=40_000 + at)) for at in range(count)]
+
+
+def as_sources(watched: Watched, names: Sequence[str], contents: Sequence[bytes]) -> list[Path]:
+    """The same files under the names that the watch gives them, for a replay."""
+    folder = watched.root / "sources"
+    folder.mkdir()
+    for name, content in zip(names, contents, strict=True):
+        (folder / name).write_bytes(content)
+    return [folder / name for name in names]
+
+
+def test_a_name_that_is_used_again_after_each_renaming_is_another_file(watched: Watched) -> None:
+    """As logrotate does: `a.pcap` is `a.pcap.1` from now on, and that `a.pcap.2`; a new `a.pcap` is begun."""
+    contents = parts(4)
+    for at, content in enumerate(contents):
+        for number in range(at, 0, -1):
+            before = watched.folder / (f"a.pcap.{number - 1}" if number > 1 else "a.pcap")
+            before.rename(watched.folder / f"a.pcap.{number}")
+        half = len(content) // 2
+        feed(watched, "a.pcap", content[:half])
+        assert said(watched) == []
+        with (watched.folder / "a.pcap").open("ab") as file:
+            file.write(content[half:])
+        if at != 2:
+            watched.look()
+    watched.end()
+    names = ["a.pcap", "a.pcap~2", "a.pcap~3", "a.pcap~4"]
+    watched.assert_replayed(as_sources(watched, names, contents))
+
+
+def test_what_a_file_was_written_before_it_was_renamed_and_its_name_used_again_is_read(
+    watched: Watched,
+) -> None:
+    first, second = parts(2)
+    path = feed(watched, "a.pcap", first[:-400])
+    watched.look()
+    with path.open("ab") as file:
+        file.write(first[-400:])
+    path.rename(watched.folder / "moved")
+    feed(watched, "a.pcap", second)
+    assert said(watched) == []
+    watched.end()
+    watched.assert_replayed(as_sources(watched, ["a.pcap", "a.pcap~2"], [first, second]))
+
+
+@pytest.mark.parametrize("in_place", [True, False], ids=["written over", "removed and made"])
+def test_a_ring_that_comes_round_is_read_on_as_long_as_each_file_was_read(
+    watched: Watched, in_place: bool
+) -> None:
+    """As `tcpdump -W 2` does, which writes over its own files."""
+    contents = parts(6)
+    for at, content in enumerate(contents):
+        path = watched.folder / f"ring{at % 2}"
+        if not in_place:
+            path.unlink(missing_ok=True)
+        path.write_bytes(content)
+        os.utime(path, ns=(at + 1, at + 1))
+        assert said(watched) == []
+    watched.end()
+    names = ["ring0", "ring1", "ring0~2", "ring1~2", "ring0~3", "ring1~3"]
+    watched.assert_replayed(as_sources(watched, names, contents))
+
+
+def test_a_ring_that_came_round_before_it_was_read_is_named(watched: Watched) -> None:
+    first, second, third = parts(3)
+    feed(watched, "ring0", first)
+    watched.look()
+    path = watched.folder / "ring0"
+    path.write_bytes(third)
+    os.utime(path, ns=(9, 9))
+    feed(watched, "ring1", second)
+    assert [line.split(" after")[0] for line in said(watched)] == ["ring0: was replaced by another file"]

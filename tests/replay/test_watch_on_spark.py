@@ -7,6 +7,7 @@ import random
 import shutil
 import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
@@ -17,6 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from replispec.replay.engines.cluster import LATE, Cluster, meaning
 from replispec.replay.engines.results import Options
 from replispec.replay.engines.run import EngineName, replay
+from replispec.replay.engines.spark_session import whole
 from replispec.replay.watch.spark_watch import STARTS, Stream, streaming
 from replispec.replay.watch.watcher import Bounds, Round, Watcher
 from tests.cli.command import command
@@ -107,6 +109,39 @@ def test_a_stream_whose_python_starts_late_is_begun_again() -> None:
     with pytest.raises(StreamingQueryException, match="something else"):
         Stream(lambda: cast("StreamingQuery", Query(next(once)))).run()
     assert (meaning(late) or "").startswith("a Python worker of Spark did not start within 10 s")
+
+
+@pytest.mark.skipif(os.environ.get("REPLISPEC_SPREAD") != "all", reason="a stream of its own: make test-full")
+def test_ctrl_c_ends_a_watch_on_spark_with_its_verdict(tmp_path: Path) -> None:
+    folder, out = tmp_path / "folder", tmp_path / "out"
+    folder.mkdir()
+    shutil.copy(CAPTURES / "hung_master.pcap", folder)
+    line = command("watch", folder, "--out", out, "--engine", "spark", "--every", "0.05", "--quiet")
+    with subprocess.Popen(line, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("ALERT ")
+        process.send_signal(signal.SIGINT)
+        told, said = process.communicate()
+    assert (process.returncode, said) == (1, "")
+    assert told.startswith("2 acknowledged messages")
+
+
+def test_who_heard_ctrl_c_before_spark_started_hears_it_again_where_that_is_wanted() -> None:
+    heard: list[str] = []
+
+    def says(name: str) -> Callable[[int, object], None]:
+        return lambda _number, _frame: heard.append(name)
+
+    before = signal.signal(signal.SIGINT, says("own"))
+    try:
+        for own_signals in (True, False):
+            signal.signal(signal.SIGINT, says("own"))
+            with whole(own_signals=own_signals):
+                signal.raise_signal(signal.SIGINT)
+                signal.signal(signal.SIGINT, says("Spark's"))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert heard == ["own", "Spark's"]
 
 
 def test_a_java_process_that_ends_is_one_line_of_a_watch(tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,6 +9,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import click
+
+from replispec.cli.piped import copy_input
 
 STANDARD_INPUT = Path("-")
 INPUT_NAME = "standard-input"
@@ -27,7 +27,7 @@ Fetch = Callable[[str, Path], list[Path]]
 def given(paths: Sequence[Path | str], fetch: Fetch | None = None) -> Iterator[list[Path]]:
     """The files, in the order in which they were given, as long as the block lasts.
 
-    Standard input (`-`) is read to its end into a file, addresses (texts) are fetched.
+    Standard input (`-`) is read to its end, or to Ctrl-C, into a file, addresses (texts) are fetched.
     """
     if STANDARD_INPUT not in paths and all(isinstance(path, Path) for path in paths):
         yield [Path(path) for path in paths]
@@ -42,7 +42,7 @@ def given(paths: Sequence[Path | str], fetch: Fetch | None = None) -> Iterator[l
             elif path == STANDARD_INPUT:
                 found.append(Path(folder) / INPUT_NAME)
                 with found[-1].open("wb") as file:
-                    shutil.copyfileobj(sys.stdin.buffer, file)
+                    copy_input(file)
             else:
                 found.append(path)
         yield found

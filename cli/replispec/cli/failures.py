@@ -3,6 +3,8 @@
 import errno
 
 EXIT_UNUSABLE = 2
+# A capture that is mapped keeps its file open, and all files of a rotation are mapped at once.
+NO_DESCRIPTOR = frozenset((errno.EMFILE, errno.ENFILE))
 # What a disk says that takes no more; a write that is refused does not name its file.
 NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 
@@ -13,6 +15,8 @@ def describe(error: Exception) -> str | None:
 
     if isinstance(error, CaptureError):
         return str(error)
+    if isinstance(error, OSError) and error.errno in NO_DESCRIPTOR:
+        return "more files at once than this system lets a process open: raise the limit (ulimit -n)"
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror or error}"
     if isinstance(error, OSError) and error.errno in NO_ROOM:

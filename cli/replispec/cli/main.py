@@ -4,8 +4,10 @@ Exit codes: 0 nothing violated or lost, 1 violated or lost (or a role that faile
 wrong command line.
 """
 
+import resource
 import signal
 import sys
+from contextlib import suppress
 from importlib.metadata import version
 from typing import NoReturn
 
@@ -104,6 +106,14 @@ def _clean_up_when_ended() -> None:
             signal.signal(number, end)
 
 
+def _open_many_files() -> None:
+    """Take as many files as the system lets this process open: all files of a rotation are open at once, and
+    where shells start with 1,024 a day of files is more."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
 def main() -> NoReturn:
     """Run the command line and leave the process with its exit code.
 
@@ -116,6 +126,7 @@ def main() -> NoReturn:
         _clean_up_when_ended()
         name_cut_captures()
         pandas_unused.leave_out()
+        _open_many_files()
     try:
         code = command_line(standalone_mode=False)
     except ReaderGone:

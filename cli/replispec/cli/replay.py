@@ -67,7 +67,8 @@ replispec: goes on in the next file is unknown there. Add --rotated if they are 
     default=engines.AUTO,
     show_default=True,
     help="Spark on all cores of this machine, or one process without a JVM; both give the same. "
-    "auto: Spark where it is installed with a JDK.",
+    "auto: one process for captures of up to 64 MB in all, which it judges before Spark has started; else "
+    "Spark, where it is installed with a JDK.",
 )
 @click.option(
     "--master",
@@ -184,8 +185,8 @@ def replay(
     and who was master when. Every file is judged on its own, unless --rotated says that all of them are
     one capture: then a connection goes on from one file to the next. Their order is told by their packets'
     times; files that overlap in time are refused, a long silence between two is reported. `-` is standard
-    input, read to its end. An address that Hadoop knows (s3a://, hdfs://) names a file, a folder or a glob in
-    a store; Spark reads it, and needs the jars for it.
+    input, read to its end or to Ctrl-C. An address that Hadoop knows (s3a://, hdfs://) names a file, a
+    folder or a glob in a store; Spark reads it, and needs the jars for it.
 
     Good captures keep whole packets and begin before the connections they are about, for example
     `tcpdump -i any -s 0 -w trace.pcap tcp` on every host from before its broker starts. What rests

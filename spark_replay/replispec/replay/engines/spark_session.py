@@ -32,13 +32,17 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def spark_session(
-    cluster: Cluster = HERE, *, driver_memory: str = "2g", log: Path | None = None
+    cluster: Cluster = HERE,
+    *,
+    driver_memory: str = "2g",
+    log: Path | None = None,
+    own_signals: bool = False,
 ) -> SparkSession:
     """The running session, or a new one.
 
     Only what has to be known before the JVM starts is put into the environment; it is not changed
     when a session is running already. With `log`, what the JVM and the workers write to standard
-    error goes to that file for as long as they live.
+    error goes to that file for as long as they live. `own_signals`: see `whole`.
     """
     running = SparkSession.getActiveSession()
     if running is not None:
@@ -64,7 +68,7 @@ def spark_session(
     builder = SparkSession.builder.appName("replispec").master(cluster.master)
     for name, value in settings.items():
         builder = builder.config(name, value)
-    with _standard_error_to(log), whole():
+    with _standard_error_to(log), whole(own_signals=own_signals):
         return builder.getOrCreate()
 
 
@@ -96,10 +100,11 @@ def _where(cluster: Cluster) -> dict[str, str]:
 
 
 @contextmanager
-def whole() -> Iterator[None]:
+def whole(*, own_signals: bool = False) -> Iterator[None]:
     """Let the signals that end a command wait until this is done.
 
-    A JVM that is left while it starts never ends: it waits for the program that it has lost.
+    A JVM that is left while it starts never ends: it waits for the program that it has lost. Spark hears
+    Ctrl-C from then on, cancels jobs and interrupts the program; with `own_signals` who heard it before does.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -116,8 +121,7 @@ def whole() -> Iterator[None]:
         yield
     finally:
         for number, own in before.items():
-            # Spark's own handler, which cancels jobs first, stays.
-            if signal.getsignal(number) is wait:
+            if own_signals or signal.getsignal(number) is wait:
                 signal.signal(number, own)
     if waiting:
         signal.raise_signal(waiting[0])

@@ -65,6 +65,11 @@ class Alerts:
             self._note(row)
             self._append_shown(row["line"])
 
+    @property
+    def of_others(self) -> int:
+        """How many alerts stand in alerts.jsonl that a watch with another checkpoint wrote."""
+        return len(self._listed - self._ids)
+
     def __len__(self) -> int:
         return len(self._lines)
 

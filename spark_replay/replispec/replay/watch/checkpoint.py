@@ -22,7 +22,7 @@ import orjson
 from replispec.replay.report.provenance import software_version, specification_digest
 
 FORMAT: Final = 3
-STATE_NAME, LOCK_NAME = "state", "lock"
+STATE_NAME, LOCK_NAME, OUT_LOCK_NAME = "state", "lock", ".watch.lock"
 _MAGIC: Final = b"replispec-watch"
 _READ_BYTES: Final = 1 << 20
 _PRIVATE: Final = 0o700
@@ -49,11 +49,30 @@ def owned(folder: Path) -> Iterator[None]:
     about = folder.stat()
     if about.st_uid != os.geteuid() or about.st_mode & _OTHERS:
         raise CheckpointError(f"{folder}: others may write to this checkpoint; chmod 700 it, or name another")
-    with (folder / LOCK_NAME).open("ab") as file:
+    with _locked(folder / LOCK_NAME, f"{folder}: another watch uses this checkpoint"):
+        yield
+
+
+@contextmanager
+def shown_in(folder: Path) -> Iterator[None]:
+    """Make the folder of results, and be the only watch that writes there as long as the block lasts.
+
+    Raises CheckpointError when another one does: their alerts would be mixed.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with _locked(
+        folder / OUT_LOCK_NAME, f"{folder}: another watch writes its alerts here; name another --out"
+    ):
+        yield
+
+
+@contextmanager
+def _locked(path: Path, otherwise: str) -> Iterator[None]:
+    with path.open("ab") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise CheckpointError(f"{folder}: another watch uses this checkpoint") from error
+        except BlockingIOError as error:
+            raise CheckpointError(otherwise) from error
         yield
 
 

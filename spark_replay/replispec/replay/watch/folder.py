@@ -31,6 +31,8 @@ PEEK_BYTES, LOOK_BYTES = 64 << 10, 64 << 20
 HEAD_BYTES: Final = 4096
 COPY_BYTES: Final = 1 << 20
 MAGIC_BYTES: Final = 4
+# Between a name and how often it was used.
+AGAIN: Final = "~"
 # So many of the last cuts are remembered: whoever decodes them asks for fewer at a time.
 RECENT_MAXIMUM: Final = 1024
 FILES_MAXIMUM: Final = 100_000
@@ -90,18 +92,40 @@ class FolderReader:
     def _known(self, present: dict[str, os.stat_result]) -> dict[str, os.stat_result]:
         """The same by the names that they had when they were first read."""
         files = self._ledger.files
+        at_home = {file.now for file in files.values() if _is_of(file, present.get(file.now))}
         away = {
             (file.device, file.inode): file
             for file in map(files.__getitem__, self._ledger.order)
-            if file.now not in present
+            if file.now not in at_home
         }
-        for name in present.keys() - {file.now for file in files.values()} if away else ():
+        for name in present.keys() - at_home if away else ():
             about = present[name]
             known = away.get((about.st_dev, about.st_ino))
             if known is not None and about.st_size >= known.kept and self._begins_as(name, known):
                 known.renamed, known.gone = name, False
-        names = {file.renamed: file.name for file in files.values() if file.renamed}
-        return {names.get(name, name): about for name, about in present.items()}
+        found = {}
+        # Of those that had one name the last one has it now.
+        names = {file.now: file.name for file in files.values()}
+        for name, about in present.items():
+            if name in names or name not in files:
+                found[names.get(name, name)] = about
+            elif (again := self._again(name, about)) is not None:
+                found[again] = about
+        return found
+
+    def _again(self, name: str, about: os.stat_result) -> str | None:
+        """Begin another file by the name of one that was read: what it is called here; None: there is no
+        room."""
+        files = self._ledger.files
+        if len(files) >= FILES_MAXIMUM:
+            self._say_once(name, FULL)
+            return None
+        number = 2
+        while (called := f"{name}{AGAIN}{number}") in files or (self._folder / called).exists():
+            number += 1
+        files[called] = WatchedFile(called, about.st_dev, about.st_ino, renamed=name)
+        self.path(called).unlink(missing_ok=True)
+        return called
 
     def _begins_as(self, name: str, file: WatchedFile) -> bool:
         """Whether a file begins with what was read of another one: its inode may have been given away."""
@@ -142,11 +166,19 @@ class FolderReader:
             if len(self._ledger.files) >= FILES_MAXIMUM:
                 self._say_once(name, FULL)
                 return
-            file = self._ledger.files[name] = WatchedFile(name, about.st_dev, about.st_ino)
+            now = file.renamed if file is not None else ""
+            file = WatchedFile(name, about.st_dev, about.st_ino, renamed=now)
+            self._ledger.files[name] = file
             self.path(name).unlink(missing_ok=True)
         if file.standing in (Standing.PASSED, Standing.REFUSED):
             return
-        if self._replaced(file, about):
+        replaced = self._replaced(file, about)
+        if replaced and (file.gone or file.standing is Standing.DONE):
+            # All that could be read of it was: a ring came round.
+            file.gone = True
+            if (again := self._again(file.now, about)) is not None:
+                self._find_out(self._ledger.files[again])
+        elif replaced:
             self._refuse(
                 file, f"was replaced by another file after {file.kept} bytes of it; that one is not read"
             )
@@ -409,7 +441,9 @@ class FolderReader:
                 self._copied_so_far(file)
             elif file.standing is Standing.WAITING and not self._is_sound(file):
                 # Nothing was made of it yet, and it may have been removed with what became of it.
-                self._ledger.files[file.name] = WatchedFile(file.name, file.device, file.inode)
+                self._ledger.files[file.name] = WatchedFile(
+                    file.name, file.device, file.inode, renamed=file.renamed
+                )
                 self.path(file.name).unlink(missing_ok=True)
         for path in self._captures.iterdir():
             if path.name not in self._ledger.files:
@@ -434,6 +468,11 @@ class FolderReader:
             os.truncate(path, file.kept)
         file.digest = digest_of(path, digest=file.digest, start=file.kept)
         file.kept = path.stat().st_size
+
+
+def _is_of(file: WatchedFile, about: os.stat_result | None) -> bool:
+    """Whether what a name leads to is this file."""
+    return about is not None and (about.st_dev, about.st_ino) == (file.device, file.inode)
 
 
 def _is_text(name: str) -> bool:

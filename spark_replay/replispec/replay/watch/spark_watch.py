@@ -93,7 +93,8 @@ def streaming(
         judge()
 
     with plain_failures():
-        session = spark_session(cluster, log=out / SPARK_LOG_NAME)
+        # Ctrl-C ends a watch with its verdict: it is no interrupt.
+        session = spark_session(cluster, log=out / SPARK_LOG_NAME, own_signals=True)
         session.dataSource.register(SegmentsSource)
         query = _segments(session, checkpoint, stretch_bytes).writeStream.foreachBatch(batch)
         query = query.option("checkpointLocation", str((checkpoint / SPARK_NAME).absolute()))

@@ -21,7 +21,7 @@ from replispec.replay.engines.run import told
 from replispec.replay.report.summary import Summary
 from replispec.replay.watch.alerts import ALERTS_NAME, JOURNAL_NAME, Alert, Alerts
 from replispec.replay.watch.alone import hints_of
-from replispec.replay.watch.checkpoint import CheckpointError, load, owned, save, unused
+from replispec.replay.watch.checkpoint import CheckpointError, load, owned, save, shown_in, unused
 from replispec.replay.watch.ending import judge_stretch, judge_whole, whole_splits
 from replispec.replay.watch.folder import CAPTURES_NAME, LOOK_BYTES, SEGMENT_BYTES, FolderReader
 from replispec.replay.watch.kept import SEGMENTS_NAME, KeptSegments
@@ -160,8 +160,7 @@ def watching(
     folder: Path, out: Path, checkpoint: Path, options: Options, bounds: Bounds | None = None
 ) -> Iterator[Watcher]:
     """A watch that goes on from its checkpoint, or begins. Raises CheckpointError, OSError."""
-    with owned(checkpoint):
-        out.mkdir(parents=True, exist_ok=True)
+    with owned(checkpoint), shown_in(out):
         yield Watcher(folder, out, checkpoint, options, bounds or Bounds())
 
 
