@@ -212,6 +212,8 @@ class Client:
         told = PullMessageResponse.from_ext_fields(outcome.header.ext_fields or {}).next_begin_offset
         if told is not None and told != self.positions[queue]:
             position, self.positions[queue] = self.positions[queue], told
+            if position < told and all(self.history.is_deleted((queue, at)) for at in range(position, told)):
+                return
             self.history.moved(f"{broker} moved a consumer of queue {queue} from {position} to {told}")
 
     def _got(self, queue: int, broker: str, outcome: Outcome, now_ms: int) -> None:
