@@ -16,10 +16,12 @@ from dataclasses import dataclass, fields, replace
 from typing import Final
 from unittest.mock import patch
 
+from replispec.broker.rocketmq.node import BrokerNode
 from replispec.runtime.rocketmq.log import retention
 from replispec.runtime.sim import Disk, Rng, SimulatedFiles
+from replispec.runtime.world import Node
 from tests.sim import cluster as clusters
-from tests.sim.client import TOPIC, number_of, records
+from tests.sim.client import QUEUES, TOPIC, number_of, records
 from tests.sim.cluster import Cluster, log_files
 from tests.sim.run import Result, run
 from tests.sim.settings import Settings, drawn
@@ -39,6 +41,9 @@ class Keeping(Settings):
     when: str = "0;1;2;3;4;5;6;7;8;9;10;11;12;13;14;15;16;17;18;19;20;21;22;23"
     room_bytes: int = 0
     is_forced: bool = False
+    quiet_from: int = 1 << 30
+    """From which message on, and for how many, one queue gets none."""
+    quiet_for: int = 0
 
     def keeping(self) -> Mapping[str, object]:
         """The same in RocketMQ's parameters."""
@@ -64,6 +69,8 @@ def keeping(seed: int) -> Keeping:
     base = drawn(seed)
     shared = {each.name: getattr(base, each.name) for each in fields(Settings)}
     found = Keeping(**shared, reserved=rng.between(1, 4))
+    if rng.happens(500):
+        found = replace(found, quiet_from=rng.between(5, 40), quiet_for=rng.between(60, 120))
     if rng.happens(400):
         found = replace(
             found, room_bytes=rng.between(60_000, 140_000), is_forced=rng.happens(500), when="4;12"
@@ -85,7 +92,9 @@ class Archive:
         self.cluster = cluster
         # Whoever lives an hour ahead deletes an hour too early: no clock of these jumps.
         cluster.world.pace = replace(cluster.world.pace, wall_jump_ms=0, drift_per_mille=1)
-        cluster.history.is_deleted = cluster.deleted.__contains__
+        cluster.history.may_skip = self._may_skip
+        quiet = range(self._settings.quiet_from, self._settings.quiet_from + self._settings.quiet_for)
+        cluster.client.queue_of = lambda number: 0 if number in quiet else number % QUEUES
         for name in cluster.brokers if self._settings.room_bytes else ():
             cluster.world.processes[name].disk.room_bytes = self._settings.room_bytes
 
@@ -99,12 +108,35 @@ class Archive:
         kept_ms = self._settings.reserved * HOUR_MS - CLOCKS_MS
         may_be_young = bool(self._settings.is_forced and disk.room_bytes)
         self.files += 1
+        self.wrong += self._lacking(
+            process.lives[0].node, int(path.rpartition("/")[2]) + len(disk.contents[path].data)
+        )
         for record in records(bytes(disk.contents[path].data)):
             if record.store_timestamp + kept_ms > now_ms and not may_be_young:
                 age_ms = now_ms - record.store_timestamp
                 self.wrong.append(f"{process.name} deletes {path}, with a message of {age_ms} ms")
             elif record.topic == TOPIC:
                 self.cluster.deleted[record.queue_id, record.queue_offset] = number_of(record)
+
+    def _may_skip(self, queue: int, position: int, told: int) -> bool:
+        assert self.cluster is not None
+        deleted = self.cluster.deleted
+        return not any(
+            place[0] == queue and position <= place[1] < told and place not in deleted
+            for place in self.cluster.history.acknowledged.values()
+        )
+
+    def _lacking(self, node: Node, end: int) -> list[str]:
+        """The members of a master's set that would lack bytes before an offset for good."""
+        assert self.cluster is not None
+        if not isinstance(node, BrokerNode) or not node.serves:
+            return []
+        names = {self.cluster.broker_id(name): name for name in self.cluster.brokers}
+        return [
+            f"{names[each]} is in the SyncStateSet and has not all before {end}, which its master deletes"
+            for each in sorted(node.sync_set)
+            if not self.cluster.log_from(names[each], end - LOG_FILE_BYTES)[:LOG_FILE_BYTES].strip(b"\0")
+        ]
 
 
 @contextmanager

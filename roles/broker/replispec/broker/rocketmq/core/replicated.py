@@ -244,11 +244,14 @@ class Replicated:
 
     @property
     def safe_to_delete(self) -> int:
-        """Up to where the log is confirmed, and held by all members of the set that are connected, and no
-        queue loses count without it."""
+        """Up to where the log is confirmed, and all members of the set have it, and no queue loses count
+        without it. While a master does not hear from a member, it deletes nothing: either comes soon."""
+        deletable = min(self._confirmed, self.store.deletable)
+        if self._master is None:
+            return deletable
         others = self._role.counted - {self._role.broker_id}
-        held = [] if self._master is None else self._master.acknowledged(others)
-        return min(self._confirmed, self.store.deletable, *held)
+        held = self._master.acknowledged(others)
+        return min(deletable, *held) if len(held) == len(others) else 0
 
     # The SyncStateSet, for the master's side of replication
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from replispec.runtime.rocketmq import rules
+from replispec.runtime.rocketmq.log.began_file import BeganFile
 from replispec.runtime.rocketmq.log.checkpoints import Checkpoints
 from replispec.runtime.rocketmq.log.commit_log import CommitLog
 from replispec.runtime.rocketmq.log.epoch_file import EpochFile
@@ -49,6 +50,9 @@ class MessageStore:
             visit=self.index.put,
             known=self._checkpoints.load,
         )
+        counts_are_known = not self.log.first or self._checkpoints.end > self.log.first
+        self._began = BeganFile(files, self.log.first, counts_are_known=counts_are_known)
+        self.index.unknown = self._began.offset
         self._is_setting_back = False
         self.epochs = EpochFile(files, is_log_empty=self.log.is_empty)
         self._said = [*self._flushed.said, *self.log.said, *self.epochs.said]
@@ -93,13 +97,16 @@ class MessageStore:
         if self._is_setting_back:
             return (self._flushed.set_back(self.log.flushed_runs()),)
         self.log.finish_cut()
+        self._began.begins(self.log.began)
+        self.index.unknown = self._began.offset
+        began = self._began.begin_write()
         log, epochs = self.log.begin_flush(), self.epochs.begin_write()
         if not log and not epochs:
             self._cuts_on_disk = self._cuts
         # Old files go before their epochs do: bytes without an epoch would be given to another one.
         gone = [each for each in log if isinstance(each, RemoveFile)]
         flushed = [each for each in log if not isinstance(each, RemoveFile)]
-        found = (*gone, *flushed, *epochs) if cut_first else (*gone, *epochs, *flushed)
+        found = (*gone, *began, *((*flushed, *epochs) if cut_first else (*epochs, *flushed)))
         if self._flushed.lags(self.log.odd_end):
             # Nobody is told of a record that looks torn before the note says that it is not.
             return (*found, self._flushed.forwarded(self.log.flushed_runs(with_flush=True)))
@@ -111,6 +118,7 @@ class MessageStore:
             self._flushed.is_set_back()
             return self.log.flushed
         self._cuts_on_disk = self._cuts_claimed
+        self._began.end_write()
         self.epochs.end_write()
         return self.log.end_flush()
 
@@ -178,8 +186,7 @@ class MessageStore:
 
     def next_position(self, topic: str, queue_id: int) -> int:
         """The position that the next message of a queue gets, shown to consumers or not; for a master."""
-        queue = self.index.queues.get((topic, queue_id))
-        return 0 if queue is None else queue.end
+        return self.index.bounds(topic, queue_id).end
 
     # As a replica
 
