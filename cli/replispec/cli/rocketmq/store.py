@@ -44,7 +44,10 @@ READERS: dict[str, Callable[[bytes], str]] = {
     constants.TOPICS_FILE: _topics,
     constants.CONSUMER_OFFSETS_FILE: _offsets,
 }
-ELSEWHERE = "is another broker of the set master: move the folder aside and start: a copy comes back"
+ELSEWHERE = (
+    "is another broker of the set master: `replispec admin repair -c FILE`, then start: a copy comes back (a"
+    " broker of Apache RocketMQ: move the folder aside and start)"
+)
 ALONE = "is this the only copy: keep one of the folder, then `replispec check-store FOLDER --accept-loss`"
 ASKED = (
     f"move {constants.ASKED_SET_FILE} aside once this broker has been down for longer than"
