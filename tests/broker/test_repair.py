@@ -56,7 +56,8 @@ def is_refused(disk: Disk) -> bool:
 
 def standing_of(brokers: BrokerSet, broker_id: int) -> May:
     asked = question("broker-a")
-    return standing(brokers.ask(CONTROLLER, asked.header.code, body=asked.body), "broker-a", broker_id).may
+    answer = brokers.ask(CONTROLLER, asked.header.code, body=asked.body)
+    return standing(answer.body, "broker-a", broker_id).may
 
 
 def comes_back(brokers: BrokerSet, first: str) -> None:

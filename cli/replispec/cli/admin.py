@@ -8,7 +8,7 @@ import click
 from replispec.cli.failures import EXIT_UNUSABLE
 
 if TYPE_CHECKING:
-    from replispec.cli.repairs import Finding
+    from replispec.cli.repairs import RepairFinding
 
 EXIT_REFUSED = 1
 LOOK_S = 1.0
@@ -64,7 +64,7 @@ def repair(config: Path, settings: tuple[str, ...], wait: float, *, discard: boo
     for an empty log in it could be elected, and what the others have be lost. Then all files but the
     identity are put into a folder before-repair-N of the store, on the same disk, and nothing is deleted.
     """
-    from replispec.cli.repairs import Refused
+    from replispec.cli.repairs import RepairRefused
     from replispec.runtime import families
     from replispec.runtime.configuration import ConfigurationError
     from replispec.runtime.storage import StorageFailed, Stores
@@ -73,7 +73,7 @@ def repair(config: Path, settings: tuple[str, ...], wait: float, *, discard: boo
     overrides = dict(pair.partition("=")[::2] for pair in settings)
     family = families.with_part("cli", "repair")[0]
     try:
-        member = families.part("cli", family, "repair").Member(config.read_text("utf-8"), overrides)
+        member = families.part("cli", family, "repair").StoppedMember(config.read_text("utf-8"), overrides)
         files = DiskStorage().files(member.root)
     except (ConfigurationError, UnicodeDecodeError) as error:
         raise click.ClickException(f"{config}: {error}") from error
@@ -86,7 +86,7 @@ def repair(config: Path, settings: tuple[str, ...], wait: float, *, discard: boo
         operations = member.given_up(files, keeps=not discard)
         if not dry_run:
             Stores(files).carry_out(operations)
-    except Refused as refusal:
+    except RepairRefused as refusal:
         click.echo(f"replispec: {refusal}. Nothing was changed", err=True)
         return EXIT_REFUSED
     except StorageFailed as error:
@@ -103,18 +103,18 @@ def repair(config: Path, settings: tuple[str, ...], wait: float, *, discard: boo
     return 0
 
 
-def _waited(member: Any, broker_id: int, wait: float) -> "Finding":
-    """The first finding that it may, within so many seconds. Raises Refused."""
-    from replispec.cli.repairs import Refused
+def _waited(member: Any, broker_id: int, wait: float) -> "RepairFinding":
+    """The first finding that it may, within so many seconds. Raises RepairRefused."""
+    from replispec.cli.repairs import RepairRefused
     from replispec.runtime.net.ask_shell import until
 
     said = ""
 
-    def look() -> "Finding | None":
+    def look() -> "RepairFinding | None":
         nonlocal said
-        found: Finding = member.look(broker_id)
+        found: RepairFinding = member.look(broker_id)
         if not found.may and not found.waits:
-            raise Refused(found.why)
+            raise RepairRefused(found.why)
         if not found.may and found.why != said:
             said = found.why
             click.echo(f"waiting: {said}", err=True)
@@ -122,5 +122,5 @@ def _waited(member: Any, broker_id: int, wait: float) -> "Finding":
 
     found = until(look, wait_s=wait, pause_s=LOOK_S)
     if found is None:
-        raise Refused(said)
+        raise RepairRefused(said)
     return found

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
-class Refused(Exception):
+class RepairRefused(Exception):
     """This member cannot be repaired in this way; says why, and what else to do."""
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class RepairFinding:
     """Whether a member `may` give up what it has, whether it `waits` for that, and `why`; from whom it will
     copy, ADDRESS:PORT."""
 

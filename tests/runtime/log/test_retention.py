@@ -7,11 +7,10 @@ import pytest
 from replispec.runtime.primitives.parameters import ConfigurationError
 from replispec.runtime.rocketmq.derived_options import check_members
 from replispec.runtime.rocketmq.log import GroupCommit, Retention
-from replispec.runtime.rocketmq.log.retention import HOUR_MS
 from replispec.runtime.sim import Crashed, Disk, SimulatedFiles
 from replispec.runtime.sim.disk import Left
 from replispec.runtime.world import Note, Outbox, Writes
-from replispec.wire.rocketmq.constants import BEGAN_FILE
+from replispec.wire.rocketmq.constants import BEGAN_FILE, HOUR_MS
 from replispec.wire.rocketmq.options import BrokerOptions, RetentionOptions
 from tests.runtime.log.sample_logs import FILE_BYTES, WrittenStore, disk, log_bytes, message, store_on
 
@@ -47,7 +46,7 @@ class Kept:
             store,
             commit,
             RetentionOptions(**{"file_reserved_time": 1, **options}),  # type: ignore[arg-type]
-            lambda: min(safe, store.deletable),
+            lambda _: min(safe, store.deletable),
         )
 
     def look(self, now_ms: int = AT_FOUR_MS) -> list[str]:

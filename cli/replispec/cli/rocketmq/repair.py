@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from replispec.cli.repairs import Finding, Refused
+from replispec.cli.repairs import RepairFinding, RepairRefused
 from replispec.runtime.configuration import parse
 from replispec.runtime.net.ask_shell import ask
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -13,6 +13,7 @@ from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_comm
 from replispec.runtime.rocketmq.membership import IdentityFiles, IdentityRefused
 from replispec.runtime.rocketmq.membership.repair import May, Standing, given_up, question, standing
 from replispec.runtime.storage import FilesReader, Operation
+from replispec.wire.rocketmq.codes import ResponseCode
 from replispec.wire.rocketmq.constants import CHECKPOINT_FILE
 from replispec.wire.rocketmq.parameters import ROLES
 from replispec.wire.rocketmq.streams import REMOTING
@@ -20,7 +21,7 @@ from replispec.wire.rocketmq.streams import REMOTING
 ANSWER_S = 3.0
 
 
-class Member:
+class StoppedMember:
     """A stopped member, from the text of its properties file. Raises ConfigurationError."""
 
     def __init__(self, text: str, overrides: Mapping[str, str]) -> None:
@@ -29,19 +30,23 @@ class Member:
         self.root: str = self._options.store_path_root_dir
 
     def identity(self, files: FilesReader) -> int:
-        """The id that it keeps. Raises Refused when there is none that it could keep."""
+        """The id that it keeps. Raises RepairRefused when there is none that it could keep."""
         options = self._options
         try:
             found = IdentityFiles(files, options.broker_cluster_name, options.broker_name).read()
         except IdentityRefused as error:
-            raise Refused(str(error)) from error
+            raise RepairRefused(str(error)) from error
         if not found.granted:
-            raise Refused("there is no identity to keep: start this member, and it gets an id and a copy")
+            raise RepairRefused(
+                "there is no identity to keep: start this member, and it gets an id and a copy"
+            )
         if files.read(CHECKPOINT_FILE) is not None:
-            raise Refused("this is a store of Apache RocketMQ: move it aside, and its broker copies again")
+            raise RepairRefused(
+                "this is a store of Apache RocketMQ: move it aside, and its broker copies again"
+            )
         return found.broker_id
 
-    def look(self, broker_id: int) -> Finding:
+    def look(self, broker_id: int) -> RepairFinding:
         """Where it stands by the word of the first controller that says it."""
         silent = []
         for address in self._options.controller_addr:
@@ -53,7 +58,9 @@ class Member:
             if found.may is not May.SOON:
                 return _finding(found)
             silent.append(f"{address}: {found.why}")
-        return Finding(may=False, waits=True, why="; ".join(silent) or "controllerAddr names no controller")
+        return RepairFinding(
+            may=False, waits=True, why="; ".join(silent) or "controllerAddr names no controller"
+        )
 
     def _asked(self, address: str, broker_id: int) -> Standing:
         name = self._options.broker_name
@@ -64,12 +71,16 @@ class Member:
             return next((each for each in commands if each.is_answer), None)
 
         answer = ask(address, question(name).encode(), read, timeout_s=ANSWER_S)
-        return standing(answer, name, broker_id)
+        if answer.header.code != ResponseCode.SUCCESS:
+            return Standing(
+                May.SOON, f"it refuses to say ({answer.header.code} {answer.header.remark or ''})"
+            )
+        return standing(answer.body, name, broker_id)
 
     def given_up(self, files: FilesReader, *, keeps: bool) -> Sequence[Operation]:
         """What leaves of the store its identity alone."""
         return given_up(files, log_folder(self._options), keeps=keeps)
 
 
-def _finding(found: Standing) -> Finding:
-    return Finding(found.may is May.YES, found.may is May.SOON, found.why, found.master)
+def _finding(found: Standing) -> RepairFinding:
+    return RepairFinding(found.may is May.YES, found.may is May.SOON, found.why, found.master)

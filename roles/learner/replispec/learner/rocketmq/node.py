@@ -197,7 +197,7 @@ class LearnerNode:
         self._replica.follow(ha_address, now_ms)
         return True
 
-    def _safe_to_delete(self) -> int:
+    def _safe_to_delete(self, _needs_room: bool, /) -> int:
         """What is confirmed and, where messages are exported, was."""
         confirmed = 0 if self._replica is None else self._replica.confirm_offset
         return confirmed if self._export is None else min(confirmed, self._export.position)

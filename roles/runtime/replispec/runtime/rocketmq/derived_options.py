@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from replispec.runtime.primitives.parameters import Parameter
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq import parameters as p
 from replispec.wire.rocketmq.options import BrokerOptions, LearnerOptions, RetentionOptions
-
-_HOUR_MAX: Final = 23
 
 
 def check_members(options: BrokerOptions | LearnerOptions) -> None:
@@ -34,14 +30,14 @@ def check_members(options: BrokerOptions | LearnerOptions) -> None:
     try:
         hours_of(options.retention)
     except ValueError:
-        allowed = f"hours from 0 to {_HOUR_MAX}, several with ; between them, or empty"
+        allowed = f"hours from 0 to {constants.DAY_HOURS - 1}, several with ; between them, or empty"
         raise p.DELETE_WHEN.refuse(options, allowed) from None
 
 
 def hours_of(options: RetentionOptions) -> tuple[int, ...]:
     """The hours of the day (UTC) in which old files are deleted. Raises ValueError for what is no hour."""
     parts = [part.strip() for part in options.delete_when.split(";") if part.strip()]
-    if not all(part.isascii() and part.isdecimal() and int(part) <= _HOUR_MAX for part in parts):
+    if not all(part.isascii() and part.isdecimal() and int(part) < constants.DAY_HOURS for part in parts):
         raise ValueError(options.delete_when)
     return tuple(map(int, parts))
 

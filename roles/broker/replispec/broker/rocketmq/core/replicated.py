@@ -67,9 +67,7 @@ class Replicated:
         self._owner = owner
         self.store = store
         self._commit = GroupCommit(outbox, writes, store, self._flushed_to)
-        self.retention = Retention(
-            outbox, files, store, self._commit, options.retention, lambda: self.safe_to_delete
-        )
+        self.retention = Retention(outbox, files, store, self._commit, options.retention, self.safe_to_delete)
         self._is_becoming = False
         # Replicas that came while this broker was becoming master, and what they said.
         self._early: dict[int, list[Accepted | Received]] = {}
@@ -242,16 +240,18 @@ class Replicated:
         self._indexing = not self.store.index_up_to(self._confirmed)
         self._owner.shown()
 
-    @property
-    def safe_to_delete(self) -> int:
+    def safe_to_delete(self, needs_room: bool, /) -> int:
         """Up to where the log is confirmed, and all members of the set have it, and no queue loses count
-        without it. While a master does not hear from a member, it deletes nothing: either comes soon."""
+        without it. While a master does not hear from a member, it deletes nothing: either comes soon. What a
+        replica or learner is just copying stays, too, unless room is needed."""
         deletable = min(self._confirmed, self.store.deletable)
         if self._master is None:
             return deletable
         others = self._role.counted - {self._role.broker_id}
         held = self._master.acknowledged(others)
-        return min(deletable, *held) if len(held) == len(others) else 0
+        if len(held) < len(others):
+            return 0
+        return min([deletable, *held, *(() if needs_room else self._master.sending_from())])
 
     # The SyncStateSet, for the master's side of replication
 

@@ -25,7 +25,7 @@ class QueueEntry(NamedTuple):
     tags_code: int
 
 
-class Bounds(NamedTuple):
+class QueueBounds(NamedTuple):
     """Positions of a queue: of its first message, after the last one that is shown, after the last one."""
 
     first: int
@@ -138,12 +138,12 @@ class QueueIndex:
         """All queues, by topic and queue id."""
         return self._queues
 
-    def bounds(self, topic: str, queue_id: int) -> Bounds:
+    def bounds(self, topic: str, queue_id: int) -> QueueBounds:
         """Where a queue begins and ends, whether it has messages or not."""
         queue = self._queues.get((topic, queue_id))
         if queue is None:
-            return Bounds(self.unknown, self.unknown, self.unknown)
-        return Bounds(queue.first, queue.next, queue.end)
+            return QueueBounds(self.unknown, self.unknown, self.unknown)
+        return QueueBounds(queue.first, queue.next, queue.end)
 
     def put(self, placed: Placed) -> None:
         """Index the next record of the log; consumers do not see it yet."""

@@ -7,7 +7,6 @@ MappedFileQueue.deleteExpiredFileByTime.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.derived_options import hours_of
@@ -15,18 +14,16 @@ from replispec.runtime.rocketmq.log.group_commit import GroupCommit
 from replispec.runtime.rocketmq.log.message_store import MessageStore
 from replispec.runtime.storage import FilesReader
 from replispec.runtime.world import Level, Outbox
+from replispec.wire.rocketmq.constants import DAY_HOURS, HOUR_MS
 from replispec.wire.rocketmq.options import RetentionOptions
-
-HOUR_MS: Final = 3_600_000
-_HOURS_A_DAY: Final = 24
 
 
 class Retention:
     """Looks at clock and disk once an interval, and has files deleted of one store.
 
-    A file is deleted when every byte of it may go, as `safe_up_to` says, and when the first message after it
-    is old, so that all in it are. On a disk that is nearly full age does not count, where that is allowed.
-    Files go oldest first, so that no hole appears, and the newest one stays.
+    A file is deleted when every byte of it may go, as `safe_up_to` says (it is told whether room is needed),
+    and when the first message after it is old, so that all in it are. On a disk that is nearly full age does
+    not count, where that is allowed. Files go oldest first, so that no hole appears, and the newest one stays.
     """
 
     def __init__(
@@ -36,7 +33,7 @@ class Retention:
         store: MessageStore,
         commit: GroupCommit,
         options: RetentionOptions,
-        safe_up_to: Callable[[], int],
+        safe_up_to: Callable[[bool], int],
     ) -> None:
         self._outbox = outbox
         self._files = files
@@ -76,7 +73,7 @@ class Retention:
             is_full=rules.is_disk_full(self.percent, full_above, forcibly_above, was_full=self.is_full)
         )
         bounds = (options.disk_max_used_space_ratio, forcibly_above, full_above)
-        hour = now_ms // HOUR_MS % _HOURS_A_DAY
+        hour = now_ms // HOUR_MS % DAY_HOURS
         if rules.may_clean(hour, self._hours, self.percent, bounds):
             is_allowed = options.clean_file_forcibly_enable
             self._clean(
@@ -109,12 +106,12 @@ class Retention:
                 "the disk is nearly full, and nothing of the log may be deleted",
                 first=first,
                 end=self._store.log.end,
-                deletable=self._safe_up_to(),
+                deletable=self._safe_up_to(takes_young),
             )
 
     def _end(self, now_ms: int, *, takes_young: bool) -> int:
         """Where the log is to begin."""
-        log, limit = self._store.log, self._safe_up_to()
+        log, limit = self._store.log, self._safe_up_to(takes_young)
         first = log.first
         last = min(log.last_file, first + self._options.delete_file_batch_max * log.file_bytes)
         while first < last and first + log.file_bytes <= limit:
