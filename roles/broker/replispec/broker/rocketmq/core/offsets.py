@@ -124,8 +124,8 @@ class ConsumerOffsets:
             parts = [ConsumerOffsetTable.decode(unsealed(each)) for each in self._file.found_parts]
         except RemoteProtocolError as error:
             raise StorageFailed(
-                f"{name}: {error}; where another broker of the set is master, `replispec admin repair`; else move"
-                f" {name}* aside, and groups begin anew"
+                f"{name}: {error}; where another broker of the set is master, `replispec admin repair`; "
+                f"else move {name}* aside, and groups begin anew"
             ) from error
         self._counter = _version_of(whole)
         for each in (whole, *sorted(parts, key=_version_of)):

@@ -176,8 +176,8 @@ class Topics:
             parts = [TopicConfigTable.decode(unsealed(each)) for each in self._file.found_parts]
         except RemoteProtocolError as error:
             raise StorageFailed(
-                f"{name}: {error}; where another broker of the set is master, `replispec admin repair`; else move"
-                f" {name}* aside, and topics with messages are made again"
+                f"{name}: {error}; where another broker of the set is master, `replispec admin repair`; "
+                f"else move {name}* aside, and topics with messages are made again"
             ) from error
         self._version = whole.data_version or self._version
         for each in (whole, *sorted(parts, key=_counter)):
