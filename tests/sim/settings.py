@@ -73,7 +73,11 @@ class Settings:
 
     def keeping(self) -> Mapping[str, object]:
         """How long messages are kept, of brokers and learners: here for ever, and nobody looks."""
-        return {"cleanResourceInterval": 600_000}
+        return {
+            "cleanResourceInterval": 600_000,
+            "diskSpaceWarningLevelRatio": 100,
+            "cleanFileForciblyEnable": "false",
+        }
 
     def __str__(self) -> str:
         """Everything that was drawn."""
