@@ -24,7 +24,7 @@ def files_with(name: str, data: bytes) -> SimulatedFiles:
     return files
 
 
-def positions(files: SimulatedFiles) -> int:
+def positions(files: SimulatedFiles) -> int | None:
     outbox = Outbox()
     return ConsumerOffsets(outbox, Writes(outbox), files, 5_000).get("g", "T", 0)
 

@@ -251,7 +251,8 @@ class Replicated:
         held = self._master.acknowledged(others)
         if len(held) < len(others):
             return 0
-        return min([deletable, *held, *(() if needs_room else self._master.sending_from())])
+        sending = [] if needs_room else self._master.sending_from()
+        return min(deletable, *held, *sending, self.store.log.end)
 
     # The SyncStateSet, for the master's side of replication
 

@@ -70,7 +70,7 @@ class IdentityFiles:
     def temporary(self, broker_id: int, check_code: str) -> ReplaceFile:
         """Notes an id that is about to be applied for."""
         line = BrokerIdentityTemp(self._cluster_name, self._broker_name, broker_id, check_code, None)
-        line.crc = zlib.crc32(line.encode())
+        line.crc = str(zlib.crc32(line.encode()))
         return ReplaceFile(IDENTITY_TEMPORARY_FILE, line.encode())
 
     def granted(self) -> RenameFile:
@@ -96,10 +96,10 @@ class IdentityFiles:
         return broker_id
 
 
-def _check(data: bytes, crc: int | None) -> None:
+def _check(data: bytes, crc: str | None) -> None:
     """Whether a file holds what it was written with; files of others have no checksum. Raises
     RemoteProtocolError."""
-    if crc is not None and zlib.crc32(data.rpartition(NOT_IN_NAMES[0].encode())[0]) != crc:
+    if crc is not None and str(zlib.crc32(data.rpartition(NOT_IN_NAMES[0].encode())[0])) != crc:
         raise RemoteProtocolError("its checksum is not that of what it holds", offset=0)
 
 
