@@ -11,7 +11,7 @@ from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.derived_options import check_members, log_folder
 from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
 from replispec.runtime.rocketmq.membership import IdentityFiles, IdentityRefused
-from replispec.runtime.rocketmq.membership.repair import May, Standing, given_up, question, standing
+from replispec.runtime.rocketmq.membership.repair import May, RepairStanding, given_up, question, standing
 from replispec.runtime.storage import FilesReader, Operation
 from replispec.wire.rocketmq.codes import ResponseCode
 from replispec.wire.rocketmq.constants import CHECKPOINT_FILE
@@ -62,7 +62,7 @@ class StoppedMember:
             may=False, waits=True, why="; ".join(silent) or "controllerAddr names no controller"
         )
 
-    def _asked(self, address: str, broker_id: int) -> Standing:
+    def _asked(self, address: str, broker_id: int) -> RepairStanding:
         name = self._options.broker_name
         frames = FrameBuffer(REMOTING)
 
@@ -72,7 +72,7 @@ class StoppedMember:
 
         answer = ask(address, question(name).encode(), read, timeout_s=ANSWER_S)
         if answer.header.code != ResponseCode.SUCCESS:
-            return Standing(
+            return RepairStanding(
                 May.SOON, f"it refuses to say ({answer.header.code} {answer.header.remark or ''})"
             )
         return standing(answer.body, name, broker_id)
@@ -82,5 +82,5 @@ class StoppedMember:
         return given_up(files, log_folder(self._options), keeps=keeps)
 
 
-def _finding(found: Standing) -> RepairFinding:
+def _finding(found: RepairStanding) -> RepairFinding:
     return RepairFinding(found.may is May.YES, found.may is May.SOON, found.why, found.master)

@@ -31,7 +31,7 @@ class May(Enum):
     NO = "no"
 
 
-class Standing(NamedTuple):
+class RepairStanding(NamedTuple):
     """Whether a member may give up its log, and why, in words; `master`: whom it will copy, ADDRESS:PORT."""
 
     may: May
@@ -45,43 +45,43 @@ def question(broker_name: str) -> Command:
     return Command(RemotingHeader(code=RequestCode.CONTROLLER_GET_SYNC_STATE_DATA, opaque=1), body)
 
 
-def standing(body: bytes, broker_name: str, broker_id: int) -> Standing:
+def standing(body: bytes, broker_name: str, broker_id: int) -> RepairStanding:
     """What the body of an answer means for a member. Raises RemoteProtocolError."""
     table = BrokerReplicasInfo.decode(body).replicas_info_table or {}
     found = table.get(broker_name)
     if found is None:
-        return Standing(May.NO, f"the controller knows no set {broker_name}: its records may be lost")
+        return RepairStanding(May.NO, f"the controller knows no set {broker_name}: its records may be lost")
     return _standing_in(found, broker_id)
 
 
-def _standing_in(found: ReplicasInfo, broker_id: int) -> Standing:
+def _standing_in(found: ReplicasInfo, broker_id: int) -> RepairStanding:
     members = {each.broker_id: each for each in found.in_sync_replicas or ()}
     others = {each.broker_id for each in found.not_in_sync_replicas or ()}
     listed = " ".join(str(each) for each in sorted(each or 0 for each in members))
     master = members.get(found.master_broker_id)
     if broker_id not in members and broker_id not in others:
-        return Standing(
+        return RepairStanding(
             May.NO,
             f"the controller does not know the id {broker_id}: move the whole store aside, and this member "
             "comes back with a new id and a copy",
         )
     if found.master_broker_id == broker_id or (broker_id in members and len(members) == 1):
-        return Standing(
+        return RepairStanding(
             May.NO,
             f"this member is the master, or the last of the SyncStateSet [{listed}]: what it has may be "
             "nowhere else. `replispec check-store` tells what is left of it",
         )
     if not found.master_broker_id or master is None or not master.alive:
-        return Standing(May.SOON, "no other member is master and alive: there is nobody to copy from")
+        return RepairStanding(May.SOON, "no other member is master and alive: there is nobody to copy from")
     if broker_id in members:
-        return Standing(
+        return RepairStanding(
             May.SOON,
             f"this member is still in the SyncStateSet [{listed}]: its master asks it out when it has missed "
             "it for haMaxTimeSlaveNotCatchup",
         )
     where = f"in masterEpoch {found.master_epoch}, the set is [{listed}]"
     why = f"broker {found.master_broker_id} is master {where}"
-    return Standing(May.YES, why, found.master_address or "")
+    return RepairStanding(May.YES, why, found.master_address or "")
 
 
 def given_up(files: FilesReader, log_folder: str, *, keeps: bool) -> Sequence[Operation]:
