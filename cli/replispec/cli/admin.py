@@ -33,7 +33,11 @@ Exit codes:
 """
 
 
-@click.group("admin", short_help="Repair a member of a broker set.")
+@click.group(
+    "admin",
+    short_help="Repair a member of a broker set.",
+    epilog="\b\nExamples:\n  replispec admin repair -c broker-2.properties --dry-run",
+)
 def admin() -> None:
     """What whoever runs a broker set does by hand, now and then."""
 
