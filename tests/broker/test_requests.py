@@ -385,9 +385,9 @@ def test_what_a_replica_of_apaches_copies_is_there(code: RequestCode) -> None:
 
 def test_administrators_see_the_configuration() -> None:
     brokers = BrokerSet()
-    address = brokers.alone(in_sync_replicas=2, without_effect=(("deleteWhen", "04"),))
+    address = brokers.alone(in_sync_replicas=2, without_effect=(("brokerPermission", "04"),))
     shown = brokers.ask(address, RequestCode.GET_BROKER_CONFIG).body.splitlines()
-    assert {b"inSyncReplicas=2", b"brokerName=broker-a", b"deleteWhen=04"} <= set(shown)
+    assert {b"inSyncReplicas=2", b"brokerName=broker-a", b"brokerPermission=04"} <= set(shown)
 
 
 def test_what_is_not_known_is_refused() -> None:

@@ -157,13 +157,17 @@ class BrokerSet:
             "controllerAddr": controller.addresses["controller"]["controller"],
             "namesrvAddr": name_server.addresses["nameserver"]["nameserver"],
             "mappedFileSizeCommitLog": FILE_BYTES,
+            # Up to the last byte: what is said before is another test's.
+            "diskSpaceWarningLevelRatio": 100,
+            "cleanFileForciblyEnable": "false",
             "haReconnectInterval": 200,
         }
 
-    def start_broker(self) -> Running:
+    def start_broker(self, **more: object) -> Running:
         """The broker runs."""
-        role = {"enableControllerMode": "true", "flushDiskType": "SYNC_FLUSH"}
-        return self._disk.start("broker", **self._common, **role, storePathRootDir=self._folders["broker"])
+        role = {"enableControllerMode": "true", "flushDiskType": "SYNC_FLUSH", **more}
+        settings = self._common | role | {"storePathRootDir": self._folders["broker"]}
+        return self._disk.start("broker", **settings)
 
     def start_learner(self) -> Path:
         """The learner runs; the file that it exports into, as others see it."""
@@ -208,6 +212,22 @@ def test_a_broker_refuses_messages_keeps_what_it_acknowledged_and_goes_on(
         broker.kill()
         again = set_.start_broker()
         eventually(lambda: kept(again) == acknowledged + 1, "what was acknowledged")
+
+
+def test_a_nearly_full_disk_takes_no_messages_while_all_are_read_until_there_is_room(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with small_disk(tmp_path, 4) as disk:
+        set_ = BrokerSet(disk, tmp_path_factory.mktemp("elsewhere"), small="broker")
+        broker = set_.start_broker(diskSpaceWarningLevelRatio=90, cleanResourceInterval=50)
+        eventually(lambda: sent(broker, 0) == ResponseCode.SUCCESS, "a master")
+        disk.fill()
+        eventually(lambda: sent(broker, 1) == ResponseCode.SERVICE_NOT_AVAILABLE, "the mark is seen")
+        assert broker.noted("the disk is nearly full: no messages are taken")
+        assert kept(broker) >= 1
+        disk.free()
+        eventually(lambda: sent(broker, 2) == ResponseCode.SUCCESS, "room for a message")
+        assert broker.noted("the disk has room again: messages are taken")
 
 
 DESCRIPTORS = 128

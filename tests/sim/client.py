@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -53,6 +53,7 @@ class Client:
         self.history = history
         self.is_sending = True
         self.is_reading = True
+        self.queue_of: Callable[[int], int] = lambda number: number % QUEUES
         self.master = brokers[0]
         self._rng = rng
         self._controller = controller
@@ -127,7 +128,7 @@ class Client:
             topic=TOPIC,
             default_topic="TBW102",
             default_topic_queue_nums=QUEUES,
-            queue_id=number % QUEUES,
+            queue_id=self.queue_of(number),
             born_timestamp=now_ms,
             sys_flag=0,
             flag=0,
@@ -212,6 +213,8 @@ class Client:
         told = PullMessageResponse.from_ext_fields(outcome.header.ext_fields or {}).next_begin_offset
         if told is not None and told != self.positions[queue]:
             position, self.positions[queue] = self.positions[queue], told
+            if position < told and self.history.may_skip(queue, position, told):
+                return
             self.history.moved(f"{broker} moved a consumer of queue {queue} from {position} to {told}")
 
     def _got(self, queue: int, broker: str, outcome: Outcome, now_ms: int) -> None:

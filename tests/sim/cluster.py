@@ -14,7 +14,7 @@ import replispec.learner.rocketmq.process
 import replispec.nameserver.rocketmq.process
 from replispec.runtime.configuration import parse
 from replispec.runtime.primitives.jsons import loads, take_object
-from replispec.runtime.sim import NetworkConditions, Pace, Rng, World
+from replispec.runtime.sim import Disk, NetworkConditions, Pace, Rng, World
 from replispec.runtime.storage import Storage
 from replispec.runtime.world import Member
 from replispec.wire.rocketmq.parameters import ROLES
@@ -81,6 +81,7 @@ def properties(name: str, settings: Settings = PLAIN) -> Mapping[str, object]:
             return {
                 **common,
                 **(LEARNING if name in LEARNERS else {**settings.properties(), "officeSilencePeriod": 5_000}),
+                **settings.keeping(),
                 "brokerClusterName": "simulation",
                 "brokerName": BROKER_NAME,
                 "brokerIP1": HOSTS[name],
@@ -132,6 +133,8 @@ class Cluster:
     rng: Rng
     settings: Settings = PLAIN
     ids: dict[str, str] = field(default_factory=dict)
+    deleted: dict[Place, int] = field(default_factory=dict)
+    """Messages that were kept for as long as was promised, and deleted."""
 
     @property
     def brokers(self) -> tuple[str, ...]:
@@ -170,14 +173,26 @@ class Cluster:
 
     def copies(self, place: int) -> int:
         """How many brokers hold the record at an offset of the log that a sender was told of."""
-        heads = [self.log(name)[place : place + RECORD_HEAD_BYTES] for name in self.brokers]
+        heads = [self.log_from(name, place)[:RECORD_HEAD_BYTES] for name in self.brokers]
         return max(heads.count(head) if head.strip(b"\0") else 0 for head in heads)
+
+    def log_files(self, name: str) -> list[str]:
+        """The files of the commit log of a broker or learner, the oldest first."""
+        return log_files(self.world.processes[name].disk)
+
+    def first(self, name: str) -> int:
+        """Where the commit log of a broker or learner begins."""
+        files = self.log_files(name)
+        return int(files[0].rpartition("/")[2]) if files else 0
 
     def log(self, name: str) -> bytes:
         """The commit log of a broker or learner, as its disk holds it."""
         contents = self.world.processes[name].disk.contents
-        parts = sorted(each for each in contents if re.search(r"/commitlog/\d{20}$", each))
-        return b"".join(bytes(contents[part].data) for part in parts)
+        return b"".join(bytes(contents[part].data) for part in self.log_files(name))
+
+    def log_from(self, name: str, offset: int) -> bytes:
+        """Likewise from an offset on, which is not before the first."""
+        return self.log(name)[max(0, offset - self.first(name)) :]
 
     def messages(self, name: str) -> dict[Place, int]:
         """The messages of a log by queue and offset; the ends of its files are passed over."""
@@ -205,6 +220,11 @@ class Cluster:
         """The id that a broker has for life; 0 while it has none."""
         identity = self.identity(name)
         return int(identity.split("#")[2]) if identity is not None else 0
+
+
+def log_files(disk: Disk) -> list[str]:
+    """The files of the commit log on a disk, the oldest first."""
+    return sorted(each for each in disk.contents if re.search(r"/commitlog/\d{20}$", each))
 
 
 def build(

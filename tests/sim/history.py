@@ -44,6 +44,9 @@ class History:
     moves: list[str] = field(default_factory=list)
     """Where a consumer was told of less than it had read, or of something else, or was sent elsewhere:
     nothing is ever deleted."""
+    may_skip: Callable[[int, int, int], bool] = lambda *_: False
+    """Whether nothing of a queue lies from one position to before another that had to be kept for longer:
+    consumers may be sent past it."""
     copies_min: int = 0
     count_copies: Callable[[int], int] = lambda _: 0
     tell: Callable[[Moment], None] = lambda _: None

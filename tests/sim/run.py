@@ -9,15 +9,16 @@ settings of the brokers from the seed too, `--trace` prints every event.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
 from replispec.runtime.sim import NetworkTap, Rng
 from replispec.runtime.world import Note
-from replispec.wire.rocketmq.constants import FLUSHED_FILE
+from replispec.wire.rocketmq.constants import FLUSHED_FILE, INDEX_FOLDER
 from tests.sim.client import TOPIC
-from tests.sim.cluster import LEARNERS, Cluster, broker_at, build
+from tests.sim.cluster import HOSTS, LEARNERS, Cluster, broker_at, build
 from tests.sim.history import Place
 from tests.sim.nemesis import Fault
 from tests.sim.settings import PLAIN, Promise, Settings, drawn
@@ -52,11 +53,18 @@ class Result:
 
 
 def run(
-    seed: int, settings: Settings = PLAIN, *, keeps_lines: bool = False, tap: NetworkTap | None = None
+    seed: int,
+    settings: Settings = PLAIN,
+    *,
+    keeps_lines: bool = False,
+    tap: NetworkTap | None = None,
+    prepare: Callable[[Cluster], None] = lambda _: None,
 ) -> Result:
-    """Let a cluster live through its faults, heal it, and judge it. `tap` sees its traffic."""
+    """Let a cluster live through its faults, heal it, and judge it. `tap` sees its traffic; `prepare` is
+    handed the cluster before anything runs."""
     cluster = build(seed, keeps_lines=keeps_lines, settings=settings)
     cluster.world.network.tap = tap
+    prepare(cluster)
     if settings.obeys and settings.is_durable:
         cluster.history.copies_min, cluster.history.count_copies = settings.copies_min, cluster.copies
     operator = Operator(cluster)
@@ -105,7 +113,7 @@ def judged(cluster: Cluster) -> list[str]:
     has_stayed = len({view.master for view in history.views if view.master}) == 1
     if settings.promise is Promise.WHILE_THE_MASTER_STAYS and not has_stayed:
         return []
-    log = cluster.messages(broker_at(cluster.client.master))
+    log = cluster.deleted | cluster.messages(broker_at(cluster.client.master))
     if not settings.all_ack and not has_stayed:
         return history.judge_acknowledged(log)
     return history.judge(log) + misled(cluster)
@@ -113,7 +121,8 @@ def judged(cluster: Cluster) -> list[str]:
 
 class Operator:
     """Repairs by hand what no replica repairs by itself: a log that shares no epoch with the master's, as
-    after a first master of whose messages nobody else had one. Its owner empties it.
+    after a first master of whose messages nobody else had one, or one that ends before the master's begins.
+    Its owner empties it.
 
     A member of the SyncStateSet never needs this.
     """
@@ -126,6 +135,10 @@ class Operator:
         """Read one line of the log of a process."""
         if note.what.startswith("no epoch shared"):
             self._cluster.world.after(1_000_000, partial(self._empty, name))
+        elif note.what == "replica wants deleted bytes":
+            host = str(note.values["peer"]).rpartition(":")[0]
+            late = next(each for each, where in HOSTS.items() if where == host)
+            self._cluster.world.after(1_000_000, partial(self._empty, late))
 
     def _empty(self, name: str) -> None:
         world = self._cluster.world
@@ -137,7 +150,7 @@ class Operator:
         world.trace("operator", f"empties the log of {name}")
         world.kill(name)
         # Up to where the log was on the disk goes with it: who leaves it there is refused at the start.
-        parts = ("/commitlog/", "epoch", FLUSHED_FILE)
+        parts = ("/commitlog/", "epoch", FLUSHED_FILE, INDEX_FOLDER)
         for file in [each for each in process.disk.contents if any(part in each for part in parts)]:
             del process.disk.contents[file]
         world.start(name)
@@ -167,19 +180,20 @@ def keep_ids(cluster: Cluster) -> list[str]:
 
 
 def differing(cluster: Cluster) -> list[str]:
-    """Whose log is not that of the master, byte for byte."""
+    """Whose log is not that of the master, byte for byte, from where on both have one."""
     master = broker_at(cluster.client.master)
-    log = cluster.log(master).rstrip(b"\0")
-    return [
-        f"the log of {name} is not that of {master}"
-        for name in (*cluster.brokers, *LEARNERS)
-        if cluster.log(name).rstrip(b"\0") != log
-    ]
+    found = []
+    for name in (*cluster.brokers, *LEARNERS):
+        first = max(cluster.first(name), cluster.first(master))
+        if cluster.log_from(name, first).rstrip(b"\0") != cluster.log_from(master, first).rstrip(b"\0"):
+            found.append(f"the log of {name} is not that of {master}")
+    return found
 
 
 def misled(cluster: Cluster) -> list[str]:
     """What the learner told that the log does not hold, told twice, told out of order, or did not tell."""
-    log = cluster.messages(broker_at(cluster.client.master))
+    held = cluster.messages(broker_at(cluster.client.master))
+    log = cluster.deleted | held
     told: dict[Place, int] = {}
     wrong = []
     end = 0
@@ -192,8 +206,8 @@ def misled(cluster: Cluster) -> list[str]:
             wrong.append(f"the learner told of {place} again or too late")
         told[place] = int(str(line["text"]).partition(".")[0])
         end = int(str(line["end"]))
-    if told != log:
-        different = [place for place in sorted({*told, *log}) if told.get(place) != log.get(place)]
+    different = [place for place in sorted({*told, *held}) if told.get(place) != log.get(place)]
+    if different:
         wrong.append(f"the learner told other things than the log holds: {different[:5]} of {len(log)}")
     return wrong
 

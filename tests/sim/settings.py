@@ -71,6 +71,14 @@ class Settings:
             "minInSyncReplicas": self.in_sync_min,
         }
 
+    def keeping(self) -> Mapping[str, object]:
+        """How long messages are kept, of brokers and learners: here for ever, and nobody looks."""
+        return {
+            "cleanResourceInterval": 600_000,
+            "diskSpaceWarningLevelRatio": 100,
+            "cleanFileForciblyEnable": "false",
+        }
+
     def __str__(self) -> str:
         """Everything that was drawn."""
         acknowledged = "all" if self.all_ack else f"{self.in_sync}"

@@ -28,8 +28,8 @@ Verdicts and exit codes:
 
 \b
 What to do with a damaged store:
-  1. Ask the controller who is master. Is it another broker of the set: move the
-     whole folder aside and start. The broker comes back with a new id and copies everything.
+  1. Ask the controller who is master. Is it another broker of the set: `replispec admin repair -c FILE`,
+     then start. The broker keeps its id and copies everything.
   2. Is no other broker master, but one has a longer whole log: make that one serve first.
   3. Is this the only copy: keep one of the folder, then run --accept-loss. The log ends before the first
      damage from then on, and the messages behind it are lost. Then start.

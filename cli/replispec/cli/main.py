@@ -15,6 +15,7 @@ import click
 
 from replispec.cli import pandas_unused
 from replispec.cli.adapter import adapter
+from replispec.cli.admin import admin
 from replispec.cli.capture import capture
 from replispec.cli.check_store import check_store
 from replispec.cli.conformance import conformance
@@ -81,6 +82,7 @@ def show_help(context: click.Context, words: tuple[str, ...]) -> None:
 
 
 command_line.add_command(adapter)
+command_line.add_command(admin)
 command_line.add_command(capture)
 command_line.add_command(check_store)
 command_line.add_command(conformance)

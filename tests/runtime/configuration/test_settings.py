@@ -90,12 +90,12 @@ def test_unknown_names_are_noted_with_the_nearest_one() -> None:
 
 
 def test_what_has_no_effect_is_noted_only_when_it_is_set() -> None:
-    settings = parse(NAMED + "deleteWhen=04\nsendHeartbeatTimeoutMillis=1\n", BROKER)
+    settings = parse(NAMED + "brokerPermission=04\nsendHeartbeatTimeoutMillis=1\n", BROKER)
     assert settings.notes == (
-        "deleteWhen has no effect here",
+        "brokerPermission has no effect here",
         "sendHeartbeatTimeoutMillis has no effect here",
     )
-    assert settings.properties()["deleteWhen"] == "04"
+    assert settings.properties()["brokerPermission"] == "04"
 
 
 def test_what_has_an_effect_on_brokers_alone_is_noted_by_a_learner() -> None:

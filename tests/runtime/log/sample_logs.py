@@ -34,6 +34,7 @@ class WrittenStore(MessageStore):
     def note(self, *, stops: bool = False) -> None:
         """Note how far the log is on the disk, and what of it need not be read again."""
         self._do(self.wanted_notes(stops=stops))
+        self.notes_written()
 
     def put(self, record: LogRecord) -> Placed:
         """Store a message."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from replispec.broker.rocketmq.core.table_file import unsealed
 from replispec.cli.stores import DAMAGED, TORN, WHOLE, StoredFile, StoreReport
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.log.checking import CheckedLog, check_log
@@ -22,11 +23,11 @@ def _epochs(data: bytes) -> str:
 
 
 def _topics(data: bytes) -> str:
-    return f"{len(TopicConfigTable.decode(data).topic_config_table or {})} topics"
+    return f"{len(TopicConfigTable.decode(unsealed(data)).topic_config_table or {})} topics"
 
 
 def _offsets(data: bytes) -> str:
-    return f"{len(ConsumerOffsetTable.decode(data).offset_table or {})} groups with topics"
+    return f"{len(ConsumerOffsetTable.decode(unsealed(data)).offset_table or {})} groups with topics"
 
 
 def _asked(data: bytes) -> str:
@@ -44,7 +45,10 @@ READERS: dict[str, Callable[[bytes], str]] = {
     constants.TOPICS_FILE: _topics,
     constants.CONSUMER_OFFSETS_FILE: _offsets,
 }
-ELSEWHERE = "is another broker of the set master: move the folder aside and start: a copy comes back"
+ELSEWHERE = (
+    "is another broker of the set master: `replispec admin repair -c FILE`, then start: a copy comes back (a"
+    " broker of Apache RocketMQ: move the folder aside and start)"
+)
 ALONE = "is this the only copy: keep one of the folder, then `replispec check-store FOLDER --accept-loss`"
 ASKED = (
     f"move {constants.ASKED_SET_FILE} aside once this broker has been down for longer than"

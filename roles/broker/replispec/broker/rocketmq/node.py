@@ -74,7 +74,7 @@ class BrokerNode:
         store = MessageStore(
             files, file_bytes=options.mapped_file_size_commit_log, log_folder=log_folder(options)
         )
-        self._log = Replicated(self._outbox, self._writes, store, options, self._role, self)
+        self._log = Replicated(self._outbox, self._writes, files, store, options, self._role, self)
         self._topics = Topics(
             files,
             self._writes,
@@ -171,7 +171,7 @@ class BrokerNode:
         self._address = join_address(host(self._options), ports[MAIN])
         self._ha_address = join_address(ha_host(self._options), ports[HA])
         self._sends.store_port = int(self._address.rpartition(":")[2])
-        self._log.start()
+        self._log.start(event.now_ms)
         self._manager.begin(self._address, event.now_ms)
 
     def _ticked(self, now_ms: int) -> None:
@@ -325,6 +325,11 @@ class BrokerNode:
     def knows_confirmed(self) -> bool:
         """Whether this is a master that knows what is confirmed of its log."""
         return self._log.knows_confirmed
+
+    @property
+    def disk_is_full(self) -> bool:
+        """Whether its disk is used by more than it may be."""
+        return self._log.retention.is_full
 
     def wait_for_room(self, then: RoomListener) -> None:
         """Have a file made for messages that wait for it."""

@@ -12,7 +12,7 @@ from typing import Final
 from replispec.learner.rocketmq.core.export import Export
 from replispec.learner.rocketmq.core.watch import Watch
 from replispec.runtime.rocketmq.derived_options import join_address, log_folder
-from replispec.runtime.rocketmq.log import GroupCommit, MessageStore
+from replispec.runtime.rocketmq.log import GroupCommit, MessageStore, Retention
 from replispec.runtime.rocketmq.membership import (
     Announcement,
     Controllers,
@@ -79,6 +79,9 @@ class LearnerNode:
             files, file_bytes=options.mapped_file_size_commit_log, log_folder=log_folder(options)
         )
         self._commit = GroupCommit(self._outbox, self._writes, self._store)
+        self._retention = Retention(
+            self._outbox, files, self._store, self._commit, options.retention, self._safe_to_delete
+        )
         self._export = None if lines is None else Export(self._writes, lines, self._store, self._not_exported)
         self._export_ms: int | None = None
         self._replica: HaReplica | None = None
@@ -108,7 +111,7 @@ class LearnerNode:
 
     def deadline_ms(self) -> int | None:
         """When the node wants to be told the time."""
-        parts = (self._calls, self._watch, self._name_servers, self._commit)
+        parts = (self._calls, self._watch, self._name_servers, self._commit, self._retention)
         times = [self._export_ms, *(part.deadline_ms() for part in parts)]
         if self._replica is not None:
             times.append(self._replica.deadline_ms())
@@ -120,6 +123,7 @@ class LearnerNode:
                 port = {**self.listeners, **event.addresses}[MAIN].rpartition(":")[2]
                 self._address = join_address(self._options.broker_ip1 or self._options.bind_address, port)
                 self._commit.request()
+                self._retention.start(event.now_ms)
                 self._watch.begin(self._address, event.now_ms)
             case Ticked(now_ms):
                 self._ticked(now_ms)
@@ -154,6 +158,7 @@ class LearnerNode:
 
     def _ticked(self, now_ms: int) -> None:
         self._commit.ticked(now_ms)
+        self._retention.ticked(now_ms)
         self._watch.ticked(now_ms)
         self._name_servers.ticked(now_ms)
         if self._replica is not None:
@@ -191,6 +196,11 @@ class LearnerNode:
             return False
         self._replica.follow(ha_address, now_ms)
         return True
+
+    def _safe_to_delete(self, _needs_room: bool, /) -> int:
+        """What is confirmed and, where messages are exported, was."""
+        confirmed = 0 if self._replica is None else self._replica.confirm_offset
+        return confirmed if self._export is None else min(confirmed, self._export.position)
 
     # What it copied
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from replispec.runtime.primitives.parameters import Parameter
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq import parameters as p
-from replispec.wire.rocketmq.options import BrokerOptions, LearnerOptions
+from replispec.wire.rocketmq.options import BrokerOptions, LearnerOptions, RetentionOptions
 
 
 def check_members(options: BrokerOptions | LearnerOptions) -> None:
@@ -27,6 +27,19 @@ def check_members(options: BrokerOptions | LearnerOptions) -> None:
     wanted = options.store_path_commit_log.rstrip("/")
     if wanted and (not wanted.startswith(f"{root}/") or ".." in wanted.split("/")):
         raise p.STORE_PATH_COMMIT_LOG.refuse(options, f"a folder in {root}")
+    try:
+        hours_of(options.retention)
+    except ValueError:
+        allowed = f"hours from 0 to {constants.DAY_HOURS - 1}, several with ; between them, or empty"
+        raise p.DELETE_WHEN.refuse(options, allowed) from None
+
+
+def hours_of(options: RetentionOptions) -> tuple[int, ...]:
+    """The hours of the day (UTC) in which old files are deleted. Raises ValueError for what is no hour."""
+    parts = [part.strip() for part in options.delete_when.split(";") if part.strip()]
+    if not all(part.isascii() and part.isdecimal() and int(part) < constants.DAY_HOURS for part in parts):
+        raise ValueError(options.delete_when)
+    return tuple(map(int, parts))
 
 
 def log_folder(options: BrokerOptions | LearnerOptions) -> str:

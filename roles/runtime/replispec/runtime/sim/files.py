@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from replispec.runtime.sim.disk import WRITE, Content, Disk, Left, Write
-from replispec.runtime.storage import StorageFailed
+from replispec.runtime.storage import DiskUse, StorageFailed
 
 
 class SimulatedRegion:
@@ -132,6 +132,14 @@ class SimulatedFiles:
         if path not in self._disk.contents:
             raise StorageFailed(f"{path}: no such file")
         return SimulatedRegion(self._disk, path, self._disk.contents[path])
+
+    def disk_use(self) -> DiskUse | None:
+        """How full the disk is; None of one without an end."""
+        self._disk.check(self._life)
+        if self._disk.room_bytes is None:
+            return None
+        used = self._disk.used_bytes()
+        return DiskUse(used, max(0, self._disk.room_bytes - used))
 
     def flush(self, names: Iterable[str]) -> None:
         """Bring all that was written to these regions to the disk."""

@@ -4,6 +4,7 @@ A node reads; what it wants written are operations, carried out for it by `Store
 """
 
 from replispec.runtime.storage.interface import (
+    DiskUse,
     Files,
     FilesReader,
     Journal,
@@ -31,6 +32,7 @@ from replispec.runtime.storage.operations import (
 __all__ = [
     "AppendLines",
     "AppendRecords",
+    "DiskUse",
     "Files",
     "FilesReader",
     "FlushFiles",

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from replispec.runtime.storage.interface import StorageFailed, StorageFull
+from replispec.runtime.storage.interface import DiskUse, StorageFailed, StorageFull
 from replispec.runtime.storage.journal_shell import DiskJournal
 from replispec.runtime.storage.lines_shell import DiskLines
 from replispec.runtime.storage.no_room import NO_ROOM
@@ -211,6 +211,10 @@ class DiskFiles:
             self._regions[name] = region
         return region
 
+    def disk_use(self) -> DiskUse | None:
+        """How full the disk is."""
+        return disk_use(self._root)
+
     def flush(self, names: Iterable[str]) -> None:
         """Bring what was written to these regions to the disk; from any thread.
 
@@ -260,6 +264,16 @@ class DiskFiles:
             f"{name!r} is no name"
         )
         return self._root.joinpath(*parts)
+
+
+def disk_use(path: Path) -> DiskUse | None:
+    """How full the disk is that a folder lies on; None when the system does not say."""
+    try:
+        found = os.statvfs(path)
+    except OSError:
+        return None
+    used, available = found.f_blocks - found.f_bfree, found.f_bavail
+    return DiskUse(used * found.f_frsize, available * found.f_frsize)
 
 
 def _below_home(name: str) -> Path:

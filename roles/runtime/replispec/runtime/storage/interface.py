@@ -9,7 +9,7 @@ belongs to whoever carries out their effects, and to what opens and repairs a st
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 
 class StorageFailed(Exception):
@@ -19,6 +19,13 @@ class StorageFailed(Exception):
 
 class StorageFull(StorageFailed):
     """There was no room, and nothing of the call took effect: the same may succeed later."""
+
+
+class DiskUse(NamedTuple):
+    """Of the disk that a folder lies on: bytes that are used, and bytes that are left for this process."""
+
+    used: int
+    available: int
 
 
 class Region(Protocol):
@@ -64,6 +71,10 @@ class FilesReader(Protocol):
 
     def region(self, name: str) -> Region:
         """Open a file that is there as a region. Raises StorageFailed."""
+        ...
+
+    def disk_use(self) -> DiskUse | None:
+        """How full the disk is, whoever filled it; None when nobody can say."""
         ...
 
 

@@ -6,8 +6,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from replispec.runtime.storage.disk_shell import DiskRegion
-from replispec.runtime.storage.interface import StorageFailed
+from replispec.runtime.storage.disk_shell import DiskRegion, disk_use
+from replispec.runtime.storage.interface import DiskUse, StorageFailed
 
 
 class LookedAtFiles:
@@ -40,3 +40,7 @@ class LookedAtFiles:
             return DiskRegion(path, descriptor, os.fstat(descriptor).st_size)
         except OSError as error:
             raise StorageFailed(f"{name}: {error.strerror}") from error
+
+    def disk_use(self) -> DiskUse | None:
+        """How full the disk is."""
+        return disk_use(self._root)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from replispec.broker.rocketmq.core.table_file import TableFile
+from replispec.broker.rocketmq.core.table_file import TableFile, unsealed
 from replispec.runtime.primitives.bindings import TEXT_MAX
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.storage import FilesReader, StorageFailed
@@ -118,10 +118,15 @@ class ConsumerOffsets:
         """Take what is on the disk: the whole table, and what was written of it later."""
         name, found = self._file.name, self._file.found
         try:
-            whole = ConsumerOffsetTable.decode(found) if found is not None else ConsumerOffsetTable()
-            parts = list(map(ConsumerOffsetTable.decode, self._file.found_parts))
+            whole = (
+                ConsumerOffsetTable.decode(unsealed(found)) if found is not None else ConsumerOffsetTable()
+            )
+            parts = [ConsumerOffsetTable.decode(unsealed(each)) for each in self._file.found_parts]
         except RemoteProtocolError as error:
-            raise StorageFailed(f"{name}: {error}; move it aside, and groups begin anew") from error
+            raise StorageFailed(
+                f"{name}: {error}; where another broker of the set is master, `replispec admin repair`; "
+                f"else move {name}* aside, and groups begin anew"
+            ) from error
         self._counter = _version_of(whole)
         for each in (whole, *sorted(parts, key=_version_of)):
             if each is whole or _version_of(each) > self._counter:

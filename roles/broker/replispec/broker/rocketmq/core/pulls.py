@@ -178,19 +178,18 @@ class Pulls:
     def stored_since(self, topic: str, queue_id: int, timestamp: int, /) -> int:
         """Where the first message is that was stored at a time or later."""
         queue = self._store.index.queues.get((topic, queue_id))
-        return 0 if queue is None else self._first_at(queue, timestamp)
+        return self.next(topic, queue_id) if queue is None else self._first_at(queue, timestamp)
 
     # Queues
 
     def _bounds(self, topic: str, queue_id: int) -> tuple[int, int]:
-        queue = self._store.index.queues.get((topic, queue_id))
-        return (0, 0) if queue is None else (queue.first, queue.next)
+        found = self._store.index.bounds(topic, queue_id)
+        return found.first, found.next
 
     def _is_outside(self, pulled: machine.Pulled) -> bool:
         """Whether a consumer has to be sent elsewhere if this broker is master."""
-        queue = self._store.index.queues.get((pulled.topic, pulled.queue_id))
-        first, stored = (0, 0) if queue is None else (queue.first, queue.end)
-        return rules.moves_consumer(pulled.position, first, stored, is_known=self.knows)
+        found = self._store.index.bounds(pulled.topic, pulled.queue_id)
+        return rules.moves_consumer(pulled.position, found.first, found.end, is_known=self.knows)
 
     def _may_move(self, request: Request) -> bool:
         """Whether the controller was asked since, and says that this broker is master: one that was cut off

@@ -10,8 +10,9 @@ from typing import Protocol
 
 from replispec.broker.rocketmq.core.role import Role
 from replispec.runtime.rocketmq import rules
-from replispec.runtime.rocketmq.log import GroupCommit, MessageStore, RoomListener
+from replispec.runtime.rocketmq.log import GroupCommit, MessageStore, Retention, RoomListener
 from replispec.runtime.rocketmq.replication import HaMaster, HaReplica, is_durable
+from replispec.runtime.storage import FilesReader
 from replispec.runtime.world import (
     Accepted,
     Closed,
@@ -54,6 +55,7 @@ class Replicated:
         self,
         outbox: Outbox,
         writes: Writes,
+        files: FilesReader,
         store: MessageStore,
         options: BrokerOptions,
         role: Role,
@@ -65,6 +67,7 @@ class Replicated:
         self._owner = owner
         self.store = store
         self._commit = GroupCommit(outbox, writes, store, self._flushed_to)
+        self.retention = Retention(outbox, files, store, self._commit, options.retention, self.safe_to_delete)
         self._is_becoming = False
         # Replicas that came while this broker was becoming master, and what they said.
         self._early: dict[int, list[Accepted | Received]] = {}
@@ -81,9 +84,10 @@ class Replicated:
 
     # Roles
 
-    def start(self) -> None:
+    def start(self, now_ms: int) -> None:
         """Bring what was found to the disk, and make room for what is going to come."""
         self._commit.request()
+        self.retention.start(now_ms)
 
     @property
     def is_sure(self) -> bool:
@@ -236,6 +240,20 @@ class Replicated:
         self._indexing = not self.store.index_up_to(self._confirmed)
         self._owner.shown()
 
+    def safe_to_delete(self, needs_room: bool, /) -> int:
+        """Up to where the log is confirmed, and all members of the set have it, and no queue loses count
+        without it. While a master does not hear from a member, it deletes nothing: either comes soon. What a
+        replica or learner is just copying stays, too, unless room is needed."""
+        deletable = min(self._confirmed, self.store.deletable)
+        if self._master is None:
+            return deletable
+        others = self._role.counted - {self._role.broker_id}
+        held = self._master.acknowledged(others)
+        if len(held) < len(others):
+            return 0
+        sending = [] if needs_room else self._master.sending_from()
+        return min(deletable, *held, *sending, self.store.log.end)
+
     # The SyncStateSet, for the master's side of replication
 
     @property
@@ -333,6 +351,7 @@ class Replicated:
             self._flush_ms = None
             self._commit.request()
         self._commit.ticked(now_ms)
+        self.retention.ticked(now_ms)
         if self._replica is not None:
             self._replica.ticked(now_ms)
         if self._master is not None:
@@ -348,6 +367,7 @@ class Replicated:
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
         times = [0 if self._indexing else None, self._flush_ms, self._commit.deadline_ms()]
+        times.append(self.retention.deadline_ms())
         if self._master is not None:
             times.append(self._master.deadline_ms())
         if self._replica is not None:

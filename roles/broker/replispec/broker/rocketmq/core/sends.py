@@ -68,6 +68,11 @@ class MasterLog(Protocol):
         """How many brokers the SyncStateSet has."""
         ...
 
+    @property
+    def disk_is_full(self) -> bool:
+        """Whether its disk is used by more than it may be."""
+        ...
+
     def wait_for_room(self, then: RoomListener) -> None:
         """Have a file made for what the log has reserved; `then` is told when it is there, or cannot be."""
         ...
@@ -174,6 +179,10 @@ class Sends:
 
     def _store_sent(self, request: Request, sent: machine.Sent) -> None:
         now_ms = self._now_ms
+        if self._master.disk_is_full:
+            # The log of the process says so once; see `Retention`.
+            self._answer(request, machine.Unkept("the disk is nearly full"))
+            return
         if not self.has_topic(sent.topic):
             wanted = self._topics.for_message(sent.topic, sent.queues_wanted)
             assert wanted is not None, "a message to a topic that may not be made is refused"

@@ -6,13 +6,36 @@ goes into a file of its own beside it, with a later version, and some time later
 
 from __future__ import annotations
 
+import re
+import zlib
 from typing import Final
 
+from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.storage import FilesReader, Operation, RemoveFile, ReplaceFile
-from replispec.wire.rocketmq.constants import CHANGED_DIGITS, CHANGED_FILES, CHANGED_SUFFIX
+from replispec.wire.rocketmq.constants import CHANGED_DIGITS, CHANGED_FILES, CHANGED_SUFFIX, TABLE_CHECKSUM
 
 SMALL_MAX: Final = 256
 """Entries of a table that is always written whole."""
+
+
+_SEALED: Final = re.compile(rb'\{"%s":([0-9]{1,10}),' % TABLE_CHECKSUM.encode())
+
+
+def sealed(data: bytes) -> bytes:
+    """The text of an object with its checksum, as its first key."""
+    return b'{"%s":%d,' % (TABLE_CHECKSUM.encode(), zlib.crc32(data)) + data.removeprefix(b"{")
+
+
+def unsealed(data: bytes) -> bytes:
+    """The text without its checksum; one of other software, or of a release before, has none. Raises
+    RemoteProtocolError when it is not what the checksum is of."""
+    found = _SEALED.match(data)
+    if found is None:
+        return data
+    plain = b"{" + data[found.end() :]
+    if zlib.crc32(plain) != int(found[1]):
+        raise RemoteProtocolError("its checksum is not that of what it holds", offset=0)
+    return plain
 
 
 class TableFile:
@@ -40,13 +63,13 @@ class TableFile:
         """What writes entries that changed."""
         name = next(each for each in self._parts if each not in self._written)
         self._asked = [*self._written, name], self._in_parts + changed
-        return (ReplaceFile(name, data),)
+        return (ReplaceFile(name, sealed(data)),)
 
     def whole(self, data: bytes) -> tuple[Operation, ...]:
         """What writes the table; it may be asked for at the end while a write is under way, too."""
         parts = dict.fromkeys((*self._written, *self._asked[0]))
         self._asked = [], 0
-        return ReplaceFile(self.name, data), *map(RemoveFile, parts)
+        return ReplaceFile(self.name, sealed(data)), *map(RemoveFile, parts)
 
     @property
     def has_parts(self) -> bool:

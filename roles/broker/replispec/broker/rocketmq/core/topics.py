@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from replispec.broker.rocketmq.core.table_file import TableFile
+from replispec.broker.rocketmq.core.table_file import TableFile, unsealed
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.storage import FilesReader, StorageFailed
 from replispec.runtime.world import Persisted, Writes, Written
@@ -172,11 +172,12 @@ class Topics:
         """Take what is on the disk: the whole table, and what was written of it later."""
         name, found = self._file.name, self._file.found
         try:
-            whole = TopicConfigTable.decode(found) if found is not None else TopicConfigTable()
-            parts = list(map(TopicConfigTable.decode, self._file.found_parts))
+            whole = TopicConfigTable.decode(unsealed(found)) if found is not None else TopicConfigTable()
+            parts = [TopicConfigTable.decode(unsealed(each)) for each in self._file.found_parts]
         except RemoteProtocolError as error:
             raise StorageFailed(
-                f"{name}: {error}; move it aside, and topics with messages are made again"
+                f"{name}: {error}; where another broker of the set is master, `replispec admin repair`; "
+                f"else move {name}* aside, and topics with messages are made again"
             ) from error
         self._version = whole.data_version or self._version
         for each in (whole, *sorted(parts, key=_counter)):

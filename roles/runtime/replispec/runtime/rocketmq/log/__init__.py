@@ -7,6 +7,7 @@ from replispec.runtime.rocketmq.log.message_store import MessageStore
 from replispec.runtime.rocketmq.log.properties import properties_of, tags_code
 from replispec.runtime.rocketmq.log.queue_index import Queue, QueueEntry, QueueIndex
 from replispec.runtime.rocketmq.log.records import Placed, ends_as_torn
+from replispec.runtime.rocketmq.log.retention import Retention
 
 __all__ = [
     "CommitLog",
@@ -17,6 +18,7 @@ __all__ = [
     "Queue",
     "QueueEntry",
     "QueueIndex",
+    "Retention",
     "RoomListener",
     "ends_as_torn",
     "properties_of",

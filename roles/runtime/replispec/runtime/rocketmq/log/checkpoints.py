@@ -49,7 +49,12 @@ class Checkpoints:
         # How the log was when the next one fell due; consumers' positions may lag behind it.
         self._due: Sequence[FlushedRun] = ()
         self._before: tuple[_Part, ...] | None = None
-        self.end = 0
+        self.end = self._kept = 0
+
+    @property
+    def kept(self) -> int:
+        """Up to where they are on the disk: queues of which all messages before it are deleted are known."""
+        return min(self._kept, self.end)
 
     # Starting
 
@@ -66,6 +71,7 @@ class Checkpoints:
                 self._stale.discard(start)
                 self._parts.append(_Part(found.start, found.until, self._index.count))
                 self.end = found.until
+        self._kept = self.end
         return self.end, self._index.count
 
     def _read(self, start: int) -> Checkpoint | None:
@@ -103,6 +109,10 @@ class Checkpoints:
         gone: list[Operation] = [RemoveFile(_name(each)) for each in sorted(self._stale)]
         self._stale.clear()
         return [*gone, file]
+
+    def written(self) -> None:
+        """What was wanted last is on the disk."""
+        self._kept = self.end
 
     def failed(self) -> None:
         """What was wanted last is not there."""

@@ -95,6 +95,8 @@ class CommitLog:
         self._limit = 0
         self._base = 0
         self._first = self.end = self._whole = 0
+        # Where it began, if that was in the middle of the set's log, in this life.
+        self.began = 0
         # Where the last record ends whose properties end as those of a torn one do.
         self.odd_end = 0
         self._sums = LogSums(file_bytes, 0, self.view)
@@ -422,6 +424,7 @@ class CommitLog:
     def _begin_at(self, offset: int) -> None:
         """An empty log begins in the middle."""
         self._place(offset)
+        self.began = offset
         self._first = self.end = self._whole = self.flushed = self._claimed = offset
         self._sums.begin(offset)
         self._flushed_run = self._claimed_run = self._sums.last()

@@ -137,7 +137,9 @@ class GroupCommit:
             self._writes.persist(*notes, then=self._notes_written)
 
     def _notes_written(self, event: Written) -> None:
-        if not isinstance(event, Persisted):
+        if isinstance(event, Persisted):
+            self._store.notes_written()
+        else:
             self._store.notes_failed()
 
     def _room_is_there(self) -> None:

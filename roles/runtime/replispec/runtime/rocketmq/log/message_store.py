@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import Final
 
 from replispec.runtime.rocketmq import rules
+from replispec.runtime.rocketmq.log.began_file import BeganFile
 from replispec.runtime.rocketmq.log.checkpoints import Checkpoints
 from replispec.runtime.rocketmq.log.commit_log import CommitLog
 from replispec.runtime.rocketmq.log.epoch_file import EpochFile
 from replispec.runtime.rocketmq.log.flushed_file import FlushedFile, Saying
 from replispec.runtime.rocketmq.log.queue_index import QueueIndex
 from replispec.runtime.rocketmq.log.records import Placed
-from replispec.runtime.storage import FilesReader, Operation
+from replispec.runtime.storage import FilesReader, Operation, RemoveFile
 from replispec.runtime.world import Level
 from replispec.wire.rocketmq.constants import COMMIT_LOG_FILE_BYTES, COMMIT_LOG_FOLDER
 from replispec.wire.rocketmq.store import LogRecord
@@ -49,13 +50,17 @@ class MessageStore:
             visit=self.index.put,
             known=self._checkpoints.load,
         )
+        counts_are_known = not self.log.first or self._checkpoints.end > self.log.first
+        self._began = BeganFile(files, self.log.first, counts_are_known=counts_are_known)
+        self.index.unknown = self._began.offset
         self._is_setting_back = False
         self.epochs = EpochFile(files, is_log_empty=self.log.is_empty)
         self._said = [*self._flushed.said, *self.log.said, *self.epochs.said]
         # How often there was less of the log, or an epoch began after all of it; opening it counts as one.
         self._cuts = 1
         self._cuts_claimed = self._cuts_on_disk = 0
-        self.epochs.keep(tuple(rules.epochs_before(self.epochs.entries, self.log.end)))
+        kept = rules.epochs_before(self.epochs.entries, self.log.end)
+        self.epochs.keep(rules.epochs_after_deletion(kept, self.log.first))
         if self._is_of_no_epoch():
             self._said.append(Saying(Level.INFO, "bytes of no epoch were cut", {"cut": self.log.end}))
             self.truncate(self.log.first)
@@ -92,10 +97,16 @@ class MessageStore:
         if self._is_setting_back:
             return (self._flushed.set_back(self.log.flushed_runs()),)
         self.log.finish_cut()
+        self._began.begins(self.log.began)
+        self.index.unknown = self._began.offset
+        began = self._began.begin_write()
         log, epochs = self.log.begin_flush(), self.epochs.begin_write()
         if not log and not epochs:
             self._cuts_on_disk = self._cuts
-        found = (*log, *epochs) if cut_first else (*epochs, *log)
+        # Old files go before their epochs do: bytes without an epoch would be given to another one.
+        gone = [each for each in log if isinstance(each, RemoveFile)]
+        flushed = [each for each in log if not isinstance(each, RemoveFile)]
+        found = (*gone, *began, *((*flushed, *epochs) if cut_first else (*epochs, *flushed)))
         if self._flushed.lags(self.log.odd_end):
             # Nobody is told of a record that looks torn before the note says that it is not.
             return (*found, self._flushed.forwarded(self.log.flushed_runs(with_flush=True)))
@@ -107,6 +118,7 @@ class MessageStore:
             self._flushed.is_set_back()
             return self.log.flushed
         self._cuts_on_disk = self._cuts_claimed
+        self._began.end_write()
         self.epochs.end_write()
         return self.log.end_flush()
 
@@ -129,6 +141,10 @@ class MessageStore:
         if not self._flushed.is_wrong:
             notes += self._checkpoints.wanted(self.log.first, self.log.flushed_runs(), stops=stops)
         return tuple(notes)
+
+    def notes_written(self) -> None:
+        """What `wanted_notes` gave last is on the disk."""
+        self._checkpoints.written()
 
     def notes_failed(self) -> None:
         """What `wanted_notes` gave last is not on the disk, or not all of it."""
@@ -170,8 +186,7 @@ class MessageStore:
 
     def next_position(self, topic: str, queue_id: int) -> int:
         """The position that the next message of a queue gets, shown to consumers or not; for a master."""
-        queue = self.index.queues.get((topic, queue_id))
-        return 0 if queue is None else queue.end
+        return self.index.bounds(topic, queue_id).end
 
     # As a replica
 
@@ -222,6 +237,11 @@ class MessageStore:
     def _unread(self) -> int:
         """Where the first record lies that no queue has; a log that began later has none before."""
         return max(self.index.read, self.log.first)
+
+    @property
+    def deletable(self) -> int:
+        """Up to where the log may be deleted without a queue losing count, now or after a start."""
+        return min(self.index.read, self._checkpoints.kept)
 
     def delete_before(self, offset: int) -> None:
         """Remove the oldest files, as far as all of them lies before an offset, and what leads to them."""

@@ -25,6 +25,14 @@ class QueueEntry(NamedTuple):
     tags_code: int
 
 
+class QueueBounds(NamedTuple):
+    """Positions of a queue: of its first message, after the last one that is shown, after the last one."""
+
+    first: int
+    next: int
+    end: int
+
+
 class Queue:
     """One queue of one topic. Positions count its messages; they start at `first`. Consumers are shown those
     before `next`; after them, up to `end`, lie messages that are stored and not confirmed."""
@@ -117,6 +125,8 @@ class QueueIndex:
     def __init__(self) -> None:
         self.read = 0
         self.count = 0
+        self.unknown = 0
+        """Where a queue goes on of which no message is known."""
         self._queues: dict[tuple[str, int], Queue] = {}
         # In the order in which they got messages: what follows is the same in every run.
         self._hiding: dict[tuple[str, int], None] = {}
@@ -127,6 +137,13 @@ class QueueIndex:
     def queues(self) -> Mapping[tuple[str, int], Queue]:
         """All queues, by topic and queue id."""
         return self._queues
+
+    def bounds(self, topic: str, queue_id: int) -> QueueBounds:
+        """Where a queue begins and ends, whether it has messages or not."""
+        queue = self._queues.get((topic, queue_id))
+        if queue is None:
+            return QueueBounds(self.unknown, self.unknown, self.unknown)
+        return QueueBounds(queue.first, queue.next, queue.end)
 
     def put(self, placed: Placed) -> None:
         """Index the next record of the log; consumers do not see it yet."""

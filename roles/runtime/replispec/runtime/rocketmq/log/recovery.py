@@ -28,9 +28,9 @@ there are."""
 def refused(what: str) -> StorageFailed:
     """A store on which nobody may go on, with what to do about it."""
     return StorageFailed(
-        f"{what}. Nothing was changed. Where another broker of the set is master: move the store aside, and "
-        "this one comes back with a new id and a copy. Where none is: `replispec check-store FOLDER` tells "
-        "what is left, and how to go on with it"
+        f"{what}. Nothing was changed. Where another broker of the set is master: `replispec admin repair` "
+        "has this one copy again under its id (or move the store aside, for a new id). Where none is: "
+        "`replispec check-store FOLDER` tells what is left, and how to go on with it"
     )
 
 

@@ -6,11 +6,12 @@ TempBrokerMetadata.
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.storage import FilesReader, RemoveFile, RenameFile, ReplaceFile
-from replispec.wire.rocketmq.constants import IDENTITY_FILE, IDENTITY_TEMPORARY_FILE
+from replispec.wire.rocketmq.constants import IDENTITY_FILE, IDENTITY_TEMPORARY_FILE, NOT_IN_NAMES
 from replispec.wire.rocketmq.store import BrokerIdentity, BrokerIdentityTemp
 
 
@@ -47,6 +48,7 @@ class IdentityFiles:
         if data is not None:
             try:
                 final = BrokerIdentity.decode(data)
+                _check(data, final.crc)
             except RemoteProtocolError as error:
                 raise IdentityRefused(f"{IDENTITY_FILE} cannot be read: {error}; {_way_out()}") from error
             broker_id = self._checked(IDENTITY_FILE, final.cluster_name, final.broker_name, final.broker_id)
@@ -56,6 +58,7 @@ class IdentityFiles:
             return Identity()
         try:
             temporary = BrokerIdentityTemp.decode(data)
+            _check(data, temporary.crc)
         except RemoteProtocolError:
             return Identity()
         names = temporary.cluster_name, temporary.broker_name
@@ -66,7 +69,8 @@ class IdentityFiles:
 
     def temporary(self, broker_id: int, check_code: str) -> ReplaceFile:
         """Notes an id that is about to be applied for."""
-        line = BrokerIdentityTemp(self._cluster_name, self._broker_name, broker_id, check_code)
+        line = BrokerIdentityTemp(self._cluster_name, self._broker_name, broker_id, check_code, None)
+        line.crc = str(zlib.crc32(line.encode()))
         return ReplaceFile(IDENTITY_TEMPORARY_FILE, line.encode())
 
     def granted(self) -> RenameFile:
@@ -90,6 +94,13 @@ class IdentityFiles:
         if not broker_id or broker_id < 1:
             raise IdentityRefused(f"{file} holds the id {broker_id}, but ids start at 1; {_way_out()}")
         return broker_id
+
+
+def _check(data: bytes, crc: str | None) -> None:
+    """Whether a file holds what it was written with; files of others have no checksum. Raises
+    RemoteProtocolError."""
+    if crc is not None and str(zlib.crc32(data.rpartition(NOT_IN_NAMES[0].encode())[0])) != crc:
+        raise RemoteProtocolError("its checksum is not that of what it holds", offset=0)
 
 
 def _way_out() -> str:

@@ -61,6 +61,11 @@ class HaMaster:
         feeds = [self.feed_of(broker_id) for broker_id in members]
         return [feed.acknowledged for feed in feeds if feed is not None and feed.has_reported]
 
+    def sending_from(self) -> list[int]:
+        """From where on the log is being sent, of each replica that is not too far behind for it."""
+        first = self._store.log.first
+        return [feed.next_offset for feed in self._feeds.values() if feed.next_offset >= first]
+
     def overdue(self, members: Collection[int], now_ms: int) -> list[int]:
         """Which of these members are to leave the SyncStateSet; the master itself is not to be among them."""
         found = []

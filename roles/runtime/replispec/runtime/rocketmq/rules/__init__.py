@@ -32,6 +32,12 @@ from replispec.runtime.rocketmq.rules.formats import (
     string_hash,
 )
 from replispec.runtime.rocketmq.rules.identities import address_of, ids_in, listed_ids, lists_ids
+from replispec.runtime.rocketmq.rules.retention import (
+    is_disk_full,
+    may_clean,
+    may_clean_young,
+    used_percent,
+)
 from replispec.runtime.rocketmq.rules.sync_state_set import (
     acknowledged_offset,
     caught_up_at,
@@ -60,8 +66,11 @@ __all__ = [
     "excerpt",
     "has_bit",
     "ids_in",
+    "is_disk_full",
     "listed_ids",
     "lists_ids",
+    "may_clean",
+    "may_clean_young",
     "may_join",
     "may_store",
     "members_wanted",
@@ -80,6 +89,7 @@ __all__ = [
     "start_of",
     "string_hash",
     "survives",
+    "used_percent",
     "with_epoch",
     "with_start",
 ]

@@ -1,0 +1,86 @@
+"""A member of a broker set that is to copy its log again: who it is, where it stands, what is given up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from replispec.cli.repairs import RepairFinding, RepairRefused
+from replispec.runtime.configuration import parse
+from replispec.runtime.net.ask_shell import ask
+from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.derived_options import check_members, log_folder
+from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
+from replispec.runtime.rocketmq.membership import IdentityFiles, IdentityRefused
+from replispec.runtime.rocketmq.membership.repair import May, RepairStanding, given_up, question, standing
+from replispec.runtime.storage import FilesReader, Operation
+from replispec.wire.rocketmq.codes import ResponseCode
+from replispec.wire.rocketmq.constants import CHECKPOINT_FILE
+from replispec.wire.rocketmq.parameters import ROLES
+from replispec.wire.rocketmq.streams import REMOTING
+
+ANSWER_S = 3.0
+
+
+class StoppedMember:
+    """A stopped member, from the text of its properties file. Raises ConfigurationError."""
+
+    def __init__(self, text: str, overrides: Mapping[str, str]) -> None:
+        self._options = parse(text, ROLES["broker"], overrides=overrides).options
+        check_members(self._options)
+        self.root: str = self._options.store_path_root_dir
+
+    def identity(self, files: FilesReader) -> int:
+        """The id that it keeps. Raises RepairRefused when there is none that it could keep."""
+        options = self._options
+        try:
+            found = IdentityFiles(files, options.broker_cluster_name, options.broker_name).read()
+        except IdentityRefused as error:
+            raise RepairRefused(str(error)) from error
+        if not found.granted:
+            raise RepairRefused(
+                "there is no identity to keep: start this member, and it gets an id and a copy"
+            )
+        if files.read(CHECKPOINT_FILE) is not None:
+            raise RepairRefused(
+                "this is a store of Apache RocketMQ: move it aside, and its broker copies again"
+            )
+        return found.broker_id
+
+    def look(self, broker_id: int) -> RepairFinding:
+        """Where it stands by the word of the first controller that says it."""
+        silent = []
+        for address in self._options.controller_addr:
+            try:
+                found = self._asked(address, broker_id)
+            except (OSError, RemoteProtocolError) as error:
+                silent.append(f"{address}: {error}")
+                continue
+            if found.may is not May.SOON:
+                return _finding(found)
+            silent.append(f"{address}: {found.why}")
+        return RepairFinding(
+            may=False, waits=True, why="; ".join(silent) or "controllerAddr names no controller"
+        )
+
+    def _asked(self, address: str, broker_id: int) -> RepairStanding:
+        name = self._options.broker_name
+        frames = FrameBuffer(REMOTING)
+
+        def read(data: bytes) -> Command | None:
+            commands = (decode_command(frame) for frame in frames.receive(data))
+            return next((each for each in commands if each.is_answer), None)
+
+        answer = ask(address, question(name).encode(), read, timeout_s=ANSWER_S)
+        if answer.header.code != ResponseCode.SUCCESS:
+            return RepairStanding(
+                May.SOON, f"it refuses to say ({answer.header.code} {answer.header.remark or ''})"
+            )
+        return standing(answer.body, name, broker_id)
+
+    def given_up(self, files: FilesReader, *, keeps: bool) -> Sequence[Operation]:
+        """What leaves of the store its identity alone."""
+        return given_up(files, log_folder(self._options), keeps=keeps)
+
+
+def _finding(found: RepairStanding) -> RepairFinding:
+    return RepairFinding(found.may is May.YES, found.may is May.SOON, found.why, found.master)

@@ -1,0 +1,109 @@
+"""Whether a member of a broker set may give up its log to copy it again under its id, and what that takes.
+
+An empty log under an id of the SyncStateSet could be elected, and everybody else would be cut to it. So the
+controller is asked first: another broker has to be master, alive, and this one out of the set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Final, NamedTuple
+
+from replispec.runtime.rocketmq.framing import Command
+from replispec.runtime.storage import FilesReader, Operation, RemoveFile, RenameFile
+from replispec.wire.rocketmq import constants
+from replispec.wire.rocketmq.codes import RequestCode
+from replispec.wire.rocketmq.controller import BrokerNames, BrokerReplicasInfo, ReplicasInfo
+from replispec.wire.rocketmq.remoting import RemotingHeader
+
+ASIDE: Final = "before-repair-"
+"""How a folder of a store is called, before a number, that holds what it had before it was repaired."""
+_KEPT: Final = (constants.IDENTITY_FILE, constants.IDENTITY_TEMPORARY_FILE)
+_FOLDERS: Final = (constants.INDEX_FOLDER, constants.TOPICS_FILE.rpartition("/")[0], "")
+
+
+class May(Enum):
+    """Whether a member may give up its log."""
+
+    YES = "yes"
+    SOON = "soon"
+    NO = "no"
+
+
+class RepairStanding(NamedTuple):
+    """Whether a member may give up its log, and why, in words; `master`: whom it will copy, ADDRESS:PORT."""
+
+    may: May
+    why: str
+    master: str = ""
+
+
+def question(broker_name: str) -> Command:
+    """Asks a controller for the members of a set."""
+    body = BrokerNames(names=[broker_name]).encode()
+    return Command(RemotingHeader(code=RequestCode.CONTROLLER_GET_SYNC_STATE_DATA, opaque=1), body)
+
+
+def standing(body: bytes, broker_name: str, broker_id: int) -> RepairStanding:
+    """What the body of an answer means for a member. Raises RemoteProtocolError."""
+    table = BrokerReplicasInfo.decode(body).replicas_info_table or {}
+    found = table.get(broker_name)
+    if found is None:
+        return RepairStanding(May.NO, f"the controller knows no set {broker_name}: its records may be lost")
+    return _standing_in(found, broker_id)
+
+
+def _standing_in(found: ReplicasInfo, broker_id: int) -> RepairStanding:
+    members = {each.broker_id: each for each in found.in_sync_replicas or ()}
+    others = {each.broker_id for each in found.not_in_sync_replicas or ()}
+    listed = " ".join(str(each) for each in sorted(each or 0 for each in members))
+    master = members.get(found.master_broker_id)
+    if broker_id not in members and broker_id not in others:
+        return RepairStanding(
+            May.NO,
+            f"the controller does not know the id {broker_id}: move the whole store aside, and this member "
+            "comes back with a new id and a copy",
+        )
+    if found.master_broker_id == broker_id or (broker_id in members and len(members) == 1):
+        return RepairStanding(
+            May.NO,
+            f"this member is the master, or the last of the SyncStateSet [{listed}]: what it has may be "
+            "nowhere else. `replispec check-store` tells what is left of it",
+        )
+    if not found.master_broker_id or master is None or not master.alive:
+        return RepairStanding(May.SOON, "no other member is master and alive: there is nobody to copy from")
+    if broker_id in members:
+        return RepairStanding(
+            May.SOON,
+            f"this member is still in the SyncStateSet [{listed}]: its master asks it out when it has missed "
+            "it for haMaxTimeSlaveNotCatchup",
+        )
+    where = f"in masterEpoch {found.master_epoch}, the set is [{listed}]"
+    why = f"broker {found.master_broker_id} is master {where}"
+    return RepairStanding(May.YES, why, found.master_address or "")
+
+
+def given_up(files: FilesReader, log_folder: str, *, keeps: bool) -> Sequence[Operation]:
+    """What leaves of a store its identity alone, in order; with `keeps` the rest is put into a folder of it.
+
+    The commit log goes first and the note of what was on the disk last, so that a start in between is
+    refused; then the same is done again. Nothing when there is nothing but an identity.
+    """
+    names = [f"{log_folder}/{name}" for name in reversed(files.names(log_folder))]
+    for folder in _FOLDERS:
+        inside = [f"{folder}/{name}" if folder else name for name in files.names(folder)]
+        names += [each for each in inside if each not in (*_KEPT, constants.FLUSHED_FILE)]
+    names += [name for name in files.names() if name == constants.FLUSHED_FILE]
+    if not keeps:
+        return [RemoveFile(name) for name in names]
+    aside = aside_of(files, log_folder)
+    return [RenameFile(name, f"{aside}/{name}") for name in names]
+
+
+def aside_of(files: FilesReader, log_folder: str) -> str:
+    """The first folder of such a name that holds nothing."""
+    number = 1
+    while any(files.names(f"{ASIDE}{number}/{folder}".rstrip("/")) for folder in (log_folder, *_FOLDERS)):
+        number += 1
+    return f"{ASIDE}{number}"
