@@ -305,10 +305,10 @@ def with_hidden(
 
 def _moves(machine: Machine[Any, Any], one: Configuration[Any, Any], kind: type) -> bool:
     """Whether an event that nobody saw may lead to what the configuration does not stand for already."""
-    for edge in machine.transitions.get((one.state, kind), ()):
-        if edge.to is not one.state or any(getattr(one.variables, name) is not UNKNOWN for name in edge.assign):
-            return True
-    return False
+    edges = machine.transitions.get((one.state, kind), ())
+    names = (name for edge in edges for name in edge.assign)
+    moves = any(edge.to is not one.state for edge in edges)
+    return moves or any(getattr(one.variables, name) is not UNKNOWN for name in names)
 
 
 def reachable(
