@@ -30,7 +30,7 @@ TEXT_SUFFIXES = {
     ".yaml",
     ".yml",
 }
-GENERATED_LINES_MAX = 28_400
+GENERATED_LINES_MAX = 28_750
 # Spelt in two parts, so that this file does not hold what it looks for.
 MACHINE_PATHS = ("/" + "work/", "/" + "root/", "/" + "home/", "/" + "Users/", "C:" + "\\")
 REGISTRIES = (
@@ -60,8 +60,8 @@ def test_generated_code_stays_near_three_quarters_of_what_it_was() -> None:
 
     Three quarters are 26,973; timers, which roles counted by hand until then, took it over that, and so did
     the file of whom a master asked in, the ways of a broker that may have lost messages, the hearing
-    before an election, and the files of checkpoints and snapshots, and where runs of
-    the log end.
+    before an election, and the files of checkpoints and snapshots, where runs of
+    the log end, and replication's timers and flow.
     """
     texts = [path.read_text() for path in files("generated") if "systems" not in path.parts]
     assert sum(text.count("\n") for text in texts) <= GENERATED_LINES_MAX
