@@ -180,7 +180,7 @@ ERRORS = {
         "cleaning",
         ("--set", "removals=0", "--set", "silences=0"),
         "another_master_has_another_epoch",
-        0,
+        5,
     ),
     "a broker registers by another id than its disk holds": Error(
         "statemachines/rocketmq/broker_registration",
@@ -189,7 +189,7 @@ ERRORS = {
         "registration",
         ("--set", "lost=0"),
         "registered_is_known",
-        0,
+        16,
     ),
     "a registration without an answer is not sent again": Error(
         "statemachines/rocketmq/broker_registration",
@@ -207,7 +207,7 @@ ERRORS = {
         "replication",
         PLAIN,
         "a_replica_knows_its_log",
-        0,
+        9,
     ),
     "a replica cuts more than what differs": Error(
         "statemachines/rocketmq/ha_replica",
@@ -216,7 +216,7 @@ ERRORS = {
         "replication",
         PLAIN,
         "nothing_shown_is_cut",
-        0,
+        16,
     ),
     "a learner is asked to join": Error(
         "statemachines/rocketmq/ha_master",
@@ -286,7 +286,7 @@ ERRORS = {
         "if: unsure and event.master == broker_id and not event.is_elected\n",
         "if: unsure and event.master == broker_id and not event.is_elected and event.master_epoch < 0\n",
         "fail_over",
-        ("--set", "early=1", "--set", "elections=1"),
+        ("--set", "messages=2", "--set", "lags=0", "--set", "early=1", "--set", "elections=1"),
         "same_bytes",
         13,
     ),
