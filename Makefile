@@ -112,16 +112,17 @@ explore: $(READY) ## explore every system of the specification with more faults 
 	@$(BIN)/replispec spec explore sync_state_set --set lost=0 --set silences=1 --set removals=1 --json $(EXPLORED)/3.json $(ARGS)
 	@$(BIN)/replispec spec explore replication --set elections=3 --set repetitions=2 --json $(EXPLORED)/4.json $(ARGS)
 	@$(BIN)/replispec spec explore replication --set crashes=1 --set silences=1 --set messages=3 --set strangers=0 --json $(EXPLORED)/5.json $(ARGS)
-	@$(BIN)/replispec spec explore fail_over --set breaks=1 --set crashes=0 --seconds 600 --json $(EXPLORED)/6.json $(ARGS)
-	@$(BIN)/replispec spec explore fail_over --set crashes=2 --set messages=1 --seconds 600 --json $(EXPLORED)/7.json $(ARGS)
+	@$(BIN)/replispec spec explore fail_over --set breaks=1 --set crashes=0 --set lags=0 --set messages=2 --seconds 600 --json $(EXPLORED)/6.json $(ARGS)
+	@$(BIN)/replispec spec explore fail_over --set crashes=2 --set lags=0 --seconds 600 --json $(EXPLORED)/7.json $(ARGS)
 	@$(BIN)/replispec spec explore registration --set late=1 --set refusals=1 --messages 4 --json $(EXPLORED)/8.json $(ARGS)
 	@$(BIN)/replispec spec explore registration --set removals=1 --json $(EXPLORED)/9.json $(ARGS)
 	@$(BIN)/replispec spec explore registration --count broker=3 --messages 4 --seconds 300 --json $(EXPLORED)/10.json $(ARGS)
 	@$(BIN)/replispec spec explore cleaning --count broker=2 --set strays=2 --set removals=0 --json $(EXPLORED)/11.json $(ARGS)
 	@$(BIN)/replispec spec explore partition_in_transition --json $(EXPLORED)/12.json $(ARGS)
-	@$(BIN)/replispec spec explore fail_over --set early=1 --set elections=1 --json $(EXPLORED)/13.json $(ARGS)
+	@$(BIN)/replispec spec explore fail_over --set messages=2 --set lags=0 --set early=1 --set elections=1 --json $(EXPLORED)/13.json $(ARGS)
 	@$(BIN)/replispec spec explore replication --set learners=0 --set strangers=0 --set repetitions=0 --set silences=1 --messages 4 --json $(EXPLORED)/14.json $(ARGS)
 	@$(BIN)/replispec spec explore registration --set refusals=1 --json $(EXPLORED)/15.json $(ARGS)
+	@$(BIN)/replispec spec explore fail_over --set messages=2 --set lags=0 --seconds 600 --json $(EXPLORED)/16.json $(ARGS)
 	@$(BIN)/replispec spec never-taken $(EXPLORED)/*.json
 
 .PHONY: site

@@ -37,7 +37,7 @@ RUNS = {
     "fail_over": ("fail_over", Extent()),
     "fail_over, what is not on the disk is sent": (
         "fail_over",
-        Extent(budgets={"elections": 1, "early": 1}),
+        Extent(budgets={"elections": 1, "messages": 2, "early": 1, "lags": 0}),
     ),
     "registration": ("registration", Extent()),
     "registration, a full disk": ("registration", Extent(budgets={"refusals": 1})),
