@@ -279,7 +279,7 @@ ERRORS = {
         "fail_over",
         (),
         "nothing_acknowledged_is_lost",
-        13,
+        14,
     ),
     "a master that may lack what it had sent goes on in its epoch": Error(
         "statemachines/rocketmq/broker_role",
@@ -288,7 +288,7 @@ ERRORS = {
         "fail_over",
         ("--set", "messages=2", "--set", "lags=0", "--set", "early=1", "--set", "elections=1"),
         "same_bytes",
-        13,
+        14,
     ),
     "a master that begins again has lost what it sent": Error(
         "systems/rocketmq/replication",
