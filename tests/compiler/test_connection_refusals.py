@@ -116,10 +116,10 @@ ACTS = [
     ),
     (BREAKS, "    where: 'true'\n    breaks: replication\n", "where, but nothing is raised"),
     ("    crash: true\n", "    crash: true\n    timer: role.doubt\n", "crashes is a timer and a crash"),
-    ("    raises: copy.report_due\n", "    raises: feed.heartbeat_due\n", "replica has no event feed."),
+    ("    timer: copy.report\n", "    raises: feed.heartbeat_due\n", "replica has no event feed."),
 ]
 DUE = "self.feed[other].TRANSFER\n    raises: feed.heartbeat_due"
-STARTS = "start: max(self.feed[peer].next_offset, 0)"
+STARTS = "at_hand: self.sendable - max(self.feed[peer].next_offset, 0)"
 TO_JOIN = "is_member: peer.number in self.members"
 ALL_LEVEL = "eventually: all(r.log == master.log or r.helpless for r in replica)"
 BRACKETS = [
@@ -136,12 +136,12 @@ BRACKETS = [
     (DUE, DUE.replace("self.feed[other].TRANSFER", "self.members[other]"), "is outside the guard language"),
     (DUE, DUE.replace("self.feed[other].TRANSFER", "other[self].begun"), "reaches into a value"),
     (
-        "if: self.copy.TRANSFER\n",
-        "if: self.copy[self].TRANSFER\n",
-        "self.copy is one alone. leave the brackets out",
+        "in replica if r.copy.TRANSFER)",
+        "in replica if r.copy[r].TRANSFER)",
+        "r.copy is one alone. leave the brackets out",
     ),
-    (STARTS, "start: self.feed.next_offset", "self.feed is one for each replica"),
-    (STARTS, "start: self.feed[self].next_offset", "self.feed is one for each replica"),
+    (STARTS, "at_hand: self.feed.next_offset", "self.feed is one for each replica"),
+    (STARTS, "at_hand: self.feed[self].next_offset", "self.feed is one for each replica"),
     (TO_JOIN, "is_member: peer.learns", "peer.learns names nothing"),
     (TO_JOIN, "is_member: self.feed.is_learner", "self.feed is one for each replica"),
     (

@@ -48,7 +48,7 @@ RUNS = {
     ),
     "fail_over, what is not on the disk is sent": (
         "fail_over",
-        Extent(budgets={"elections": 1, "early": 1}),
+        Extent(budgets={"elections": 1, "messages": 2, "early": 1, "lags": 0}),
     ),
     "cleaning, what comes late, again, or from who is not entitled to it": (
         "cleaning",

@@ -38,9 +38,12 @@ SMALL = {
     ),
     "fail_over, an election": (
         "fail_over",
-        Extent(budgets={"elections": 2, "messages": 1, "crashes": 0}, messages=3),
+        Extent(budgets={"elections": 2, "messages": 1, "crashes": 0, "lags": 0}, messages=3),
     ),
-    "fail_over, a crash": ("fail_over", Extent(budgets={"elections": 1, "messages": 1}, messages=3)),
+    "fail_over, a crash": (
+        "fail_over",
+        Extent(budgets={"elections": 1, "messages": 1, "lags": 0}, messages=3),
+    ),
     "registration": ("registration", Extent(budgets={"lost": 1, "late": 1, "crashes": 1}, messages=2)),
     "registration, removals": ("registration", Extent(budgets={"lost": 0, "crashes": 0, "removals": 1})),
 }

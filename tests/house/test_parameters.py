@@ -16,6 +16,8 @@ from tests.runtime.walks import MACHINES
 
 # Options are held under these names, in whatever: options.x, self._options.x, self._limits.x.
 HOLDERS = re.compile(r"(?:.*\.)?_?(?:options|limits)")
+# What runs the timers of the machine that it is handed first, when it is handed so many arguments.
+RUN_BY = (("MachineRunner", 3), ("Timers", 2))
 # What every role is built of, and what a role holds of another one.
 SHARED = ("roles/runtime",)
 BESIDE = {"nameserver": ("roles/controller",)}
@@ -44,7 +46,7 @@ def timed_by(path: Path) -> set[str]:
     run = (
         node.args[0].value.id
         for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "MachineRunner" and len(node.args) == 3
+        if isinstance(node, ast.Call) and (ast.unparse(node.func), len(node.args)) in RUN_BY
         if isinstance(node.args[0], ast.Attribute) and isinstance(node.args[0].value, ast.Name)
     )
     return {timer.field for name in run for timer in MACHINES[names[name]].timers.values()}

@@ -140,6 +140,9 @@ class CopiesPlayer(SetPlayer):
             asker = Asker(address(CONTROLLER), [question])
             self._begin("administrator", "127.0.0.41", asker)
             self._wait(lambda: asker.is_done, "the administrator has no answer")
+            if self.is_fail_over:
+                # It is told by a step of its own.
+                return
         self._tell(name)
         self._wait(lambda: self._machines(name)["role"].state.name == "MASTER", f"{name} is not elected")
 

@@ -12,6 +12,7 @@ from typing import Final
 from replispec.nameserver.rocketmq.routes import Limits, RouteRegistration, Routes
 from replispec.runtime.primitives.bindings import TEXT_MAX, Kept
 from replispec.runtime.rocketmq.derived_options import join_address
+from replispec.runtime.rocketmq.membership import MachineRunner, Nothing
 from replispec.runtime.rocketmq.remoting import Request, RequestServer
 from replispec.runtime.rocketmq.remoting.answering import Answering, Requests
 from replispec.runtime.rocketmq.remoting.answers import text
@@ -47,7 +48,6 @@ class NameServerNode:
         self._requests = Requests()
         self._server = RequestServer(self._outbox, self._requests.take, limits=options.limits)
         self._routes = Routes(limits or Limits())
-        self._next_scan_ms: int | None = None
         self._stranger = 0
         answering = Answering(
             wire.bound(self),
@@ -58,6 +58,7 @@ class NameServerNode:
             },
         )
         self._take: Final = answering.take
+        self._watching = MachineRunner(machine.MACHINE, self, options)
         self._requests.serve(answering.table)
 
     @property
@@ -79,24 +80,16 @@ class NameServerNode:
                 for gone in self._routes.closed(event.connection):
                     self._note_gone(gone, "connection lost")
             case Started():
-                self._next_scan_ms = event.now_ms + self._options.scan_not_active_broker_interval_ms
+                self._watching.begin(event.now_ms)
             case Ticked():
-                self._tick(event.now_ms)
+                self._watching.ticked(event.now_ms)
             case _:
                 pass
         return self._outbox.take()
 
     def deadline_ms(self) -> int | None:
         """The next look for brokers that were silent for too long."""
-        return self._next_scan_ms
-
-    def _tick(self, now_ms: int) -> None:
-        if self._next_scan_ms is None or now_ms < self._next_scan_ms:
-            return
-        self._next_scan_ms = now_ms + self._options.scan_not_active_broker_interval_ms
-        for connection, gone in self._routes.expired(now_ms):
-            self._note_gone(gone, "not heard in time")
-            self._server.close(connection)
+        return self._watching.deadline_ms()
 
     def _note_gone(self, gone: RouteRegistration, reason: str) -> None:
         self._outbox.note(
@@ -109,6 +102,13 @@ class NameServerNode:
         )
 
     # Effects of the machine
+
+    def forget_silent(self, _event: machine.SilentDue) -> Nothing:
+        """Look for brokers that were silent for too long."""
+        for connection, gone in self._routes.expired(self._watching.now_ms):
+            self._note_gone(gone, "not heard in time")
+            self._server.close(connection)
+        return ()
 
     def _take_routes(self, request: Request, event: machine.Registered) -> None:
         """What the broker is and holds counts; a replica learns who its master is."""

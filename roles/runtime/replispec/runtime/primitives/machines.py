@@ -294,12 +294,21 @@ def with_hidden(
             way.configuration
             for one in fresh
             for kind in hidden
+            if _moves(machine, one, kind)
             for way in ways(machine, one, Unseen(), kind, rules)
         ]
         known = found
         found = distinct((*known, *reached))
         fresh = _beyond(known, found)
     return found
+
+
+def _moves(machine: Machine[Any, Any], one: Configuration[Any, Any], kind: type) -> bool:
+    """Whether an event that nobody saw may lead to what the configuration does not stand for already."""
+    edges = machine.transitions.get((one.state, kind), ())
+    names = (name for edge in edges for name in edge.assign)
+    moves = any(edge.to is not one.state for edge in edges)
+    return moves or any(getattr(one.variables, name) is not UNKNOWN for name in names)
 
 
 def reachable(

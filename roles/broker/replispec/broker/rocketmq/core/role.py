@@ -85,10 +85,6 @@ class Role:
         )
         self._on_disk: AskedSet | None = kept
         self._asked = 0
-        # When, and with which set, this broker was refused another one.
-        self._refused_ms = 0
-        self._refused_epoch = -1
-        self._pause_ms = options.controller_retry_interval_ms
         self._told_older = 0
         self.master_address: str | None = None
 
@@ -155,11 +151,7 @@ class Role:
         self._take(info, now_ms)
 
     def caught_up(self, broker_id: int, now_ms: int) -> None:
-        """A replica has caught up: it has all that a member must have. What was refused waits before it is
-        asked for again, unless the set has changed; the replica's next report says the same."""
-        is_refused = self._refused_epoch == self._runner.variables.set_epoch
-        if is_refused and now_ms < self._refused_ms + self._pause_ms:
-            return
+        """A replica has caught up: it has all that a member must have."""
         self._take(machine.CaughtUp(broker_id), now_ms)
 
     def lagging(self, broker_id: int, now_ms: int) -> None:
@@ -284,7 +276,6 @@ class Role:
                 if isinstance(event, machine.AlterationRefused):
                     what = "another SyncStateSet was refused"
                     note_failure(self._outbox, outcome, Level.WARNING, what)
-                self._refused_ms, self._refused_epoch = now_ms, self._runner.variables.set_epoch
                 self._take(event, now_ms)
 
         if not self._controllers.ask(call, answered, now_ms):

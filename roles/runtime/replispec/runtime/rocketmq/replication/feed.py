@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Protocol
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.primitives.machines import step
+from replispec.runtime.primitives.machines import assigned, edge_of
+from replispec.runtime.primitives.timers import Timers
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import MessageStore
 from replispec.runtime.rocketmq.replication.frames import Frames
@@ -99,11 +100,10 @@ class Feed:
         self._is_paused = False
         self._state = machine.MACHINE.initial
         self._variables = machine.Variables(log_end=self._end)
-        self._now_ms = self._received_ms = self._wrote_ms = now_ms
+        self._timers = Timers(machine.MACHINE, options)
+        self._timers.begin(now_ms)
+        self._now_ms = self._received_ms = now_ms
         self._end_at_send, self._sent_ms = 0, now_ms
-        self._is_sending = False
-        self._begins_at_last_file = False
-        self._greets = False
         self._deletion_is_noted = False
 
     # What is known of the replica
@@ -125,7 +125,7 @@ class Feed:
         if cursor >= 0:
             return cursor
         log = self._store.log
-        return log.last_file if self._begins_at_last_file else log.first
+        return log.last_file if self._variables.sync_from_last_file else log.first
 
     @property
     def has_ended(self) -> bool:
@@ -149,6 +149,7 @@ class Feed:
     def received(self, data: bytes, now_ms: int) -> None:
         """Take the next bytes."""
         self._now_ms = self._received_ms = now_ms
+        self._step(machine.Heard())
         self._left.append(self._frames.receive(data))
         if len(self._left) == 1:
             self._take_some()
@@ -179,8 +180,7 @@ class Feed:
     def writable(self, now_ms: int) -> None:
         """The runs that were sent have left."""
         self._now_ms = now_ms
-        self._is_sending = False
-        self._send_batches()
+        self._step(machine.Left())
 
     def log_grew(self, now_ms: int) -> None:
         """The log has a new end."""
@@ -192,11 +192,10 @@ class Feed:
         self._now_ms = now_ms
         self._step(machine.EpochBegan())
 
-    def announce(self, now_ms: int) -> None:
-        """Send a header without bytes, unless bytes are on their way."""
+    def confirmed(self, now_ms: int) -> None:
+        """More of the log is confirmed."""
         self._now_ms = now_ms
-        if self._is_feeding() and self.next_offset == self._end and not self._is_sending:
-            self._send_heartbeat()
+        self._step(machine.Confirmed())
 
     def closed(self, reason: str, now_ms: int) -> None:
         """The connection is gone."""
@@ -214,40 +213,34 @@ class Feed:
         self._now_ms = now_ms
         if self._left:
             self._take_some()
-        if self.has_ended:
-            return
-        if now_ms >= self._received_ms + self._options.ha_housekeeping_interval_ms:
-            self._outbox.note(Level.WARNING, "replica silent", peer=self.peer, broker=self.broker_id)
-            self._step(machine.Silence())
-        elif self._is_feeding() and now_ms >= self._wrote_ms + self._options.ha_send_heartbeat_interval_ms:
-            self._step(machine.HeartbeatDue())
+        while (event := self._timers.ended(now_ms)) is not None:
+            if isinstance(event, machine.Silence):
+                self._outbox.note(Level.WARNING, "replica silent", peer=self.peer, broker=self.broker_id)
+            self._step(event)
 
-    def deadline_ms(self) -> int:
+    def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
-        if self._left:
-            return 0
-        silence = self._received_ms + self._options.ha_housekeeping_interval_ms
-        return (
-            min(silence, self._wrote_ms + self._options.ha_send_heartbeat_interval_ms)
-            if self._is_feeding()
-            else silence
-        )
+        return 0 if self._left else self._timers.deadline_ms()
 
     # The machine
 
     def _step(self, event: Any, kind: type | None = None) -> None:
         """Take one event: only here state and variables change."""
-        taken = step(machine.MACHINE, self._state, self._variables, event, rules, kind)
-        self._state, self._variables = taken.state, taken.variables
-        if taken.edge.blames_peer:
+        edge = edge_of(machine.MACHINE, self._state, self._variables, event, rules, kind)
+        self._state = edge.to
+        if edge.assign:
+            self._variables = assigned(edge.assign, self._variables, event, rules)
+        if edge.arms or edge.cancels:
+            self._timers.follow(edge, self._now_ms)
+        if edge.blames_peer:
             self._outbox.note(
                 Level.WARNING,
                 "replica broke the protocol",
                 peer=self.peer,
                 broker=self.broker_id,
-                clauses=" ".join(taken.edge.clauses),
+                clauses=" ".join(edge.clauses),
             )
-        for name in taken.effects:
+        for name in edge.do:
             getattr(self, f"_do_{name}")(event)
 
     def _take(self, name: str, frame: memoryview) -> None:
@@ -272,8 +265,6 @@ class Feed:
     def _do_send_answer(self, _event: machine.HandshakeReceived) -> None:
         """Header and epochs leave in one write: a replica of Apache's asks again until it has all."""
         answer = wire.answer_sent(self._variables, self._sending())
-        self._wrote_ms = self._now_ms
-        self._greets = True
         self._outbox.send(self._connection, answer.encode())
         self._step(machine.AnswerSent(answer))
 
@@ -289,9 +280,6 @@ class Feed:
         self.has_reported = True
         if self.broker_id is not None and not self.is_learner:
             self._keeper.acknowledged(self.broker_id, self._variables.acknowledged, self._now_ms)
-        if self._greets and self.next_offset >= self._end:
-            self._send_heartbeat()
-        self._greets = False
 
     def _do_consider_membership(self, _event: machine.ReportReceived) -> None:
         last = self._store.epochs.last
@@ -309,22 +297,19 @@ class Feed:
     def _do_advance_confirm_offset(self, _event: machine.ReportReceived) -> None:
         """The keeper has done so when it was told of the report."""
 
-    def _do_position_at_report(self, _event: machine.ReportReceived) -> None:
-        """Variables hold where sending starts."""
+    def _do_send_batches(self, _event: object) -> None:
+        """Send the next runs in one write, of which the world tells when it has left."""
+        parts = self._runs(self._options.ha_window_bytes_max)
+        if parts:
+            self._sent_ms = self._now_ms
+            self._end_at_send = self._end
+            self._outbox.send(self._connection, b"".join(parts), tell=True)
+            self._step(machine.KeptBack())
 
-    def _do_position_at_first_file(self, _event: machine.ReportReceived) -> None:
-        """Which file that is, is known when the first batch goes out."""
-        self._begins_at_last_file = False
-
-    def _do_position_at_last_file(self, _event: machine.ReportReceived) -> None:
-        """Likewise."""
-        self._begins_at_last_file = True
-
-    def _do_send_batches(self, _event: machine.LogGrew | machine.ReportReceived) -> None:
-        self._send_batches()
-
-    def _do_send_heartbeat(self, _event: machine.HeartbeatDue | machine.EpochBegan) -> None:
-        self._send_heartbeat()
+    def _do_send_heartbeat(self, _event: object) -> None:
+        header = wire.heartbeat_sent(self._variables, self._sending(), rules)
+        self._outbox.send(self._connection, header.encode())
+        self._step(header, machine.HeartbeatSent)
 
     def _do_close_connection(self, _event: object) -> None:
         self._outbox.close(self._connection)
@@ -334,20 +319,6 @@ class Feed:
 
     # Sending
 
-    def _is_feeding(self) -> bool:
-        return self._state is machine.State.TRANSFER
-
-    def _send_batches(self) -> None:
-        """Send the next runs once those before have left, in one write of which the world tells."""
-        if self._is_sending or not self._is_feeding():
-            return
-        parts = self._runs(self._options.ha_window_bytes_max)
-        if parts:
-            self._is_sending = True
-            self._wrote_ms = self._sent_ms = self._now_ms
-            self._end_at_send = self._end
-            self._outbox.send(self._connection, b"".join(parts), tell=True)
-
     def _runs(self, size_max: int) -> list[bytes | memoryview]:
         """Headers and bodies of the next runs, of about so many bytes together."""
         parts: list[bytes | memoryview] = []
@@ -356,7 +327,7 @@ class Feed:
         while size < size_max and self._has_next():
             at = self.next_offset
             together = log.view(at, self._options.ha_transfer_batch_size)
-            run = _Sending(self._store, self._keeper, at, len(together))
+            run = _Sending(self._store, self._keeper, len(together))
             header = wire.batch_sent(self._variables, run, rules)
             parts += (header.encode(), together[: header.body_size])
             size += header.body_size
@@ -374,33 +345,30 @@ class Feed:
             )
         return False
 
-    def _send_heartbeat(self) -> None:
-        header = wire.heartbeat_sent(self._variables, self._sending(), rules)
-        self._wrote_ms = self._now_ms
-        self._outbox.send(self._connection, header.encode())
-        self._step(header, machine.HeartbeatSent)
-
     def _sending(self) -> _Sending:
         """What is sent without bytes of the log."""
-        return _Sending(self._store, self._keeper, self.next_offset)
+        return _Sending(self._store, self._keeper)
 
 
 class _Sending:
     """What only this side knows when it sends; see `local` of the machine."""
 
-    __slots__ = ("_keeper", "_store", "at_hand", "start")
+    __slots__ = ("_keeper", "_store", "at_hand")
 
-    def __init__(
-        self,
-        store: MessageStore,
-        keeper: SyncStateSetKeeper,
-        start: int,
-        at_hand: int = 0,
-    ) -> None:
+    def __init__(self, store: MessageStore, keeper: SyncStateSetKeeper, at_hand: int = 0) -> None:
         self._store = store
         self._keeper = keeper
-        self.start = start
         self.at_hand = at_hand
+
+    @property
+    def first(self) -> int:
+        """Where the log begins."""
+        return self._store.log.first
+
+    @property
+    def last_file(self) -> int:
+        """Where the newest file of the log begins."""
+        return self._store.log.last_file
 
     @property
     def entries(self) -> Sequence[HaEpochEntry]:

@@ -95,9 +95,9 @@ class HaMaster:
             feed.epoch_began(now_ms)
 
     def confirm_offset_advanced(self, now_ms: int) -> None:
-        """Tell replicas that wait for bytes what consumers may see now; others learn it with the bytes."""
+        """Consumers may see more."""
         for feed in tuple(self._feeds.values()):
-            feed.announce(now_ms)
+            feed.confirmed(now_ms)
 
     def stop(self, now_ms: int) -> None:
         """Close all connections: the process ends, or this broker is no longer master."""
@@ -156,7 +156,8 @@ class HaMaster:
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
-        return min((feed.deadline_ms() for feed in self._feeds.values()), default=None)
+        times = [at_ms for feed in self._feeds.values() if (at_ms := feed.deadline_ms()) is not None]
+        return min(times, default=None)
 
     def _admits(self, feed: Feed, broker_id: int) -> bool:
         """One connection for each id. A replica that dials again, from the same host, takes the place of a
@@ -173,10 +174,12 @@ class HaMaster:
         return True
 
     def _forget_ended(self, now_ms: int) -> None:
-        for connection, feed in tuple(self._feeds.items()):
-            if feed.has_ended:
-                del self._feeds[connection]
-                self._ask_to_shrink(feed, now_ms)
+        ended = {connection: feed for connection, feed in self._feeds.items() if feed.has_ended}
+        # All of them first: what follows from one tells all others.
+        for connection in ended:
+            del self._feeds[connection]
+        for feed in ended.values():
+            self._ask_to_shrink(feed, now_ms)
 
     def _ask_to_shrink(self, feed: Feed, now_ms: int) -> None:
         """A member leaves with its last connection."""

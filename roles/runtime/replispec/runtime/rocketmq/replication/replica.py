@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.primitives.machines import step
+from replispec.runtime.primitives.machines import assigned, edge_of
+from replispec.runtime.primitives.timers import Timers
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import GroupCommit, MessageStore
 from replispec.runtime.rocketmq.replication.frames import Frames
@@ -71,15 +72,16 @@ class HaReplica:
         self._commit = commit
         self._commit.listen(self._durable)
         self._address: str | None = None
-        self._dial_at_ms: int | None = None
         self._now_ms = 0
         self._confirmed = 0
-        self._begin()
+        # What runs from the beginning does so once there is a master to copy from.
+        self._timers = Timers(machine.MACHINE, options)
+        self._state = machine.MACHINE.initial
+        self._look_at_log()
         self._lose_connection()
 
-    def _begin(self) -> None:
-        """A fresh instance of the machine, on the log as it is."""
-        self._state = machine.MACHINE.initial
+    def _look_at_log(self) -> None:
+        """Begin from the log as it is."""
         self._variables = machine.Variables(
             log_end=self._store.log.end,
             epochs=self._store.epochs.entries,
@@ -88,14 +90,12 @@ class HaReplica:
 
     def _lose_connection(self) -> None:
         self._connection: int | None = None
-        self._is_open = False
         self._frames = Frames(HA_MASTER)
         self._body = memoryview(b"")
         # What came and waits for the log's next file.
         self._held: deque[tuple[str, memoryview]] = deque()
         self._reported = -1
         self._report_due = False
-        self._give_up_ms = self._received_ms = self._wrote_ms = self._now_ms
 
     # What the machine asks this replica
 
@@ -133,8 +133,8 @@ class HaReplica:
         self._now_ms = now_ms
         self._address = address
         self._close()
-        self._dial_at_ms = now_ms
-        self.ticked(now_ms)
+        self._step(machine.Closed())
+        self._dial(machine.Followed())
 
     def stop(self, now_ms: int) -> None:
         """Copy nothing more: the process ends, or this broker becomes master."""
@@ -142,7 +142,6 @@ class HaReplica:
         if self._state not in machine.MACHINE.final:
             self._step(machine.Stop())
             self._commit.forget(self._durable)
-        self._dial_at_ms = None
 
     # What the world tells
 
@@ -152,13 +151,13 @@ class HaReplica:
 
     def connected(self, event: Connected) -> None:
         """The connection to the master is open: introduce this replica."""
-        self._now_ms = self._received_ms = self._wrote_ms = event.now_ms
-        self._is_open = True
+        self._now_ms = event.now_ms
         self._step(machine.Connected())
 
     def received(self, event: Received) -> None:
         """Take the next bytes of the master."""
-        self._now_ms = self._received_ms = event.now_ms
+        self._now_ms = event.now_ms
+        self._step(machine.Heard())
         self._take_all(self._frames.receive(event.data), event.connection)
 
     def _take_all(self, frames: Iterable[tuple[str, memoryview]], connection: int) -> None:
@@ -220,47 +219,38 @@ class HaReplica:
     def ticked(self, now_ms: int) -> None:
         """Do what is due."""
         self._now_ms = now_ms
-        if self._dial_at_ms is not None and now_ms >= self._dial_at_ms:
-            self._dial_at_ms = None
-            self._dial_now()
-        elif self._connection is None:
-            return
-        elif not self._is_open:
-            if now_ms >= self._give_up_ms:
-                self._give_up(Level.INFO, "master not reached", "no connection in time")
-        elif now_ms >= self._received_ms + self._options.ha_housekeeping_interval_ms:
-            self._step(machine.Silence())
-        elif self._is_copying() and now_ms >= self._wrote_ms + self._options.ha_send_heartbeat_interval_ms:
-            self._step(machine.ReportDue())
-            self._report_if_due(repeat=True)
+        while (event := self._timers.ended(now_ms)) is not None:
+            if isinstance(event, machine.DialDue):
+                self._dial(event)
+                continue
+            if isinstance(event, machine.NotOpened):
+                self._note_loss(Level.INFO, "master not reached", "no connection in time")
+            self._step(event)
+            if isinstance(event, machine.ReportDue):
+                self._report_if_due(repeat=True)
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
-        if self._connection is None:
-            return self._dial_at_ms
-        if not self._is_open:
-            return self._give_up_ms
-        silence = self._received_ms + self._options.ha_housekeeping_interval_ms
-        return (
-            min(silence, self._wrote_ms + self._options.ha_send_heartbeat_interval_ms)
-            if self._is_copying()
-            else silence
-        )
+        return self._timers.deadline_ms()
 
     # The machine
 
     def _step(self, event: Any, kind: type | None = None) -> None:
         """Take one event: only here state and variables change."""
-        taken = step(machine.MACHINE, self._state, self._variables, event, rules, kind)
-        self._state, self._variables = taken.state, taken.variables
-        if taken.edge.blames_peer:
+        edge = edge_of(machine.MACHINE, self._state, self._variables, event, rules, kind)
+        self._state = edge.to
+        if edge.assign:
+            self._variables = assigned(edge.assign, self._variables, event, rules)
+        if edge.arms or edge.cancels:
+            self._timers.follow(edge, self._now_ms)
+        if edge.blames_peer:
             self._outbox.note(
                 Level.WARNING,
                 "master broke the protocol",
                 master=self._address,
-                clauses=" ".join(taken.edge.clauses),
+                clauses=" ".join(edge.clauses),
             )
-        for name in taken.effects:
+        for name in edge.do:
             getattr(self, f"_do_{name}")(event)
 
     def _take(self, name: str, frame: memoryview) -> None:
@@ -271,13 +261,12 @@ class HaReplica:
         self._body = frame[_HEADER_BYTES:]
         self._step(header, machine.MACHINE.kind_of("HaTransferHeader", header, rules))
 
-    def _do_truncate_tail(self, _event: machine.DialDue) -> None:
+    def _do_truncate_tail(self, _event: object) -> None:
         self._step(machine.TailCut(self._store.cut_tail()))
 
-    def _do_dial(self, _event: machine.DialDue) -> None:
+    def _do_dial(self, _event: object) -> None:
         assert self._address is not None
         self._connection = self._outbox.dial(self._address)
-        self._give_up_ms = self._now_ms + self._options.ha_dial_timeout_ms
 
     def _do_send_handshake(self, _event: machine.Connected) -> None:
         message = wire.handshake_sent(self._variables, self)
@@ -327,10 +316,6 @@ class HaReplica:
 
     def _do_close_connection(self, _event: object) -> None:
         self._close()
-        self._dial_at_ms = self._now_ms + self._options.ha_reconnect_interval_ms
-
-    def _do_wait_before_dialling(self, _event: machine.Closed) -> None:
-        self._dial_at_ms = self._now_ms + self._options.ha_reconnect_interval_ms
 
     def _tell_confirmed(self) -> None:
         if self._confirmed != self._variables.confirm_offset:
@@ -355,8 +340,6 @@ class HaReplica:
             is_ready = repeat or reachable > self._reported
         if is_ready and self._store.is_settled:
             self._report()
-        elif repeat:
-            self._wrote_ms = self._now_ms
 
     def _report(self) -> None:
         report = wire.report_sent(self._variables, self)
@@ -377,13 +360,12 @@ class HaReplica:
 
     def _send(self, data: bytes) -> None:
         assert self._connection is not None
-        self._wrote_ms = self._now_ms
         self._outbox.send(self._connection, data)
 
-    def _dial_now(self) -> None:
-        self._begin()
+    def _dial(self, event: machine.DialDue | machine.Followed) -> None:
+        self._look_at_log()
         try:
-            self._step(machine.DialDue())
+            self._step(event)
         except StorageFailed as error:
             self._refused("the log cannot be cut", error)
         else:
@@ -397,9 +379,12 @@ class HaReplica:
 
     def _give_up(self, level: Level, what: str, reason: str) -> None:
         """End this attempt and wait for the next, on the log as it is."""
-        self._outbox.note(level, what, master=self._address, reason=reason)
+        self._note_loss(level, what, reason)
         self._close()
         self._step(machine.Closed())
+
+    def _note_loss(self, level: Level, what: str, reason: str) -> None:
+        self._outbox.note(level, what, master=self._address, reason=reason)
 
     def _close(self) -> None:
         if self._connection is not None:
