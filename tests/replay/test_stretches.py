@@ -17,6 +17,7 @@ from replispec.replay.events.rocketmq.recounts import (
     Ahead,
     Around,
     Before,
+    Members,
     Recounts,
     Replicas,
     fallen_between,
@@ -41,7 +42,7 @@ from tests.replay.test_telling import GROUP, MASTERS, of_group
 
 NAME = "connection"
 # Whoever may be counted is on this connection.
-MEMBERS = {GROUP: ["1", "2"]}
+MEMBERS: Members = {GROUP: ["1", "2"]}
 SEEDS = range(24)
 
 
