@@ -20,7 +20,7 @@ import pytest
 
 from replispec.replay.capture import long_columns
 from replispec.replay.engines.decoding import DecodedCapture, decode_capture
-from replispec.replay.events.family import shared_observer
+from replispec.replay.events.family import shared_observers
 from replispec.replay.events.observe import gathered, observe
 from replispec.replay.events.rocketmq import durations, long_latencies
 from replispec.replay.events.shares import Long, Share, SharedObserver
@@ -45,21 +45,19 @@ def seen(name: str) -> DecodedCapture:
     return decode_capture(CAPTURES / f"{name}.pcap")
 
 
-def shared() -> SharedObserver:
-    found = shared_observer()
-    assert found is not None
-    return found
-
-
 def assert_same(decoded: DecodedCapture, chance: random.Random) -> int:
     """Connections that can be shared tell the same; how many shares there were."""
+    return sum(assert_same_by(each, decoded, chance) for each in shared_observers())
+
+
+def assert_same_by(observer: SharedObserver, decoded: DecodedCapture, chance: random.Random) -> int:
     tables = decoded.frames, decoded.holes, decoded.streams
-    own = pc.is_in(decoded.frames.column("protocol"), pa.array(sorted(shared().kinds)))
+    own = pc.is_in(decoded.frames.column("protocol"), pa.array(sorted(observer.kinds)))
     shares = 0
     names = pc.unique(decoded.frames.column("connection").filter(own)).to_pylist()
     for name in names if len(names) <= CONNECTIONS else chance.sample(names, CONNECTIONS):
         frames, holes, streams = (each.filter(pc.field("connection") == name) for each in tables)
-        found, count = in_shares(frames, holes, streams, chance)
+        found, count = in_shares(observer, frames, holes, streams, chance)
         shares += count
         for kind, table in observe(frames, holes, streams).items():
             assert found[kind].equals(table), (name, kind)
@@ -67,15 +65,19 @@ def assert_same(decoded: DecodedCapture, chance: random.Random) -> int:
 
 
 def in_shares(
-    frames: pa.Table, holes: pa.Table, streams: pa.Table, chance: random.Random
+    observer: SharedObserver,
+    frames: pa.Table,
+    holes: pa.Table,
+    streams: pa.Table,
+    chance: random.Random,
 ) -> tuple[Events, int]:
     """What one connection tells: its frames are dealt out in any order, each to where it is asked for."""
-    few = frames.select(list(shared().columns)).take(pa.array(order_of(frames, chance), pa.int64()))
+    few = frames.select(list(observer.columns)).take(pa.array(order_of(frames, chance), pa.int64()))
     size = chance.choice((3, 10_000))
     pieces = [few.slice(at, size) for at in range(0, few.num_rows, size)]
     together = chance.choice((2, 7, 50, 10_000))
     with tempfile.TemporaryDirectory() as folder:
-        laid = [*shared().lay(Long(pieces, holes, streams, together, Path(folder)))]
+        laid = [*observer.lay(Long(pieces, holes, streams, together, Path(folder)))]
     assert sorted(each.number for each in laid) == [*range(len(laid))]
     assert len(laid) <= 1 - -frames.num_rows // together
     numbers = dealt({each.number: each.share for each in laid})
@@ -86,7 +88,7 @@ def in_shares(
         own = frames.take(pa.array(np.flatnonzero(owner == each.number)))
         own = own.take(pa.array(order_of(own, chance), pa.int64()))
         first = each.number == 0
-        parts += [each.told, shared().look(own, streams if first else streams.slice(0, 0), each.share)]
+        parts += [each.told, observer.look(own, streams if first else streams.slice(0, 0), each.share)]
     return gathered(parts), len(laid)
 
 

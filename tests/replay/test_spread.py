@@ -44,6 +44,13 @@ DAMAGED = ("failover_lost", "hung_master", "older_copy", "power_cut", "g_mqadmin
 # Of them those in which one masterEpoch gave a place of the log to two messages.
 GIVEN_AGAIN = ("older_copy", "power_cut")
 PARTS = 4
+STRETCHED = (
+    *(ObservationKind.ACKNOWLEDGED, ObservationKind.REPORT),
+    *(ObservationKind.BATCH, ObservationKind.HEARTBEAT),
+)
+"""Kinds of which the events of one connection may be in several parts."""
+# Bytes of a log that are compared at once: so many that each is one block, and less than a record has.
+BLOCKS = (1 << 12, 700, 1 << 25)
 BETWEEN_CONNECTIONS = [
     fault
     for fault in SEEDED
@@ -60,8 +67,8 @@ def seen(name: str) -> tuple[CaptureRow, Events]:
 
 
 def in_parts(events: Events, seed: int, parts: int) -> list[Events]:
-    """The events of some connections each; a part may have none. The messages of a connection are cut into
-    stretches, in its part and those behind it."""
+    """The events of some connections each; a part may have none. The messages of a connection, and what there
+    is much of on replication connections, are cut into stretches, in its part and those behind it."""
 
     def owner(connection: str) -> int:
         return zlib.crc32(f"{seed} {connection}".encode()) % parts
@@ -73,7 +80,7 @@ def in_parts(events: Events, seed: int, parts: int) -> list[Events]:
         for kind, table in events.items():
             names, orders = (table.column(name).to_pylist() for name in ("connection", "order"))
             behind = [
-                bisect_right(cuts[name], order) if kind is ObservationKind.ACKNOWLEDGED else 0
+                bisect_right(cuts[name], order) if kind in STRETCHED else 0
                 for name, order in zip(names, orders, strict=True)
             ]
             own = [(owner(name) + at) % parts == part for name, at in zip(names, behind, strict=True)]
@@ -83,13 +90,14 @@ def in_parts(events: Events, seed: int, parts: int) -> list[Events]:
 
 
 def cuts_of(events: Events, seed: int, parts: int) -> dict[str, list[int]]:
-    """By connection where its messages are cut: nowhere, or anywhere between two frames."""
+    """By connection where it is cut: nowhere, or anywhere between two frames."""
     orders: dict[str, set[int]] = defaultdict(set)
-    stored = events[ObservationKind.ACKNOWLEDGED]
-    for name, order in zip(
-        *(stored.column(each).to_pylist() for each in ("connection", "order")), strict=True
-    ):
-        orders[name].add(order)
+    for kind in STRETCHED:
+        table = events[kind]
+        for name, order in zip(
+            *(table.column(each).to_pylist() for each in ("connection", "order")), strict=True
+        ):
+            orders[name].add(order)
     found: dict[str, list[int]] = defaultdict(list)
     for name, own in orders.items():
         chance = random.Random(f"{seed} {name}")
@@ -99,6 +107,7 @@ def cuts_of(events: Events, seed: int, parts: int) -> dict[str, list[int]]:
 
 def spread(capture: CaptureRow, events: Events, options: Options, seed: int, parts: int) -> CaptureResult:
     rare = {kind: table for kind, table in events.items() if kind not in SPREAD.frequent}
+    options = replace(options, log_together_bytes=BLOCKS[seed % len(BLOCKS)])
     return judged_in_parts(passed_on(), capture, rare, in_parts(events, seed, parts), options)
 
 

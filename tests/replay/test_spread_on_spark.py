@@ -31,6 +31,8 @@ FILES = sorted(CAPTURES.glob("*.pcap"))[:: 1 if os.environ.get("REPLISPEC_SPREAD
 SPLIT_BYTES = 64 << 10
 # Such that every capture has several parts.
 FRAMES_OF_A_PART = 32
+# Such that logs have several blocks.
+LOG_OF_A_BLOCK = 1 << 14
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +43,8 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[EngineName, Path]:
             patch.setattr(spark_parts, name, FRAMES_OF_A_PART)
         patch.setattr(spark_cuts, "SPREAD_BYTES_MINIMUM", 0)
         for engine in EngineName:
-            replay(FILES, folder / engine.value, engine, Options(split_bytes=SPLIT_BYTES, events_together=0))
+            options = Options(split_bytes=SPLIT_BYTES, events_together=0, log_together_bytes=LOG_OF_A_BLOCK)
+            replay(FILES, folder / engine.value, engine, options)
     return {engine: folder / engine.value for engine in EngineName}
 
 
@@ -51,9 +54,10 @@ def test_every_capture_was_judged_in_parts(outputs: dict[EngineName, Path]) -> N
     assert len(several) > len(FILES) // 2
 
 
-def test_the_messages_of_one_connection_were_in_several_parts(outputs: dict[EngineName, Path]) -> None:
+@pytest.mark.parametrize("kind", ["acknowledged", "report", "heartbeat"])
+def test_events_of_one_connection_were_in_several_parts(outputs: dict[EngineName, Path], kind: str) -> None:
     parts: dict[str, int] = defaultdict(int)
-    for path in outputs[EngineName.SPARK].rglob("acknowledged.parquet/part-0*"):
+    for path in outputs[EngineName.SPARK].rglob(f"{kind}.parquet/part-0*"):
         for name in set(pq.read_table(path).column("connection").to_pylist()):
             parts[f"{path.name.split('-')[1]} {name}"] += 1
     assert max(parts.values()) > 1

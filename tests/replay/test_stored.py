@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 from replispec.replay.events.capture_events import CaptureEvents, Columns
 from replispec.replay.events.event_tables import INT64_MAX, Coded
 from replispec.replay.events.observation import Acknowledged, Batch, Observation, ObservationKind, Place
+from replispec.replay.events.rocketmq.ranges import Epoch
 from replispec.replay.events.rocketmq.same_logs import OneLog
 from replispec.replay.events.rocketmq.sends import body_crc
-from replispec.replay.events.rocketmq.stored import Ends, Epoch, cuts_of, ends_of, least_of, stored
+from replispec.replay.events.rocketmq.stored import Ends, cuts_of, ends_of, least_of, stored, written_again
 from replispec.replay.events.tables import to_tables
 from replispec.replay.frames.digests import digest
 from replispec.replay.frames.rocketmq.log_records import records_in
@@ -156,7 +157,8 @@ def compared(
     runs = columns(ObservationKind.BATCH, [each for each in rows if isinstance(each, Batch)], group="g")
     messages = [each for each in rows if isinstance(each, Acknowledged)]
     sends = columns(ObservationKind.ACKNOWLEDGED, messages, group="g", epoch=epoch)
-    table = stored(runs, sends, ends or {}, resumed, one or OneLog({}, ()))
+    begun_again = {*resumed, *written_again(sends)}
+    table = stored(runs, sends, ends or {}, begun_again, one or OneLog({}, ()))
     return [table.event(row) for row in range(len(table))]
 
 

@@ -48,7 +48,7 @@ class Options:
     report names. `window`: only packets captured then are replayed; `groups`: patterns, only groups that
     fit one of them are told of, and what may be of such groups; `compared`: the content of an older
     summary.json, with which the outcome is compared. `events_together`: of a capture with more frequent
-    events Spark judges parts.
+    events Spark judges parts; of a log it compares `log_together_bytes` at once.
     """
 
     learners: Collection[str] = ()
@@ -63,6 +63,7 @@ class Options:
     groups: Collection[str] = ()
     compared: Mapping[str, Any] | None = None
     events_together: int = 1 << 16
+    log_together_bytes: int = 32 << 20
 
 
 @dataclass(slots=True)

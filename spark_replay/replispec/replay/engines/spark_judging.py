@@ -39,7 +39,7 @@ from replispec.replay.engines.spark_parts import (
 from replispec.replay.engines.spark_shares import PARTS_NAME, Folders
 from replispec.replay.engines.spark_tasks import mapped
 from replispec.replay.events.observation import ObservationKind
-from replispec.replay.events.tables import joined_events, no_events
+from replispec.replay.events.tables import Events, joined_events, no_events
 
 OPTIONS_NAME, TASKS_NAME = "options", "tasks"
 RESULTS: pa.Schema = pa.schema(
@@ -174,7 +174,11 @@ def _asked(folders: Folders, number: int, at: int, tasks: int) -> Iterator[Passe
     assert spread is not None
     owner, part = shared(folders.passing / f"{TASKS_NAME}-{number}")[at]
     known = shared(_known(folders, owner, number))
-    said = spread.rounds[number].of_part(known, part, read_events(folders.out, owner, range(part, part + 1)))
+
+    def read(each: int) -> Events:
+        return read_events(folders.out, owner, range(each, each + 1))
+
+    said = spread.rounds[number].of_part(known, part, read)
     yield at, owner, f"{TOLD} {part:08d}", squeezed(said.told)
     for name, what in said.meetings.items():
         yield (

@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from replispec.replay.engines.spark_frames import unfinished_file
-from replispec.replay.events.family import shared_observer
+from replispec.replay.events.family import shared_observers
 from replispec.replay.report.summary import CaptureRow
 
 # So many frames are in one part on average: they are held at once, without their bodies.
@@ -129,17 +129,17 @@ class Parts:
 
 def _can_be_shared(streams: pa.Table) -> dict[str, dict[str, int]]:
     """By capture the connections that can be observed in shares, with the numbers of their frames."""
-    observer = shared_observer()
     framed = streams.filter(pc.field("frames") > 0)
-    if observer is None or not framed.num_rows:
-        return {}
-    kinds = pc.is_in(framed.column("protocol"), pa.array(sorted(observer.kinds)))
-    told = framed.select(["capture", "connection", "frames"]).append_column("own", kinds)
-    sums = told.group_by(["capture", "connection"]).aggregate([("frames", "sum"), ("own", "all")])
-    many = sums.filter((pc.field("frames_sum") > FRAMES_OF_ONE) & pc.field("own_all"))
     found: dict[str, dict[str, int]] = defaultdict(dict)
-    for row in many.to_pylist():
-        found[row["capture"]][row["connection"]] = row["frames_sum"]
+    if not framed.num_rows:
+        return found
+    for observer in shared_observers():
+        kinds = pc.is_in(framed.column("protocol"), pa.array(sorted(observer.kinds)))
+        told = framed.select(["capture", "connection", "frames"]).append_column("own", kinds)
+        sums = told.group_by(["capture", "connection"]).aggregate([("frames", "sum"), ("own", "all")])
+        many = sums.filter((pc.field("frames_sum") > FRAMES_OF_ONE) & pc.field("own_all"))
+        for row in many.to_pylist():
+            found[row["capture"]][row["connection"]] = row["frames_sum"]
     return found
 
 

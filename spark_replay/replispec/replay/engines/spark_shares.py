@@ -40,9 +40,8 @@ from replispec.replay.engines.spark_parts import (
 )
 from replispec.replay.engines.spark_tasks import mapped
 from replispec.replay.events.columns import Observed
-from replispec.replay.events.family import shared_observer
+from replispec.replay.events.family import shared_observers
 from replispec.replay.events.shares import NOWHERE, NUMBER_KIND, Laid, Long, SharedObserver, note_share
-from replispec.replay.frames.tables import FRAMES
 
 HOLES_NAME, STREAMS_NAME, PARTS_NAME = "holes", "streams", "parts"
 SIDES = (0, 1)
@@ -100,19 +99,20 @@ def lay_out(spark: SparkSession, folders: Folders, parts: Parts, tasks: int) -> 
     mapped(pieces.repartitionById(count, "slot"), lay, spark_schema(PASSED)).toArrow()
 
 
-def _observer() -> SharedObserver:
-    found = shared_observer()
-    assert found is not None, "only who has one shares connections"
-    return found
+def _observer(folders: Folders, first: int) -> SharedObserver:
+    """Who observes the connection whose shares begin at a slot."""
+    streams = of_slot(folders.passing / STREAMS_NAME, first)
+    kinds = {*streams.filter(pc.field("frames") > 0).column("protocol").to_pylist()}
+    return next(each for each in shared_observers() if kinds <= {*each.kinds})
 
 
 def _few_columns(folders: Folders, number: int, tasks: int) -> Iterator[Passed]:
     """Files of what the files of frames of one of so many tasks have of the connections that are shared."""
     parts = folders.parts()
-    columns = list(_observer().columns)
-    schema = pa.schema([FRAMES.field(name) for name in columns])
+    every = [name for each in shared_observers() for name in each.columns]
+    columns = {own.start: list(_observer(folders, own.start).columns) for _, own in parts.shared()}
     places = {own.start: at for at, (_, own) in enumerate(parts.shared())}
-    names = list(dict.fromkeys(["capture", "connection", *columns]))
+    names = list(dict.fromkeys(["capture", "connection", *every]))
     for at, table in enumerate(read_frames(files_of(folders, number, tasks), names, ROWS_AT_ONCE)):
         for capture, each in parts.captures.items():
             for connection, own in each.shared.items():
@@ -121,7 +121,8 @@ def _few_columns(folders: Folders, number: int, tasks: int) -> Iterator[Passed]:
                     # A task may run again, elsewhere: its files have the same names then.
                     path = folders.passing / f"columns-{own.start}-{number}-{at}"
                     unfinished = unfinished_file(path)
-                    unfinished.write_bytes(to_bytes([found.select(columns)], schema))
+                    few = found.select(columns[own.start])
+                    unfinished.write_bytes(to_bytes([few], few.schema))
                     unfinished.replace(path)
                     yield places[own.start], each.number, str(own.start), path.name.encode()
 
@@ -145,7 +146,7 @@ def _lay(folders: Folders, rows: Iterator[Passed]) -> None:
     together = folders.parts().owner(slot).together
     with tempfile.TemporaryDirectory(prefix="replispec-layout-") as folder:
         numbers = [Path(folder) / f"numbers-{side}" for side in SIDES]
-        for laid in _observer().lay(Long(pieces, holes, streams, together, Path(folder))):
+        for laid in _observer(folders, slot).lay(Long(pieces, holes, streams, together, Path(folder))):
             keep(_share(folders, slot + laid.number), laid)
             note_share(laid, numbers)
         for side in SIDES:
@@ -195,4 +196,6 @@ def look_at_share(folders: Folders, slot: int, frames: pa.Table, streams: pa.Tab
         # There are as many as the answers of a connection need, and slots for as many as its frames may.
         return []
     laid: Laid = kept(path)
-    return [_observer().look(frames, streams, laid.share), laid.told]
+    own = folders.parts().owner(slot).shares_at(slot)
+    assert own is not None, "a share is one of some"
+    return [_observer(folders, own.start).look(frames, streams, laid.share), laid.told]

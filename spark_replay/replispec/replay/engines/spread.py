@@ -17,6 +17,8 @@ from replispec.replay.engines.results import CaptureResult, Options
 from replispec.replay.events.tables import Events
 from replispec.replay.report.summary import CaptureRow
 
+Read = Callable[[int], Events]
+
 
 @dataclass(frozen=True, slots=True)
 class Said:
@@ -30,12 +32,13 @@ class Said:
 class Round:
     """One round. The first argument of each is what is known of the capture.
 
-    `of_part` is given the number of a part and all its events; `meet` what parts bring to one meeting, and
+    `of_part` is given the number of a part, and what answers with all events of a part by its number: it may
+    look at others one after the other; `meet` what parts bring to one meeting, and
     says something as well; `together` is given all that was said, of parts in their order, and of meetings.
     A round that is not `due` is left out.
     """
 
-    of_part: Callable[[Any, int, Events], Said]
+    of_part: Callable[[Any, int, Read], Said]
     together: Callable[[Any, Sequence[Any], Sequence[Any]], Any]
     meet: Callable[[Any, Sequence[Any]], Any] | None = None
     due: Callable[[Any], bool] = lambda _: True
@@ -61,14 +64,14 @@ def judged_in_parts(
     spread: Spread, capture: CaptureRow, rare: Events, parts: Sequence[Events], options: Options
 ) -> CaptureResult:
     """What a capture comes to; `parts` are all events of any connections each, or of stretches of them in
-    which the messages of one follow each other; `rare` those of all connections that are not frequent."""
+    which the frequent events of one follow each other; `rare` those of all that are not frequent."""
     known = spread.begin(capture, rare, len(parts), options)
     for each in spread.rounds:
         if (result := spread.result(known)) is not None:
             return result
         if not each.due(known):
             continue
-        said = [each.of_part(known, number, part) for number, part in enumerate(parts)]
+        said = [each.of_part(known, number, parts.__getitem__) for number in range(len(parts))]
         known = each.together(known, [part.told for part in said], _met(each, known, said))
     result = spread.result(known)
     assert result is not None, "the last round has a result"

@@ -39,6 +39,16 @@ def begun(frames: Delivered, streams: pa.Table, kinds: Collection[str], cut_shor
     sides, places = np.unique(frames.side, return_index=True)
     starts = frames.integers("sequence", places).tolist()
     first = dict(zip(map(frames.side_name, sides.tolist()), starts, strict=True))
+    return begun_by(first, streams, kinds, cut_short)
+
+
+def begun_by(
+    first: Mapping[tuple[str, int], int],
+    streams: pa.Table,
+    kinds: Collection[str],
+    cut_short: Directions,
+) -> Directions:
+    """The same, by where the first frame of each direction begins that has any."""
     own = pc.is_in(streams.column("protocol"), pa.array(sorted(kinds)))
     found = seen_whole(streams.filter(own))
     return frozenset(key for key in found if (first[key] == 0 if key in first else key not in cut_short))

@@ -19,10 +19,10 @@ ROOM = "replay.events"
 class ObservedFamily:
     """How the frames of a family become observations; lies in `replispec.replay.events.<family>.family` as
     `FAMILY`. Each of `observers` is given FRAMES, HOLES and STREAMS of whole connections of one capture, and
-    passes over the rows of other families. `shared`: how it observes one connection in shares, if it can."""
+    passes over the rows of other families. `shared`: how it observes connections in shares that it can."""
 
     observers: Sequence[Callable[[pa.Table, pa.Table, pa.Table], Observed]]
-    shared: SharedObserver | None = None
+    shared: Sequence[SharedObserver] = ()
 
 
 @cache
@@ -31,7 +31,7 @@ def observed_families() -> tuple[ObservedFamily, ...]:
     return tuple(families.part(ROOM, name).FAMILY for name in families.with_part(ROOM))
 
 
-def shared_observer() -> SharedObserver | None:
-    """How one connection is observed in shares, where one family alone is observed."""
+def shared_observers() -> Sequence[SharedObserver]:
+    """How connections are observed in shares, where one family alone is observed."""
     every = observed_families()
-    return every[0].shared if len(every) == 1 else None
+    return every[0].shared if len(every) == 1 else ()

@@ -6,7 +6,7 @@ be judged so is judged event by event: which way was taken changes nothing of wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import fields
 from types import SimpleNamespace
 from typing import Any
@@ -34,6 +34,8 @@ from replispec.runtime.primitives.invariants import (
 )
 from replispec.runtime.primitives.unknown import UNKNOWN, UnknownRead
 
+Variables = dict[Hashable, Any]
+"""What an invariant remembers, by its keys."""
 Judged = Verdict | None
 """What one event comes to; None when the invariant says nothing of it."""
 
@@ -86,20 +88,29 @@ class ColumnJudge:
             self._columns = ColumnFold(self._fold)
 
     def judge(
-        self, table: EventTable, templates: Templates, variables_of: Callable[[Any], Any]
+        self,
+        table: EventTable,
+        templates: Templates,
+        variables_of: Callable[[Any], Any],
+        carried: Variables | None = None,
     ) -> PartFinding:
         """The finding about all events of the table, which are of one group.
 
-        `variables_of` answers with the variables before the first event of a key, by an event of it.
+        `variables_of` answers with the variables before the first event of a key, by an event of it. Of a
+        table that is judged stretch by stretch `carried` has them from one to the next.
         """
+        if carried is not None:
+            variables_of = self._carried(carried, variables_of)
         keys = self._keys(templates)
         if self._fold is None or keys is None:
-            return self._one_by_one(table, variables_of)
+            return self._one_by_one(table, variables_of, carried)
         finding = PartFinding()
         for _, rows in split(keys):
             own = table.take(rows)
-            variables = variables_of(table.event(int(rows[0])))
-            folded = self._columns.run(variables, own, templates.take(rows))
+            event = table.event(int(rows[0]))
+            folded = self._columns.run(variables_of(event), own, templates.take(rows))
+            if carried is not None:
+                carried[self._invariant.key(event, self._rules)] = folded.state
             self._note(finding, self._fold, own, folded)
         return finding
 
@@ -143,12 +154,24 @@ class ColumnJudge:
                 assert evidence is not None
                 finding.keep([placed(evidence, place_of(evidence))])
 
-    def _one_by_one(self, table: EventTable, variables_of: Callable[[Any], Any]) -> PartFinding:
+    def _carried(self, carried: Variables, first: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def variables_of(event: Any) -> Any:
+            key = self._invariant.key(event, self._rules)
+            return carried[key] if key in carried else first(event)
+
+        return variables_of
+
+    def _one_by_one(
+        self, table: EventTable, variables_of: Callable[[Any], Any], carried: Variables | None
+    ) -> PartFinding:
         finding = PartFinding()
         events = ((table.name(row), table.shown(row)) for row in range(len(table)))
-        judge_events(
+        judge = judge_events(
             self._invariant, self._rules, events, finding, of_sends=self._of_sends, before=variables_of
         )
+        if carried is not None and self._fold is not None:
+            for event in map(table.event, range(len(table))):
+                carried[self._invariant.key(event, self._rules)] = judge.variables_of(event)
         return finding
 
 
@@ -229,12 +252,13 @@ def place_of(evidence: Evidence) -> Place:
     """Where an evaluation stands in the order of its stream.
 
     That is the order of the capture; what may have been acknowledged in lost bytes stands behind it, and
-    ranges, which are of several frames, tell their own.
+    ranges, which are of several frames, tell their own. What one frame shows several of says where `within`.
     """
     event: Any = evidence.event
+    within = getattr(event, "within", 0)
     if hasattr(event, "rank"):
-        return (event.epoch, event.rank)
-    return (event.row.kind == ObservationKind.UNSEEN, *capture_place(event.row))
+        return (event.epoch, event.rank, within)
+    return (event.row.kind == ObservationKind.UNSEEN, *capture_place(event.row), within)
 
 
 def placed(evidence: Evidence, place: Place) -> PlacedProofs:

@@ -12,9 +12,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from replispec.replay.events.event_tables import EventTable
-from replispec.replay.judges.by_columns import ColumnJudge, judge_events
+from replispec.replay.judges.by_columns import ColumnJudge, Variables, judge_events
 from replispec.replay.judges.parts import PartFinding, PartFindings
 from replispec.runtime.primitives.invariants import Invariant, Judge, OrderInvariant
+
+Carried = dict[tuple[str, str], Variables]
+"""What invariants remember, by group and id."""
 
 
 class ListedEvent(Protocol):
@@ -75,8 +78,9 @@ class StreamJudges:
         """What the listed events come to."""
         return self._found
 
-    def of(self, table: EventTable) -> PartFindings:
-        """What a part of the events of one stream comes to."""
+    def of(self, table: EventTable, carried: Carried | None = None) -> PartFindings:
+        """What a part of the events of one stream comes to; `carried`: what is remembered of the stretches
+        before it, where it is one of several that are judged one after the other."""
         found: PartFindings = {}
         judged = [each for each in self._invariants.values() if each.stream == table.stream]
         templates = table.templates()
@@ -85,7 +89,8 @@ class StreamJudges:
             common = templates.take(rows)
             for invariant in judged:
                 before = self._variables_of(group, invariant)
-                found[group, invariant.id] = self._columns[invariant.id].judge(own, common, before)
+                known = None if carried is None else carried.setdefault((group, invariant.id), {})
+                found[group, invariant.id] = self._columns[invariant.id].judge(own, common, before, known)
         return found
 
     def _variables_of(self, group: str, invariant: Invariant) -> Callable[[Any], Any]:

@@ -15,15 +15,14 @@ from replispec.replay.events.directions import (
     unseen,
 )
 from replispec.replay.events.family import ObservedFamily
+from replispec.replay.events.rocketmq import shared_commands, shared_replication
 from replispec.replay.events.rocketmq.closings import closings
 from replispec.replay.events.rocketmq.commands import observe_commands
 from replispec.replay.events.rocketmq.replication import observe_replication
-from replispec.replay.events.rocketmq.shared_commands import SHARED
-from replispec.replay.frames.rocketmq.readers import HA_MASTER, HA_REPLICA
 from replispec.replay.pairing.pairs import pair
 from replispec.replay.pairing.rocketmq.family import CORRELATION
 
-REPLICATION = (HA_REPLICA, HA_MASTER)
+REPLICATION = shared_replication.KINDS
 
 
 def _commands(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Observed:
@@ -44,4 +43,4 @@ def _replication(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Observ
     return observe_replication(own, whole, cut_short, reasons(holes))
 
 
-FAMILY = ObservedFamily((_commands, _replication), SHARED)
+FAMILY = ObservedFamily((_commands, _replication), (shared_commands.SHARED, shared_replication.SHARED))

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from replispec.replay.events.capture_events import Columns
+from replispec.replay.events.capture_events import MANY, Columns
 from replispec.replay.events.event_tables import Counted, Flags, Numbers, Rows, split
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.facts import BY_ID
@@ -58,10 +59,11 @@ def _links(frames: Columns) -> Iterator[_Link]:
         yield _Link(connection.values[code], master, rows, rows[headers[rows]], rows[reports[rows]])
 
 
-def _falls(link: _Link, confirms: Numbers) -> Rows:
-    """The headers with a smaller confirmOffset than in the one before."""
+def _falls(link: _Link, confirms: Numbers, before: int | None = None) -> Rows:
+    """The headers with a smaller confirmOffset than in the one before; `before`: in the one before all."""
     told = confirms[link.headers]
-    return link.headers[1:][told[1:] < told[:-1]]
+    first = told[:1] if before is None else np.array([before])
+    return link.headers[told < np.concatenate([first, told])[: len(told)]]
 
 
 def fallen_to(frames: Columns) -> Fallen:
@@ -69,6 +71,39 @@ def fallen_to(frames: Columns) -> Fallen:
     connections."""
     confirms = frames.numbers("confirm_offset").numbers
     return fallen_of({link.master: confirms[_falls(link, confirms)]} for link in _links(frames))
+
+
+@dataclass(frozen=True, slots=True)
+class LinkEnds:
+    """What joins the stretches of one connection: when the first frame was delivered of those that there is
+    much of, and the confirmOffsets in the first header and the last one; None without any."""
+
+    master: Master
+    order: int | None
+    first: int | None
+    last: int | None
+
+
+def link_ends(frames: Columns) -> dict[str, LinkEnds]:
+    """By connection; `frames`: of replication, with their groups."""
+    confirms, order = (frames.numbers(name).numbers for name in ("confirm_offset", "order"))
+    many = frames.are(*MANY)
+    found = {}
+    for link in _links(frames):
+        ends = [int(each) for each in confirms[link.headers[[0, -1]]]] if len(link.headers) else [None, None]
+        frequent = link.rows[many[link.rows]]
+        begun = int(order[frequent[0]]) if len(frequent) else None
+        found[link.name] = LinkEnds(link.master, begun, *ends)
+    return found
+
+
+def fallen_between(links: Iterable[Sequence[LinkEnds]]) -> Iterator[Fallen]:
+    """To what confirmOffsets fell from one stretch of a connection to the next."""
+    for stretches in links:
+        told = [each for each in stretches if each.first is not None]
+        for before, behind in pairwise(told):
+            if behind.first is not None and before.last is not None and behind.first < before.last:
+                yield {behind.master: np.array([behind.first], np.int64)}
 
 
 def fallen_of(parts: Iterable[Fallen]) -> Fallen:
@@ -187,16 +222,54 @@ class Replicas:
         return dict(found)
 
 
-class Recounts:
-    """The headers of any whole replication connections of a capture, beside its replicas."""
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What stands before a stretch of a connection: the confirmOffset in the last header, the last report,
+    and what was reported last before that header, and since."""
 
-    def __init__(self, frames: Columns, replicas: Replicas) -> None:
-        """`frames`: of replication, with their groups."""
+    confirm: int | None = None
+    last: Numbers = field(default_factory=lambda: np.zeros(0, np.int64))
+    since: Numbers = field(default_factory=lambda: np.zeros(0, np.int64))
+
+
+class Ahead(NamedTuple):
+    """What stands behind a stretch of a connection: the next header (its epoch, whether it sent nothing, and
+    its offset), whether anything but headers and reports lies before it, and of the next one that shows
+    where the log ended its epoch and that place. None where there is none."""
+
+    header: tuple[Any, bool, int] | None = None
+    is_apart: bool = False
+    shows: tuple[Any, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What stands around a stretch of a connection."""
+
+    before: Before = field(default_factory=Before)
+    ahead: Ahead = field(default_factory=Ahead)
+
+
+_ALONE: Final = Around()
+
+
+class Recounts:
+    """The headers of any whole replication connections of a capture, or of stretches of them, beside its
+    replicas."""
+
+    def __init__(
+        self, frames: Columns, replicas: Replicas, around: Mapping[str, Around] | None = None
+    ) -> None:
+        """`frames`: of replication, with their groups; `around`: by connections that are here in part."""
         self._frames = frames
         self._replicas = replicas
+        self._around = around or {}
         self._confirms = frames.numbers("confirm_offset").numbers
         self._reported = frames.numbers("max_offset").numbers
         self._offsets = frames.numbers("offset").numbers
+        self._epochs = frames.coded("epoch")
+        self._empty = frames.are(ObservationKind.HEARTBEAT)
+        self._breaks = frames.are(ObservationKind.GAP, ObservationKind.HANDSHAKE, ObservationKind.ANSWER)
         self._links = [*_links(frames)]
 
     def explained(self) -> Flags:
@@ -204,7 +277,7 @@ class Recounts:
         is counted anew; True also where not all that may be counted was seen."""
         found = np.zeros(len(self._frames), np.bool_)
         for link in self._links:
-            falls = _falls(link, self._confirms)
+            falls = _falls(link, self._confirms, self._of(link).before.confirm)
             if len(falls):
                 reporters = self._replicas.reporters(link.master)
                 found[falls] = True if reporters is None else self._may_be_counted(link, falls, reporters)
@@ -214,22 +287,69 @@ class Recounts:
         """Where the log ended at the latest when a header was sent: a later one shows it, that sent nothing
         though the one before it had sent nothing either at that place."""
         numbers, absent = np.zeros(len(self._frames), np.int64), np.ones(len(self._frames), np.int64)
-        epochs = self._frames.coded("epoch").codes
-        empty = self._frames.are(ObservationKind.HEARTBEAT)
-        breaks = self._frames.are(ObservationKind.GAP, ObservationKind.HANDSHAKE, ObservationKind.ANSWER)
         for link in self._links:
-            own = link.headers
-            part = np.cumsum(breaks[link.rows])[np.searchsorted(link.rows, own)]
-            same = (part[1:] == part[:-1]) & (epochs[own[1:]] == epochs[own[:-1]])
-            same &= empty[own[1:]] & empty[own[:-1]] & (self._offsets[own[1:]] == self._offsets[own[:-1]])
-            shows = np.append(same, False) & (self._offsets[own] >= 0)
+            own, ahead = link.headers, self._of(link).ahead
             last = len(own)
-            places = np.where(shows, np.arange(last), last)
+            places = np.where(self._shows(link, ahead), np.arange(last), last)
             behind = np.minimum.accumulate(places[::-1])[::-1]
-            told = np.flatnonzero(behind < last)
-            told = told[epochs[own[told]] == epochs[own[behind[told]]]]
+            inside = np.flatnonzero(behind < last)
+            epochs = self._epochs.codes
+            told = inside[epochs[own[inside]] == epochs[own[behind[inside]]]]
             numbers[own[told]], absent[own[told]] = self._offsets[own[behind[told]]], 0
+            if ahead.shows is not None:
+                left = np.flatnonzero(behind == last)
+                left = left[self._epochs.where(ahead.shows[0])[own[left]]]
+                numbers[own[left]], absent[own[left]] = ahead.shows[1], 0
         return Counted(numbers, absent)
+
+    def before(self, name: str) -> Before:
+        """What stands before the stretch of a connection that follows this one."""
+        (link,) = (each for each in self._links if each.name == name)
+        known = self._of(link).before
+        reports = self._reported[link.reports]
+        last = reports[-1:] if len(reports) else known.last
+        if not len(link.headers):
+            return Before(known.confirm, last, np.unique(np.concatenate([known.since, reports])))
+        row = link.headers[-1]
+        at = int(np.searchsorted(link.reports, row))
+        since = [known.last if at == 0 else reports[at - 1 : at], reports[at:]]
+        return Before(int(self._confirms[row]), last, np.unique(np.concatenate(since)))
+
+    def ahead(self, name: str) -> Ahead:
+        """What stands behind the stretch of a connection that this one follows."""
+        (link,) = (each for each in self._links if each.name == name)
+        known = self._of(link).ahead
+        breaks = self._breaks[link.rows]
+        if not len(link.headers):
+            return known._replace(is_apart=known.is_apart or bool(breaks.any()))
+        first = int(link.headers[0])
+        shows = np.flatnonzero(self._shows(link, known))
+        shown = known.shows
+        if len(shows):
+            row = int(link.headers[shows[0]])
+            shown = self._epochs.values[self._epochs.codes[row]], int(self._offsets[row])
+        epoch = self._epochs.values[self._epochs.codes[first]]
+        header = epoch, bool(self._empty[first]), int(self._offsets[first])
+        return Ahead(header, bool(breaks[link.rows < first].any()), shown)
+
+    def _of(self, link: _Link) -> Around:
+        return self._around.get(link.name, _ALONE)
+
+    def _shows(self, link: _Link, ahead: Ahead) -> Flags:
+        """Which headers show where the log ended: the next one sent nothing either at the same place."""
+        own, epochs = link.headers, self._epochs.codes
+        if not len(own):
+            return np.zeros(0, np.bool_)
+        part = np.cumsum(self._breaks[link.rows])[np.searchsorted(link.rows, own)]
+        same = (part[1:] == part[:-1]) & (epochs[own[1:]] == epochs[own[:-1]])
+        same &= (
+            self._empty[own[1:]] & self._empty[own[:-1]] & (self._offsets[own[1:]] == self._offsets[own[:-1]])
+        )
+        last = int(own[-1])
+        alike = self._epochs.values[epochs[last]], bool(self._empty[last]), int(self._offsets[last])
+        is_apart = ahead.is_apart or bool(self._breaks[link.rows[link.rows > last]].any())
+        follows = alike[1] and not is_apart and ahead.header == alike
+        return np.append(same, follows) & (self._offsets[own] >= 0)
 
     def _may_be_counted(
         self, link: _Link, falls: Rows, reporters: Mapping[int, Sequence[str]]
@@ -247,7 +367,10 @@ class Recounts:
 
     def _is_latest(self, link: _Link, row: int) -> bool:
         """Whether what is confirmed is what the replica reported on this connection last, or meanwhile."""
-        before = link.headers[np.searchsorted(link.headers, row) - 1]
-        first, behind = np.searchsorted(link.reports, (before, row))
+        known = self._of(link).before
+        at = int(np.searchsorted(link.headers, row))
+        behind = int(np.searchsorted(link.reports, row))
+        first = int(np.searchsorted(link.reports, link.headers[at - 1])) if at else 0
         own = self._reported[link.reports[max(first - 1, 0) : behind]]
-        return bool(np.any(own == self._confirms[row]))
+        earlier = known.since if at == 0 else known.last if first == 0 else own[:0]
+        return bool(np.any(np.concatenate([earlier, own]) == self._confirms[row]))

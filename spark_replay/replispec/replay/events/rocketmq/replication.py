@@ -30,7 +30,7 @@ from replispec.replay.pairing.delivery import Delivered, Integers, encoded
 from replispec.wire.rocketmq import ha
 
 MASTER: Final = "ha_master"
-_ANSWERS: Final = (ha.HaHandshakeAnswer.__name__, ha.HaHandshakeAnswerPadded.__name__)
+ANSWERS: Final = (ha.HaHandshakeAnswer.__name__, ha.HaHandshakeAnswerPadded.__name__)
 _HANDSHAKES: Final = (ha.HaHandshakeId.__name__, ha.HaHandshakeAddress.__name__)
 _REPORT: Final = ha.HaReport.__name__
 _TRANSFER: Final = ("offset", "body_size", "epoch", "epoch_start_offset", "confirm_offset", "body_digest")
@@ -63,6 +63,27 @@ def observe_replication(
     return told, [*found.transfers(), found.reports()]
 
 
+def observe_stretch(frames: Delivered) -> Observed:
+    """Observations of frames of one connection that were delivered one after the other, by what each says."""
+    if not len(frames):
+        return [], []
+    found = _Replication(frames)
+    return [*found.handshakes(), *found.answers()], [*found.transfers(), found.reports()]
+
+
+def master_of(protocol: str, source: str, destination: str) -> str:
+    """The replication address of the master on a direction of a connection."""
+    return source if protocol == MASTER else destination
+
+
+def gap_at(place: Place, end: int, master: str, ends: Sequence[tuple[int, str]], *, is_torn: bool) -> Gap:
+    """The gap behind a frame that ends somewhere; `is_torn`: behind the half of an answer. `ends`: where
+    holes of its direction end, and why."""
+    # The missing end of an answer may have come at any time up to the next frame.
+    text = _reason(ends, place.sequence if is_torn else end)
+    return Gap(*place._replace(sequence=end), address=master, text=text)
+
+
 class _Replication:
     """Replication frames by columns. `master`: the master's replication address of each side."""
 
@@ -75,8 +96,7 @@ class _Replication:
         self._sides, self._first = np.unique(self._side, return_index=True)
         columns = (frames.values(name, self._first) for name in ("protocol", "source", "destination"))
         self._masters: list[str] = [
-            source if protocol == MASTER else destination
-            for protocol, source, destination in zip(*(each.to_pylist() for each in columns), strict=True)
+            master_of(*each) for each in zip(*(each.to_pylist() for each in columns), strict=True)
         ]
         self._sequence = frames.integers("sequence")
         self._end = self._sequence + frames.integers("size")
@@ -115,13 +135,11 @@ class _Replication:
                 place = self._place(at)
                 yield Gap(*place._replace(number=place.number - 1), address=self._master(at))
         complete = self._frames.integers("complete").astype(np.bool_)
-        torn = self._of(_ANSWERS) & ~complete
+        torn = self._of(ANSWERS) & ~complete
         for at in np.flatnonzero(torn | self._lost_after(cut_short)).tolist():
-            place, end = self._place(at), int(self._end[at])
-            # The missing end of an answer may have come at any time up to the next frame.
-            missing = place.sequence if torn[at] else end
-            text = _reason(reasons.get(self._frames.side_name(int(self._side[at])), ()), missing)
-            yield Gap(*place._replace(sequence=end), address=self._master(at), text=text)
+            why = reasons.get(self._frames.side_name(int(self._side[at])), ())
+            end, is_torn = int(self._end[at]), bool(torn[at])
+            yield gap_at(self._place(at), end, self._master(at), why, is_torn=is_torn)
 
     def _lost_after(self, cut_short: Collection[tuple[str, int]]) -> Mask:
         """For each frame: were bytes lost between it and the next one of its direction?"""
@@ -143,7 +161,7 @@ class _Replication:
 
     def answers(self) -> Iterator[Observation]:
         """What masters answer to that."""
-        at = np.flatnonzero(self._of(_ANSWERS))
+        at = np.flatnonzero(self._of(ANSWERS))
         names = ("message", "max_offset", "epochs")
         columns = [self._frames.values(name, at).to_pylist() for name in names]
         for one, values in zip(at.tolist(), zip(*columns, strict=True), strict=True):
@@ -155,7 +173,7 @@ class _Replication:
 
     def transfers(self) -> Iterator[tuple[ObservationKind, pa.Table]]:
         """Transfer headers, with log bytes and without."""
-        at = np.flatnonzero(~self._of((*_HANDSHAKES, *_ANSWERS, _REPORT)))
+        at = np.flatnonzero(~self._of((*_HANDSHAKES, *ANSWERS, _REPORT)))
         carries = self._frames.integers("body_size", at) > 0
         yield self._table(ObservationKind.BATCH, at[carries], (*_TRANSFER, "records"))
         yield self._table(ObservationKind.HEARTBEAT, at[~carries], _TRANSFER)

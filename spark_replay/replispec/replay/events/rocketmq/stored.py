@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from replispec.replay.events.capture_events import Columns
 from replispec.replay.events.event_tables import INT64_MAX, Coded, Counted, EventTable, Numbers, Rows, split
 from replispec.replay.events.observation import ObservationKind
+from replispec.replay.events.rocketmq.ranges import WITHIN, Epoch
 from replispec.replay.events.rocketmq.same_logs import OneLog, begins_of, of_one_log
 from replispec.runtime.primitives.unknown import UNKNOWN
 
@@ -25,8 +26,6 @@ STORED: Final = "stored"
 _SEEN, _UNSEEN = 0, 2
 Starts = Mapping[str, Mapping[int, int]]
 Ends = Mapping[tuple[Any, Any], int]
-Epoch = tuple[str, int]
-"""A group, and one of its masterEpochs."""
 
 
 class _Found(NamedTuple):
@@ -44,21 +43,24 @@ def stored(
     frames: Columns,
     sends: Columns,
     ends: Ends,
-    resumed: Collection[Epoch],
+    begun_again: Collection[Epoch],
     one: OneLog,
 ) -> EventTable:
     """The events of the stream `bodies`. `frames` are those of replication, `sends` acknowledged messages,
-    both with their groups; `ends`: from where on nothing is compared; `resumed`: epochs of groups in which
-    the master started again; `one`: what tells that two connections saw one log."""
+    both with their groups; `ends`: from where on nothing is compared; `begun_again`: epochs of groups in
+    which the master started again, or a place was written again; `one`: what tells that two connections saw
+    one log."""
     runs = frames.take(np.flatnonzero(frames.are(ObservationKind.BATCH)))
-    found = _joined([*_found(runs, sends, ends, one.begins)])
+    found = _joined([*_found(runs, sends, ends, one.begins)], sends.numbers("offset").numbers)
     known = {name: runs.coded(name).take(found.runs) for name in ("group", "epoch", "connection")}
-    known["begun_again"] = _in_any(known["group"], known["epoch"], {*resumed, *_written_again(sends)})
+    known["begun_again"] = _in_any(known["group"], known["epoch"], begun_again)
     watched = _in_any(known["group"], known["epoch"], one.watched)
     known["same_log"] = Coded(found.same | watched.codes, [False, True])
     known["other"] = sends.coded("connection").take(found.messages)
+    offset = sends.numbers("offset").take(found.messages)
     numbers = {
-        "offset": sends.numbers("offset").take(found.messages),
+        "offset": offset,
+        WITHIN: offset,
         "crc": Counted(found.crcs, found.absent),
         "sent_crc": sends.numbers("body_crc").take(found.messages),
     }
@@ -66,7 +68,7 @@ def stored(
     return EventTable("bodies", names, known, numbers, found.runs, runs.row)
 
 
-def _written_again(sends: Columns) -> Iterator[Epoch]:
+def written_again(sends: Columns) -> Iterator[Epoch]:
     """The epochs of groups in which different messages were acknowledged at one place: a log was cut."""
     places, crcs = sends.numbers("offset").numbers, sends.numbers("body_crc")
     for (group, epoch), rows in _by_epoch(sends, np.flatnonzero(crcs.absent == 0)):
@@ -86,12 +88,12 @@ def _in_any(group: Coded, epoch: Coded, wanted: Collection[Epoch]) -> Coded:
     return Coded(found, [False, True])
 
 
-def _joined(parts: list[_Found]) -> _Found:
-    """All of them in the order of the capture."""
+def _joined(parts: list[_Found], places: Numbers) -> _Found:
+    """All of them in the order of the capture, those of one run by their places in the log."""
     nothing = np.zeros(0, np.int64)
     none = _Found(nothing, nothing, nothing, nothing, nothing)
     every = [np.concatenate(column) for column in zip(none, *parts, strict=True)]
-    order = np.lexsort((every[1], every[0]))
+    order = np.lexsort((places[every[1]], every[0]))
     return _Found(*(column[order] for column in every))
 
 
@@ -180,6 +182,12 @@ def _same(runs: Columns, sends: Columns, found: _Found, begins: Mapping[str, int
     places = sends.numbers("offset").numbers[found.messages]
     begun = begins_of(carried.codes, carried.values, begins)
     return of_one_log(carried.codes, sent.codes, places, begun, is_known).astype(np.int64)
+
+
+def differ(bodies: EventTable) -> bool:
+    """Whether any body is another one than was sent: then alone it matters which log a run is of."""
+    told, sent = (bodies.numbers[name] for name in ("crc", "sent_crc"))
+    return bool(((told.absent == _SEEN) & (told.numbers != sent.numbers)).any())
 
 
 def _missing(runs: Columns, rows: Rows, messages: Rows, places: Numbers) -> _Found:

@@ -30,7 +30,7 @@ from replispec.replay.events.rocketmq.leaders import leader_changes
 from replispec.replay.events.rocketmq.learners import succeeded
 from replispec.replay.events.rocketmq.offices import followed
 from replispec.replay.events.rocketmq.overtaking import in_causal_order
-from replispec.replay.events.rocketmq.ranges import ranges
+from replispec.replay.events.rocketmq.ranges import Epoch, ranges
 from replispec.replay.events.rocketmq.recounts import (
     Fallen,
     Members,
@@ -42,10 +42,11 @@ from replispec.replay.events.rocketmq.recounts import (
 from replispec.replay.events.rocketmq.relays import told_once
 from replispec.replay.events.rocketmq.same_logs import OneLog, one_log
 from replispec.replay.events.rocketmq.short_logs import Beginnings, beginnings, below
-from replispec.replay.events.rocketmq.stored import Ends, cuts_of, ends_of, least_of, stored
+from replispec.replay.events.rocketmq.stored import Ends, cuts_of, ends_of, least_of, stored, written_again
 from replispec.replay.events.rocketmq.stream_tables import (
     FRAMES,
     GivenAgain,
+    ToldOn,
     longest_records,
     replication_table,
     sends_table,
@@ -188,14 +189,23 @@ class Given:
     listed: list[StreamEvent]
     behind: Mapping[LogThere, Behind] = field(default_factory=dict)
 
-    def replication(self, frames: Columns) -> EventTable:
-        """The stream `ha` of any whole connections; `frames` are theirs, with their groups."""
-        return replication_table(frames, Recounts(frames, self.replicas))
+    def replication(
+        self,
+        frames: Columns,
+        recounts: Recounts | None = None,
+        earlier: Mapping[str, ToldOn] | None = None,
+    ) -> EventTable:
+        """The stream `ha` of any whole connections; `frames` are theirs, with their groups. Of stretches of
+        connections with what `recounts` and `earlier` tell of the others."""
+        return replication_table(frames, recounts or Recounts(frames, self.replicas), earlier)
 
-    def bodies(self, frames: Columns, sends: Columns, due: Ends) -> EventTable:
+    def bodies(
+        self, frames: Columns, sends: Columns, due: Ends, written_again: Iterable[Epoch]
+    ) -> EventTable:
         """The stream `bodies` of whole masterEpochs, of frames and messages with their groups; `due`: from
-        where on nothing is compared."""
-        return stored(frames, sends, due, self.history.resumed, self.one_log)
+        where on nothing is compared; `written_again`: epochs in which a place was given to other messages."""
+        begun_again = {*self.history.resumed, *written_again}
+        return stored(frames, sends, due, begun_again, self.one_log)
 
     def sends(self, sends: Columns) -> EventTable:
         """The acknowledged messages of any connections, with groups and epochs."""
@@ -219,7 +229,12 @@ def join(observed: Events, learners: Collection[str] = (), *, all_ack: bool = Fa
     joined = judged_of(events, named, frames, sends, history, measured, all_ack=all_ack)
     messages = joined.given.sends(sends)
     due = least_of([joined.given.due, cuts_of(sends, messages.known["cut_to"])])
-    tables = [joined.replication, messages, ranges(frames), joined.given.bodies(frames, sends, due)]
+    tables = [
+        joined.replication,
+        messages,
+        ranges(frames),
+        joined.given.bodies(frames, sends, due, written_again(sends)),
+    ]
     if all_ack:
         # Without the setting the rule says nothing, and there is an event for every frame.
         tables.append(confirms_table(named.rows, frames))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from types import SimpleNamespace
 from typing import Any, Final
@@ -137,8 +137,19 @@ def first_of_each(codes: Codes, count: int) -> Rows:
 # ---- replication -----------------------------------------------------------------------------------
 
 
-def replication_table(frames: Columns, recounts: Recounts) -> EventTable:
-    """The events of the stream `ha`; `frames` are of FRAMES, with their groups."""
+@dataclass(slots=True)
+class ToldOn:
+    """The starts of epochs that a connection has told so far."""
+
+    told: ToldStarts = field(default_factory=ToldStarts)
+    starts: set[int] = field(default_factory=set)
+
+
+def replication_table(
+    frames: Columns, recounts: Recounts, earlier: Mapping[str, ToldOn] | None = None
+) -> EventTable:
+    """The events of the stream `ha`; `frames` are of FRAMES, with their groups. Of connections of which they
+    are a stretch `earlier` has what was told before it, and gets what is told in it."""
     known = {name: frames.coded(name) for name in (*_CODED, *_FLAGS)}
     known["by_id"] = _of(frames, (ObservationKind.HANDSHAKE,), ~known["broker_id"].where(None))
     known["recounted"] = _of(frames, RUNS, recounts.explained())
@@ -146,7 +157,7 @@ def replication_table(frames: Columns, recounts: Recounts) -> EventTable:
     told = dict(zip(answers.tolist(), frames.take(answers).table.column("epochs").to_pylist(), strict=True))
     entries = {row: tuple(map(_entry, each)) for row, each in told.items() if each is not None}
     known["entries"] = _by_row(entries, len(frames))
-    known |= _told_before(frames, told)
+    known |= _told_before(frames, told, earlier or {})
     numbers = {name: frames.numbers(name) for name in _NUMBERS} | {"log_end": recounts.log_ends()}
     return EventTable("ha", frames.kinds, known, numbers, np.arange(len(frames)), frames.row)
 
@@ -167,13 +178,17 @@ def _by_row(told: Mapping[int, Any], count: int) -> Coded:
     return Coded(codes, [UNKNOWN, *told.values()])
 
 
-def _told_before(frames: Columns, answered: Mapping[int, Any]) -> dict[str, Coded]:
+def _told_before(
+    frames: Columns, answered: Mapping[int, Any], earlier: Mapping[str, ToldOn]
+) -> dict[str, Coded]:
     """What each header is compared with: the starts of epochs that its connection had told."""
     codes = np.zeros(len(frames), np.int64)
     values: list[dict[str, Any]] = [{}]
     headers = _Headers(frames)
-    for _, rows in split(frames.coded("connection").codes):
-        for own, told in headers.told(rows, answered):
+    connection = frames.coded("connection")
+    for code, rows in split(connection.codes):
+        before = earlier.get(connection.values[code]) or ToldOn()
+        for own, told in headers.told(rows, answered, before):
             codes[own] = len(values)
             values.append(told)
     found = {}
@@ -196,13 +211,15 @@ class _Headers:
             self._run.astype(np.int64), self._epoch.codes, self._start.absent, starts, negative
         )
 
-    def told(self, rows: Rows, answered: Mapping[int, Any]) -> Iterator[tuple[Rows, dict[str, Any]]]:
-        """Headers of one connection, and what was told before them.
+    def told(
+        self, rows: Rows, answered: Mapping[int, Any], before: ToldOn
+    ) -> Iterator[tuple[Rows, dict[str, Any]]]:
+        """Headers of one connection, and what was told before them, beginning with what was told `before`.
 
         `rows` are its frames. Only the first header of its kind after a handshake's answer can tell anything
         new: what it does not fit into then it never fits into.
         """
-        told, starts = ToldStarts(), set[int]()
+        told, starts = before.told, before.starts
         is_answer = np.isin(rows, list(answered))
         part = combined(self._alike[rows], np.cumsum(is_answer))
         new = np.sort(np.unique(part, return_index=True)[1])
@@ -217,10 +234,10 @@ class _Headers:
             own = rows[first:behind]
             for alike in self._told_apart(own[self._run[own]], told):
                 header = self._header(int(alike[0]))
-                before = told.header(header)
+                found = told.header(header)
                 if knows_epoch(header):
                     starts.add(header.epoch_start_offset)
-                yield alike, {**before, "known_starts": sorted(starts)}
+                yield alike, {**found, "known_starts": sorted(starts)}
 
     def _told_apart(self, rows: Rows, told: ToldStarts) -> Iterable[Rows]:
         """Headers by all that what was told makes of them."""

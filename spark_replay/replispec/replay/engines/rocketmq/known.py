@@ -1,0 +1,123 @@
+"""What becomes known of a capture of Apache RocketMQ while its judging is spread."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from replispec.replay.engines.results import CaptureResult, Options
+from replispec.replay.events.capture_events import CaptureEvents, Columns
+from replispec.replay.events.event_tables import Numbers
+from replispec.replay.events.observation import ObservationKind
+from replispec.replay.events.rocketmq.cut_logs import Extent
+from replispec.replay.events.rocketmq.history import History, Named
+from replispec.replay.events.rocketmq.ranges import Epoch
+from replispec.replay.events.rocketmq.recounts import Fallen, LinkEnds
+from replispec.replay.events.rocketmq.stored import Ends
+from replispec.replay.events.rocketmq.stream_events import Given, Judged, Measured, judged_of
+from replispec.replay.events.rocketmq.stream_tables import FRAMES, told_epochs, with_groups
+from replispec.replay.events.rocketmq.telling import Borders, Tables, gathered, without
+from replispec.replay.events.tables import SCHEMAS, Events
+from replispec.replay.judges.findings import FindingRow
+from replispec.replay.judges.parts import PartFinding, PartFindings
+from replispec.replay.judges.sends import LossRow, LostAt, SendsRow
+from replispec.replay.report.model import Answers, Latency, Overlap
+from replispec.replay.report.ranks import Ranks
+from replispec.replay.report.summary import CaptureRow
+
+STORED: Final = ObservationKind.ACKNOWLEDGED
+
+
+@dataclass(slots=True)
+class Waits:
+    """The answers of one request code: how many there are, and where among them the percentiles are."""
+
+    unanswered: int = 0
+    answered: int = 0
+    ranks: Ranks = field(default_factory=Ranks)
+
+
+@dataclass(slots=True)
+class Known:
+    """What is known of a capture. `tables`: of frequent events those that were handed on; `dropped`: messages
+    that were only passed on; `records` and `fallen`: as `Measured` has them; `replicated`: the groups
+    and masterEpochs of which transfers tell; `cut`: connections of which several parts have messages;
+    `links`: replication connections that are cut: the parts that have their stretches, in order, and what
+    joins these; `lost`: the messages that were lost, by the column AT.
+
+    Of logs that are compared in blocks: how far each was carried (`extents`), in which epochs a place was
+    given to other messages (`written_again`), what rules come to so far (`judged`, and `bodies` by epoch),
+    from where on bodies are not compared (`cuts`), in which epochs that is told only now (`recut`), and in
+    which a body differs (`differing`).
+    """
+
+    capture: CaptureRow
+    options: Options
+    parts: int
+    rare: Events
+    named: Named
+    tables: Tables = field(default_factory=dict)
+    history: History | None = None
+    records: dict[str, int] = field(default_factory=dict)
+    fallen: Fallen = field(default_factory=dict)
+    replicated: Collection[tuple[Any, Any]] = ()
+    cut: Collection[str] = ()
+    links: Mapping[str, Sequence[tuple[int, LinkEnds]]] = field(default_factory=dict)
+    written_again: Collection[Epoch] = ()
+    extents: Mapping[Epoch, Extent] = field(default_factory=dict)
+    dropped: Numbers = field(default_factory=lambda: np.zeros(0, np.int64))
+    waits: dict[int, Waits] = field(default_factory=dict)
+    pairs: PartFinding = field(default_factory=PartFinding)
+    answers: list[Answers] = field(default_factory=list)
+    latencies: list[Latency] = field(default_factory=list)
+    overlaps: list[Overlap] = field(default_factory=list)
+    given: Given | None = None
+    borders: Borders = field(default_factory=dict)
+    judged: list[PartFindings] = field(default_factory=list)
+    walked: list[PartFindings] = field(default_factory=list)
+    bodies: dict[Epoch, list[PartFindings]] = field(default_factory=dict)
+    cuts: Ends = field(default_factory=dict)
+    recut: Collection[Epoch] = ()
+    differing: Collection[Epoch] = ()
+    findings: list[FindingRow] = field(default_factory=list)
+    losses: list[LossRow] = field(default_factory=list)
+    stored: list[SendsRow] = field(default_factory=list)
+    lost: LostAt = field(default_factory=LostAt)
+    result: CaptureResult | None = None
+
+    def take(self, tables: Iterable[Tables]) -> None:
+        """More events that were handed on."""
+        self.tables = gathered([self.tables, *tables])
+
+    @property
+    def block(self) -> int:
+        """So many bytes of a log are compared at once."""
+        return self.options.log_together_bytes
+
+    def joined(self) -> Judged:
+        """What is rare, and what was handed on, joined to what is known."""
+        assert self.history is not None
+        told = with_tables(self.rare, self.tables)
+        if STORED in self.tables:
+            told[STORED] = self.tables[STORED]
+        events = CaptureEvents(told)
+        frames = with_groups(events.columns(*FRAMES), self.named.groups)
+        sends = with_groups(events.columns(STORED), self.named.groups)
+        sends = told_epochs(sends, self.history.offices, self.named.rows)
+        measured = Measured(self.records, self.fallen)
+        all_ack = self.options.all_ack
+        return judged_of(events, self.named, frames, sends, self.history, measured, all_ack=all_ack)
+
+
+def with_tables(rare: Events, tables: Tables) -> dict[ObservationKind, pa.Table]:
+    """Events of rare kinds, and frequent ones that were handed on."""
+    return {**rare, **{kind: table.select(SCHEMAS[kind].names) for kind, table in tables.items()}}
+
+
+def sends_of(known: Known, events: CaptureEvents) -> Columns:
+    """The messages of a part, with their groups, without those that were only passed on."""
+    return with_groups(without(events.columns(STORED), known.dropped), known.named.groups)
