@@ -17,10 +17,7 @@ from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.controller import BrokerNames, BrokerReplicasInfo, ReplicasInfo
 from replispec.wire.rocketmq.remoting import RemotingHeader
 
-ASIDE: Final = "before-repair-"
-"""How a folder of a store is called, before a number, that holds what it had before it was repaired."""
 _KEPT: Final = (constants.IDENTITY_FILE, constants.IDENTITY_TEMPORARY_FILE)
-_FOLDERS: Final = (constants.INDEX_FOLDER, constants.TOPICS_FILE.rpartition("/")[0], "")
 
 
 class May(Enum):
@@ -91,7 +88,7 @@ def given_up(files: FilesReader, log_folder: str, *, keeps: bool) -> Sequence[Op
     refused; then the same is done again. Nothing when there is nothing but an identity.
     """
     names = [f"{log_folder}/{name}" for name in reversed(files.names(log_folder))]
-    for folder in _FOLDERS:
+    for folder in _folders():
         inside = [f"{folder}/{name}" if folder else name for name in files.names(folder)]
         names += [each for each in inside if each not in (*_KEPT, constants.FLUSHED_FILE)]
     names += [name for name in files.names() if name == constants.FLUSHED_FILE]
@@ -104,6 +101,14 @@ def given_up(files: FilesReader, log_folder: str, *, keeps: bool) -> Sequence[Op
 def aside_of(files: FilesReader, log_folder: str) -> str:
     """The first folder of such a name that holds nothing."""
     number = 1
-    while any(files.names(f"{ASIDE}{number}/{folder}".rstrip("/")) for folder in (log_folder, *_FOLDERS)):
+    while any(
+        files.names(f"{constants.ASIDE_FOLDER}{number}/{folder}".rstrip("/"))
+        for folder in (log_folder, *_folders())
+    ):
         number += 1
-    return f"{ASIDE}{number}"
+    return f"{constants.ASIDE_FOLDER}{number}"
+
+
+def _folders() -> tuple[str, ...]:
+    """The folders of a store but that of its log; the store itself is the last."""
+    return constants.INDEX_FOLDER, constants.TOPICS_FILE.rpartition("/")[0], ""
