@@ -200,7 +200,7 @@ ERRORS = {
         "registration",
         ("--set", "crashes=0"),
         "some_day_registered",
-        0,
+        8,
     ),
     "a replica forgets what it has appended": Error(
         "statemachines/rocketmq/ha_replica",
