@@ -250,9 +250,9 @@ def test_what_was_copied_is_removed_when_a_replay_is_ended(tmp_path: Path, numbe
 
 
 def _piped(*arguments: object) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        command(*map(str, arguments)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+    """Started as in a terminal: whoever runs the tests in the background has Ctrl-C ignored."""
+    words = ["env", "--default-signal=INT", *command(*map(str, arguments))]
+    return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 def _taken(process: subprocess.Popen[bytes], folder: Path, size: int) -> None:

@@ -31,6 +31,8 @@ FILES = sorted(CAPTURES.glob("*.pcap"))[:: 1 if os.environ.get("REPLISPEC_SPREAD
 SPLIT_BYTES = 64 << 10
 # Such that every capture has several parts.
 FRAMES_OF_A_PART = 32
+# Such that connections of replication are cut, whatever the capture has beside them.
+PARTS_A_CORE = 16
 # Such that logs have several blocks.
 LOG_OF_A_BLOCK = 1 << 14
 
@@ -41,6 +43,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[EngineName, Path]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("FRAMES_MINIMUM", "FRAMES_OF_ONE"):
             patch.setattr(spark_parts, name, FRAMES_OF_A_PART)
+        patch.setattr(spark_parts, "PARTS_A_CORE", PARTS_A_CORE)
         patch.setattr(spark_cuts, "SPREAD_BYTES_MINIMUM", 0)
         for engine in EngineName:
             options = Options(split_bytes=SPLIT_BYTES, events_together=0, log_together_bytes=LOG_OF_A_BLOCK)

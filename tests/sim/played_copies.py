@@ -218,7 +218,7 @@ class CopiesPlayer(SetPlayer):
 
     def _frame(self, step: Mapping[str, Any]) -> None:
         sender, receiver = self.process_of(step["from"]), self.process_of(step["to"])
-        is_heartbeat = step["name"] == HEADER and "body" not in step["fields"]
+        is_heartbeat = step["name"] == HEADER and not step["fields"].get("body")
         name = HEARTBEAT if is_heartbeat else step["name"]
         to_master = not step["name"].startswith(HEADER) and step["name"] != "HaHandshakeAnswer"
         replica, master = (sender, receiver) if to_master else (receiver, sender)
