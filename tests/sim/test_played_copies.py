@@ -17,12 +17,10 @@ from tests.sim.played_story import player_of
 from tests.sim.test_played_sets import processed
 
 JOINS = ERRORS["a replica joins before it has what is confirmed"]
-DISAGREES = ERRORS["an empty log disagrees"]
 PLAYED = {
     "a replica joins before it has what is confirmed, in a set that may fail over": replace(
         JOINS, system="fail_over", asked=(), promise="nothing_acknowledged_is_lost", steps=12
     ),
-    "an empty log disagrees": DISAGREES,
     "a replica joins before it has what is confirmed": JOINS,
     "a learner is asked to join": ERRORS["a learner is asked to join"],
 }
