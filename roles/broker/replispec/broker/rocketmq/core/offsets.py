@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from replispec.broker.rocketmq.core.table_file import TableFile, unsealed
+from replispec.broker.rocketmq.core.table_file import TableFile
 from replispec.runtime.primitives.bindings import TEXT_MAX
-from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.storage import FilesReader, StorageFailed
+from replispec.runtime.storage import FilesReader
 from replispec.runtime.world import Level, Outbox, Persisted, Writes, Written
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import DataVersion
@@ -116,17 +115,8 @@ class ConsumerOffsets:
 
     def _read(self) -> None:
         """Take what is on the disk: the whole table, and what was written of it later."""
-        name, found = self._file.name, self._file.found
-        try:
-            whole = (
-                ConsumerOffsetTable.decode(unsealed(found)) if found is not None else ConsumerOffsetTable()
-            )
-            parts = [ConsumerOffsetTable.decode(unsealed(each)) for each in self._file.found_parts]
-        except RemoteProtocolError as error:
-            raise StorageFailed(
-                f"{name}: {error}; where another broker of the set is master, `replispec admin repair`; "
-                f"else move {name}* aside, and groups begin anew"
-            ) from error
+        found, parts = self._file.read(ConsumerOffsetTable.decode, "groups begin anew")
+        whole = ConsumerOffsetTable() if found is None else found
         self._counter = _version_of(whole)
         for each in (whole, *sorted(parts, key=_version_of)):
             if each is whole or _version_of(each) > self._counter:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import re
 import zlib
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.storage import FilesReader, Operation, RemoveFile, ReplaceFile
+from replispec.runtime.storage import FilesReader, Operation, RemoveFile, ReplaceFile, StorageFailed
 from replispec.wire.rocketmq.constants import CHANGED_DIGITS, CHANGED_FILES, CHANGED_SUFFIX, TABLE_CHECKSUM
+
+TableT = TypeVar("TableT")
 
 SMALL_MAX: Final = 256
 """Entries of a table that is always written whole."""
-
 
 _SEALED: Final = re.compile(rb'\{"%s":([0-9]{1,10}),' % TABLE_CHECKSUM.encode())
 
@@ -48,11 +50,22 @@ class TableFile:
         self._written = list(found)
         self._in_parts = 0
         self._asked: tuple[list[str], int] = ([], 0)
-        self.found: Final = files.read(name)
-        """The whole table as it was written last; None for none."""
-        self.found_parts: Final = list(found.values())
-        """What was written since, or before: only what has a later version than the table counts, the
-        earlier ones first."""
+        self._found, self._found_parts = files.read(name), [*found.values()]
+
+    def read(self, decode: Callable[[bytes], TableT], otherwise: str) -> tuple[TableT | None, list[TableT]]:
+        """The whole table as it was written last, None for none, and what was written since, or before: only
+        what has a later version than the table counts, the earlier ones first.
+
+        `otherwise`: what comes of it when an operator moves a damaged one aside. Raises StorageFailed.
+        """
+        try:
+            whole = None if self._found is None else decode(unsealed(self._found))
+            return whole, [decode(unsealed(each)) for each in self._found_parts]
+        except RemoteProtocolError as error:
+            raise StorageFailed(
+                f"{self.name}: {error}; where another broker of the set is master, `replispec admin repair`; "
+                f"else move {self.name}* aside, and {otherwise}"
+            ) from error
 
     def wants_part(self, changed: int, entries: int) -> bool:
         """Whether only these many changed entries are to be written, of a table of so many."""

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from replispec.broker.rocketmq.core.table_file import TableFile, unsealed
-from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.storage import FilesReader, StorageFailed
+from replispec.broker.rocketmq.core.table_file import TableFile
+from replispec.runtime.storage import FilesReader
 from replispec.runtime.world import Persisted, Writes, Written
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import DataVersion, TopicConfig, TopicConfigTable
@@ -170,15 +169,8 @@ class Topics:
 
     def _read(self) -> None:
         """Take what is on the disk: the whole table, and what was written of it later."""
-        name, found = self._file.name, self._file.found
-        try:
-            whole = TopicConfigTable.decode(unsealed(found)) if found is not None else TopicConfigTable()
-            parts = [TopicConfigTable.decode(unsealed(each)) for each in self._file.found_parts]
-        except RemoteProtocolError as error:
-            raise StorageFailed(
-                f"{name}: {error}; where another broker of the set is master, `replispec admin repair`; "
-                f"else move {name}* aside, and topics with messages are made again"
-            ) from error
+        found, parts = self._file.read(TopicConfigTable.decode, "topics with messages are made again")
+        whole = TopicConfigTable() if found is None else found
         self._version = whole.data_version or self._version
         for each in (whole, *sorted(parts, key=_counter)):
             if each is whole or _counter(each) > (self._version.counter or 0):

@@ -7,12 +7,10 @@ consumer of it is never moved back.
 
 from __future__ import annotations
 
-import zlib
-
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.log import offset_line
 from replispec.runtime.storage import FilesReader, ReplaceFile
 from replispec.wire.rocketmq.constants import BEGAN_FILE
-from replispec.wire.rocketmq.store import FlushedOffset
 
 
 class BeganFile:
@@ -38,8 +36,7 @@ class BeganFile:
         self._claimed = self.offset
         if self._claimed == self._on_disk:
             return ()
-        data = FlushedOffset(self.offset, zlib.crc32(b"%d" % self.offset)).encode() + b"\n"
-        return (ReplaceFile(BEGAN_FILE, data),)
+        return (ReplaceFile(BEGAN_FILE, offset_line.encoded(self.offset)),)
 
     def end_write(self) -> None:
         """The write that was begun last is done."""
@@ -48,8 +45,6 @@ class BeganFile:
 
 def _read(data: bytes) -> int | None:
     try:
-        found = FlushedOffset.decode(data.removesuffix(b"\n"))
+        return offset_line.decoded(data)
     except RemoteProtocolError:
         return None
-    is_right = found.offset >= 0 and found.crc == zlib.crc32(b"%d" % found.offset)
-    return found.offset if is_right and data.endswith(b"\n") else None

@@ -6,16 +6,16 @@ one there, was damaged later: to go on would throw away messages that were ackno
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.log import offset_line
 from replispec.runtime.storage import FilesReader, Operation, RemoveFile, ReplaceFile
 from replispec.runtime.world import Level
 from replispec.wire.rocketmq.constants import FLUSHED_FILE
-from replispec.wire.rocketmq.store import FlushedOffset, FlushedRun, FlushedRuns
+from replispec.wire.rocketmq.store import FlushedRun, FlushedRuns
 
 
 class Saying(NamedTuple):
@@ -109,20 +109,11 @@ class FlushedFile:
 def read_mark(data: bytes) -> FlushedMark:
     """The mark that a file holds. Raises RemoteProtocolError."""
     if b" " in data:
-        return FlushedMark(_older_offset(data), None)
+        return FlushedMark(offset_line.decoded(data), None)
     runs = tuple(FlushedRuns.decode(data).runs)
     if any(before.end != after.start for before, after in pairwise(runs)):
         raise RemoteProtocolError("its runs do not follow each other", offset=0)
     return FlushedMark(_offset(runs), runs)
-
-
-def _older_offset(data: bytes) -> int:
-    if not data.endswith(b"\n"):
-        raise RemoteProtocolError("no end of line", offset=len(data))
-    found = FlushedOffset.decode(data[:-1])
-    if found.offset < 0 or found.crc != zlib.crc32(b"%d" % found.offset):
-        raise RemoteProtocolError("not the checksum of its offset", offset=0)
-    return found.offset
 
 
 def _offset(runs: Sequence[FlushedRun]) -> int:
