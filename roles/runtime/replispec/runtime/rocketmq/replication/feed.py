@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Protocol
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.primitives.machines import assigned, edge_of
+from replispec.runtime.primitives.machines import Edge
 from replispec.runtime.primitives.timers import Timers
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import MessageStore
 from replispec.runtime.rocketmq.replication.frames import Frames
 from replispec.runtime.rocketmq.replication.settings import is_durable
+from replispec.runtime.rocketmq.replication.stepping import Stepping
 from replispec.runtime.world import Level, Outbox
 from replispec.wire.rocketmq.ha import (
     HaEpochEntry,
@@ -67,8 +68,12 @@ class SyncStateSetKeeper(Protocol):
         ...
 
 
-class Feed:
+class Feed(Stepping):
     """What one replica asked for, and what it was sent."""
+
+    MACHINE = machine.MACHINE
+    _state: machine.State
+    _variables: machine.Variables
 
     def __init__(
         self,
@@ -224,24 +229,14 @@ class Feed:
 
     # The machine
 
-    def _step(self, event: Any, kind: type | None = None) -> None:
-        """Take one event: only here state and variables change."""
-        edge = edge_of(machine.MACHINE, self._state, self._variables, event, rules, kind)
-        self._state = edge.to
-        if edge.assign:
-            self._variables = assigned(edge.assign, self._variables, event, rules)
-        if edge.arms or edge.cancels:
-            self._timers.follow(edge, self._now_ms)
-        if edge.blames_peer:
-            self._outbox.note(
-                Level.WARNING,
-                "replica broke the protocol",
-                peer=self.peer,
-                broker=self.broker_id,
-                clauses=" ".join(edge.clauses),
-            )
-        for name in edge.do:
-            getattr(self, f"_do_{name}")(event)
+    def _blame(self, edge: Edge[Any]) -> None:
+        self._outbox.note(
+            Level.WARNING,
+            "replica broke the protocol",
+            peer=self.peer,
+            broker=self.broker_id,
+            clauses=" ".join(edge.clauses),
+        )
 
     def _take(self, name: str, frame: memoryview) -> None:
         if name == HaReport.__name__:

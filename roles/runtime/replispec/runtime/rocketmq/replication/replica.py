@@ -11,12 +11,13 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.primitives.machines import assigned, edge_of
+from replispec.runtime.primitives.machines import Edge
 from replispec.runtime.primitives.timers import Timers
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import GroupCommit, MessageStore
 from replispec.runtime.rocketmq.replication.frames import Frames
 from replispec.runtime.rocketmq.replication.settings import is_durable
+from replispec.runtime.rocketmq.replication.stepping import Stepping
 from replispec.runtime.storage import StorageFailed
 from replispec.runtime.world import Closed, Connected, Level, Outbox, Received
 from replispec.wire.rocketmq.ha import (
@@ -43,7 +44,7 @@ class Follower(Protocol):
         ...
 
 
-class HaReplica:
+class HaReplica(Stepping):
     """Copies the log of the master at the address that `follow` names, until `stop`.
 
     A report says what is on the disk when the options ask for durability, else what has arrived. A disk
@@ -51,6 +52,10 @@ class HaReplica:
     `ticked` is to be called when `deadline_ms` has come. Answers to flushes go to `commit`, which belongs to
     the log.
     """
+
+    MACHINE = machine.MACHINE
+    _state: machine.State
+    _variables: machine.Variables
 
     def __init__(
         self,
@@ -235,23 +240,13 @@ class HaReplica:
 
     # The machine
 
-    def _step(self, event: Any, kind: type | None = None) -> None:
-        """Take one event: only here state and variables change."""
-        edge = edge_of(machine.MACHINE, self._state, self._variables, event, rules, kind)
-        self._state = edge.to
-        if edge.assign:
-            self._variables = assigned(edge.assign, self._variables, event, rules)
-        if edge.arms or edge.cancels:
-            self._timers.follow(edge, self._now_ms)
-        if edge.blames_peer:
-            self._outbox.note(
-                Level.WARNING,
-                "master broke the protocol",
-                master=self._address,
-                clauses=" ".join(edge.clauses),
-            )
-        for name in edge.do:
-            getattr(self, f"_do_{name}")(event)
+    def _blame(self, edge: Edge[Any]) -> None:
+        self._outbox.note(
+            Level.WARNING,
+            "master broke the protocol",
+            master=self._address,
+            clauses=" ".join(edge.clauses),
+        )
 
     def _take(self, name: str, frame: memoryview) -> None:
         if name == HaHandshakeAnswer.__name__:
