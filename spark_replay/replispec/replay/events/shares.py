@@ -7,16 +7,18 @@ to know more than the places of its own frames.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from replispec.replay.capture.long_columns import LongColumn
+from replispec.replay.capture.long_columns import LongColumn, LongColumns
 from replispec.replay.events.columns import Observed
 from replispec.replay.pairing.delivery import Delivered, Integers
+from replispec.replay.pairing.long_delivery import Ends, LongConnection
 
 NOWHERE = -1
 NUMBER_KIND = np.dtype(np.int32)
@@ -92,6 +94,22 @@ class Long:
     streams: pa.Table
     together: int
     folder: Path
+
+    @property
+    def connection(self) -> str:
+        """Its name."""
+        return str(self.streams.column("connection")[0])
+
+    def delivered(
+        self, store: LongColumns, numbers: Mapping[str, npt.DTypeLike], texts: Sequence[str]
+    ) -> LongConnection:
+        """Its frames in the order of their delivery, with some columns."""
+        capture = str(self.streams.column("capture")[0])
+        frames = LongConnection(capture, self.connection, store, numbers, texts)
+        for piece in self.pieces:
+            frames.take(piece)
+        frames.deliver(Ends.of(self.connection, self.streams))
+        return frames
 
 
 @dataclass(frozen=True, slots=True, eq=False)

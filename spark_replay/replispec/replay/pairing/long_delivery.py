@@ -7,7 +7,7 @@ to the next, and everything else lies in files.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,11 @@ WINDOW = 1 << 16
 """So many frames are looked at at a time."""
 PLACES = ("sequence", "size", "time_ns", "record_offset", "acknowledged")
 _UNKNOWN = -1
+
+
+def columns_of(numbers: Iterable[str], texts: Iterable[str]) -> tuple[str, ...]:
+    """The columns of FRAMES that a LongConnection takes which has these besides PLACES."""
+    return "direction", "index", *PLACES, *numbers, *texts
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from replispec.replay.events.rocketmq.commands import interesting, pairings, rea
 from replispec.replay.events.rocketmq.long_latencies import LATENCY_COLUMNS, LongLatencies
 from replispec.replay.events.shares import Laid, Long, Share, SharedObserver
 from replispec.replay.pairing.delivery import Integers
-from replispec.replay.pairing.long_delivery import SIDES, Ends, LongConnection, windows
+from replispec.replay.pairing.long_delivery import SIDES, LongConnection, columns_of, windows
 from replispec.replay.pairing.long_pairs import LongPairs, Window
 from replispec.replay.pairing.rocketmq.family import CORRELATION
 
@@ -34,29 +34,20 @@ _NUMBERS: Final[Mapping[str, npt.DTypeLike]] = {
     "from_start": np.int8,
 }
 _TEXTS: Final = ("remark",)
-_COLUMNS: Final = (
-    *("direction", "index", "sequence", "size", "time_ns", "record_offset", "acknowledged"),
-    *_NUMBERS,
-    *_TEXTS,
-)
 _NOTHING: Final = np.zeros(0, np.int64)
 
 
 def _lay(long: Long) -> Iterator[Laid]:
-    capture, name = (str(long.streams.column(each)[0]) for each in ("capture", "connection"))
     with LongColumns(long.folder) as store:
-        frames = LongConnection(capture, name, store, _NUMBERS, _TEXTS)
-        for piece in long.pieces:
-            frames.take(piece)
-        frames.deliver(Ends.of(name, long.streams))
-        ends = {(name, side): frames.end(side) for side in SIDES if frames.count(side)}
+        frames = long.delivered(store, _NUMBERS, _TEXTS)
+        ends = {(frames.connection, side): frames.end(side) for side in SIDES if frames.count(side)}
         lost = cut_short(ends, long.holes, long.streams)
         pairs = LongPairs(frames, store, CORRELATION, ("flag",), seen_whole(long.streams), lost)
         shares = _Shares(frames, pairs, -(-long.together // 2))
         for places in windows(len(frames)):
             yield from shares.add(pairs.with_requests(places, LATENCY_COLUMNS))
         yield from shares.rest()
-        told = [*pairings(capture, *pairs.evident(("sequence", "time_ns"))), *_unseen(frames, long)]
+        told = [*pairings(frames.capture, *pairs.evident(("sequence", "time_ns"))), *_unseen(frames, long)]
         yield shares.rare(told)
 
 
@@ -119,4 +110,4 @@ def _look(frames: pa.Table, streams: pa.Table, share: Share) -> Observed:
     return [*told, *closings(told, streams)], [(ObservationKind.ACKNOWLEDGED, stored)]
 
 
-SHARED: Final = SharedObserver(CORRELATION.kinds, _COLUMNS, _lay, _look)
+SHARED: Final = SharedObserver(CORRELATION.kinds, columns_of(_NUMBERS, _TEXTS), _lay, _look)

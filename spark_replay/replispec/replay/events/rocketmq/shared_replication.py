@@ -27,26 +27,17 @@ from replispec.replay.events.rocketmq.replication import (
 from replispec.replay.events.shares import NOWHERE, Laid, Long, Share, SharedObserver
 from replispec.replay.frames.rocketmq.readers import HA_MASTER, HA_REPLICA
 from replispec.replay.pairing.delivery import Delivered, Integers
-from replispec.replay.pairing.long_delivery import SIDES, Ends, LongConnection, windows
+from replispec.replay.pairing.long_delivery import SIDES, LongConnection, columns_of, windows
 
 KINDS: Final = (HA_REPLICA, HA_MASTER)
 _NUMBERS: Final[Mapping[str, npt.DTypeLike]] = {"complete": np.int8}
 _TEXTS: Final = ("message",)
-_COLUMNS: Final = (
-    *("direction", "index", "sequence", "size", "time_ns", "record_offset", "acknowledged"),
-    *_NUMBERS,
-    *_TEXTS,
-)
 _NOTHING: Final = np.zeros(0, np.int64)
 
 
 def _lay(long: Long) -> Iterator[Laid]:
-    capture, name = (str(long.streams.column(each)[0]) for each in ("capture", "connection"))
     with LongColumns(long.folder) as store:
-        frames = LongConnection(capture, name, store, _NUMBERS, _TEXTS)
-        for piece in long.pieces:
-            frames.take(piece)
-        frames.deliver(Ends.of(name, long.streams))
+        frames = long.delivered(store, _NUMBERS, _TEXTS)
         for number, first in enumerate(range(0, len(frames), long.together), 1):
             places = np.arange(first, min(first + long.together, len(frames)))
             yield Laid(number, _share(frames, places), ([], []))
@@ -147,4 +138,4 @@ def _place(frames: Delivered, at: int) -> Place:
     )
 
 
-SHARED: Final = SharedObserver(KINDS, _COLUMNS, _lay, _look)
+SHARED: Final = SharedObserver(KINDS, columns_of(_NUMBERS, _TEXTS), _lay, _look)
