@@ -57,7 +57,7 @@ def is_refused(disk: Disk) -> bool:
 def standing_of(brokers: BrokerSet, broker_id: int) -> May:
     asked = question("broker-a")
     answer = brokers.ask(CONTROLLER, asked.header.code, body=asked.body)
-    return standing(answer.body, "broker-a", broker_id).may
+    return standing(answer, "broker-a", broker_id).may
 
 
 def comes_back(brokers: BrokerSet, first: str) -> None:

@@ -13,7 +13,6 @@ from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_comm
 from replispec.runtime.rocketmq.membership import IdentityFiles, IdentityRefused
 from replispec.runtime.rocketmq.membership.repair import May, RepairStanding, given_up, question, standing
 from replispec.runtime.storage import FilesReader, Operation
-from replispec.wire.rocketmq.codes import ResponseCode
 from replispec.wire.rocketmq.constants import CHECKPOINT_FILE
 from replispec.wire.rocketmq.parameters import ROLES
 from replispec.wire.rocketmq.streams import REMOTING
@@ -71,11 +70,7 @@ class StoppedMember:
             return next((each for each in commands if each.is_answer), None)
 
         answer = ask(address, question(name).encode(), read, timeout_s=ANSWER_S)
-        if answer.header.code != ResponseCode.SUCCESS:
-            return RepairStanding(
-                May.SOON, f"it refuses to say ({answer.header.code} {answer.header.remark or ''})"
-            )
-        return standing(answer.body, name, broker_id)
+        return standing(answer, name, broker_id)
 
     def given_up(self, files: FilesReader, *, keeps: bool) -> Sequence[Operation]:
         """What leaves of the store its identity alone."""

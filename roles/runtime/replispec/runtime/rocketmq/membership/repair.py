@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.storage import FilesReader, Operation, RemoveFile, RenameFile
 from replispec.wire.rocketmq import constants
-from replispec.wire.rocketmq.codes import RequestCode
+from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import BrokerNames, BrokerReplicasInfo, ReplicasInfo
 from replispec.wire.rocketmq.remoting import RemotingHeader
 
@@ -42,9 +42,12 @@ def question(broker_name: str) -> Command:
     return Command(RemotingHeader(code=RequestCode.CONTROLLER_GET_SYNC_STATE_DATA, opaque=1), body)
 
 
-def standing(body: bytes, broker_name: str, broker_id: int) -> RepairStanding:
-    """What the body of an answer means for a member. Raises RemoteProtocolError."""
-    table = BrokerReplicasInfo.decode(body).replicas_info_table or {}
+def standing(answer: Command, broker_name: str, broker_id: int) -> RepairStanding:
+    """What a controller's answer means for a member. Raises RemoteProtocolError."""
+    header = answer.header
+    if header.code != ResponseCode.SUCCESS:
+        return RepairStanding(May.SOON, f"it refuses to say ({header.code} {header.remark or ''})")
+    table = BrokerReplicasInfo.decode(answer.body).replicas_info_table or {}
     found = table.get(broker_name)
     if found is None:
         return RepairStanding(May.NO, f"the controller knows no set {broker_name}: its records may be lost")
