@@ -36,7 +36,6 @@ Examples:
   replispec watch -i eth0 --out result
   replispec capture --out captures/trace.pcapng --run & replispec watch captures/ --out result
 """
-ALERTS_NAME = "alerts.jsonl"
 CHECKPOINT_NAME, RING_NAME = "checkpoint", "ring"
 MIB = 1 << 20
 SECONDS_MAXIMUM = 86_400.0
@@ -256,8 +255,11 @@ class _Told:
         )
         self._hint(f"watching {what}{before}; Ctrl-C ends it with the verdict")
         if others := watcher.alerts.of_others:
-            alerts = "1 alert" if others == 1 else f"{others} alerts"
-            self._hint(f"{ALERTS_NAME} has {alerts} of an earlier watch; they stay, none is written twice")
+            from replispec.replay.report.wording import counted
+            from replispec.replay.watch.alerts import ALERTS_NAME
+
+            told = counted(others, "alert")
+            self._hint(f"{ALERTS_NAME} has {told} of an earlier watch; they stay, none is written twice")
 
     def round(self, each: Round) -> None:
         """What one step brought."""

@@ -6,11 +6,9 @@ A driver that walks all record headers alone takes 0.45 s a GB, while nobody els
 from __future__ import annotations
 
 import os
-import pickle
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,15 +17,13 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from replispec.replay.capture.files import Capture, map_split
 from replispec.replay.capture.joined_walks import Walked, grid, walked
-from replispec.replay.capture.records import Split
+from replispec.replay.engines.spark_files import keep, shared
 from replispec.replay.engines.spark_tasks import Batches, mapped
 
 # Captures of fewer bytes are walked sooner than workers are asked.
 SPREAD_BYTES_MINIMUM = 1 << 30
 TASKS_A_CORE = 4
 _WALKED: pa.Schema = pa.schema([pa.field(name, pa.int64()) for name in ("number", "first", "behind")])
-Stretch = tuple[Split, int, int]
-"""All records of a file, and the bytes [low, high) of it that are walked."""
 Walks = Mapping[str, Mapping[int, Walked]]
 """By the path of a file what was walked of it, by where each stretch begins."""
 
@@ -45,7 +41,7 @@ def walked_on_spark(spark: SparkSession, staging: Path, files: Sequence[Capture]
         for low, high in grid(whole, split_bytes)
     ]
     plan = staging / "stretches"
-    plan.write_bytes(pickle.dumps([(own, low, high) for own, _, low, high in stretches], 5))
+    keep(plan, [(own, low, high) for own, _, low, high in stretches])
 
     def walk(batches: Batches) -> Batches:
         for batch in batches:
@@ -62,17 +58,11 @@ def walked_on_spark(spark: SparkSession, staging: Path, files: Sequence[Capture]
 
 def _walks(plan: Path, numbers: Sequence[int]) -> Iterator[tuple[int, Walked]]:
     for number in numbers:
-        whole, low, high = _stretches(plan)[number]
+        whole, low, high = shared(plan)[number]
         with map_split(whole) as data:
             part = walked(data, whole, low, high)
         if part is not None:
             yield number, part
-
-
-@lru_cache(maxsize=1)
-def _stretches(plan: Path) -> list[Stretch]:
-    found: list[Stretch] = pickle.loads(plan.read_bytes())
-    return found
 
 
 def _as_batch(rows: Iterator[tuple[int, Walked]]) -> pa.RecordBatch:

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from replispec.replay.capture.records import Integers
 from replispec.replay.engines.results import events_file
-from replispec.replay.engines.spark_frames import unfinished_file
+from replispec.replay.engines.spark_files import keep, unfinished_file
 from replispec.replay.engines.spark_parts import (
     PARTS_A_CORE,
     PASSED,
@@ -27,7 +27,6 @@ from replispec.replay.engines.spark_parts import (
     Passed,
     as_batch,
     from_bytes,
-    keep,
     numbers_in,
     passed,
     rows_in,

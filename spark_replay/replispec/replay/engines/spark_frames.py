@@ -45,6 +45,7 @@ from replispec.replay.engines.by_splits import (
 )
 from replispec.replay.engines.decoding import remarked
 from replispec.replay.engines.spark_cuts import Walks, walked_on_spark
+from replispec.replay.engines.spark_files import unfinished_file
 from replispec.replay.engines.spark_tasks import mapped
 from replispec.replay.engines.split import CHAINED_FRAMES, FlowPart, WholeConnections, decode_split
 from replispec.replay.frames.hints import Hints
@@ -407,11 +408,6 @@ def _placed(spark: SparkSession, job: _Job, tasks: int) -> DataFrame:
 def _no_pattern(path: Path) -> str:
     """A path as Hadoop takes it where it may hold signs of a pattern."""
     return re.sub(r"([][{}*?\\])", r"\\\1", str(path))
-
-
-def unfinished_file(path: Path) -> Path:
-    """What a file is called until it is whole: a name of one process, skipped by readers of folders."""
-    return path.with_name(f".{path.name}.{os.uname().nodename}.{os.getpid()}")
 
 
 def sweep(folder: Path) -> None:

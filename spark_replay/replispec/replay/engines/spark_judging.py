@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from replispec.replay.engines.family import judged, spread_of_all
 from replispec.replay.engines.results import CaptureResult, Options
 from replispec.replay.engines.spark_events import COUNTS, read_events
+from replispec.replay.engines.spark_files import keep, kept, shared
 from replispec.replay.engines.spark_parts import (
     PASSED,
     Batches,
@@ -26,12 +27,9 @@ from replispec.replay.engines.spark_parts import (
     Passed,
     as_batch,
     from_bytes,
-    keep,
-    kept,
     numbers_in,
     passed,
     rows_in,
-    shared,
     spark_schema,
     squeezed,
     unsqueezed,

@@ -12,8 +12,6 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +20,6 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from replispec.replay.engines.spark_frames import unfinished_file
 from replispec.replay.events.family import shared_observers
 from replispec.replay.report.summary import CaptureRow
 
@@ -192,24 +189,6 @@ def squeezed(what: Any) -> bytes:
 def unsqueezed(payload: bytes) -> Any:
     """The inverse."""
     return pickle.loads(zlib.decompress(payload))
-
-
-def keep(path: Path, what: Any) -> None:
-    """Let tasks read something; a task may be run again, or twice at once."""
-    unfinished = unfinished_file(path)
-    unfinished.write_bytes(pickle.dumps(what, 5))
-    unfinished.replace(path)
-
-
-def kept(path: Path) -> Any:
-    """What was kept, for whoever alters it."""
-    return pickle.loads(path.read_bytes())
-
-
-@lru_cache(maxsize=2)
-def shared(path: Path) -> Any:
-    """What was kept, for those who only read it: a worker reads it once."""
-    return kept(path)
 
 
 def spark_schema(schema: pa.Schema) -> Any:

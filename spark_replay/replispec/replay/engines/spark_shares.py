@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from replispec.replay.capture.records import Integers
-from replispec.replay.engines.spark_frames import unfinished_file
+from replispec.replay.engines.spark_files import keep, kept, shared, unfinished_file
 from replispec.replay.engines.spark_parts import (
     PASSED,
     Batches,
@@ -29,12 +29,9 @@ from replispec.replay.engines.spark_parts import (
     Passed,
     as_batch,
     from_bytes,
-    keep,
-    kept,
     numbers_in,
     passed,
     rows_in,
-    shared,
     spark_schema,
     to_bytes,
 )

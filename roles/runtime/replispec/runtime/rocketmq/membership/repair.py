@@ -11,9 +11,10 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from replispec.runtime.rocketmq.framing import Command
+from replispec.runtime.rocketmq.remoting.answers import is_granted
 from replispec.runtime.storage import FilesReader, Operation, RemoveFile, RenameFile
 from replispec.wire.rocketmq import constants
-from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.controller import BrokerNames, BrokerReplicasInfo, ReplicasInfo
 from replispec.wire.rocketmq.remoting import RemotingHeader
 
@@ -45,7 +46,7 @@ def question(broker_name: str) -> Command:
 def standing(answer: Command, broker_name: str, broker_id: int) -> RepairStanding:
     """What a controller's answer means for a member. Raises RemoteProtocolError."""
     header = answer.header
-    if header.code != ResponseCode.SUCCESS:
+    if not is_granted(answer):
         return RepairStanding(May.SOON, f"it refuses to say ({header.code} {header.remark or ''})")
     table = BrokerReplicasInfo.decode(answer.body).replicas_info_table or {}
     found = table.get(broker_name)
