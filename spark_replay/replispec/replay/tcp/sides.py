@@ -209,8 +209,11 @@ def _add_marks(
     syn = positions.has_own & (packets.flags & SYN != 0)
     for side, value in reducer.run(np.minimum, positions.own, syn):
         sides[side].syn = value
-    for side, value in reducer.run(np.minimum, packets.flags & ACK, syn):
-        sides[side].initiator = value == 0
+    acknowledges = packets.flags & ACK != 0
+    for side, _ in reducer.run(np.minimum, start, syn & ~acknowledges):
+        sides[side].opens = True
+    for side, _ in reducer.run(np.minimum, start, syn & acknowledges):
+        sides[side].accepts = True
     fin = positions.has_own & (packets.flags & FIN != 0)
     for side, value in reducer.run(np.maximum, start + packets.payload_wire, fin):
         sides[side].fin = value
