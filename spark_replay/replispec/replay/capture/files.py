@@ -301,3 +301,6 @@ def _map(file: IO[bytes], name: str) -> mmap.mmap:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except ValueError as error:
         raise CaptureError(name, 0, "the file is empty") from error
+    except OSError as error:
+        said = f"it cannot be mapped ({error.strerror}); give what comes through a pipe as -, standard input"
+        raise CaptureError(name, 0, said) from error
