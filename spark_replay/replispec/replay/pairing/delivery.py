@@ -36,7 +36,7 @@ class Delivered:
     `rows`: where each is in `frames` (FRAMES), of which others may be none of these. `connection` counts
     `connections`, `index` the frames of a direction. `order` rises within each connection: the file offset of
     the packet that delivered the frame, or a little more. `received`: how many frames of the other direction
-    its sender had received when it sent the frame.
+    its sender had received when it sent the frame; `sure`: acknowledgments tell that, not what arrived here.
     """
 
     frames: pa.Table
@@ -47,6 +47,7 @@ class Delivered:
     index: Integers
     order: Integers
     received: Integers
+    sure: npt.NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -88,9 +89,9 @@ def delivered(frames: pa.Table, streams: pa.Table, rows: Integers | None = None)
         rows = np.arange(frames.num_rows)
     nothing = np.zeros(0, np.int64)
     if not len(rows):
-        return Delivered(frames, nothing, (), nothing, nothing, nothing, nothing, nothing)
+        return Delivered(frames, nothing, (), nothing, nothing, nothing, nothing, nothing, nothing != 0)
     sides = _Sides(frames, rows, streams)
-    received = sides.received()
+    received, sure = sides.received()
     rank = np.where(sides.accepting, 2 * received, 2 * sides.index + 1)
     positions = np.lexsort((sides.index, rank, sides.connection))
     order = _rising(sides.arrivals[positions], sides.connection[positions])
@@ -103,6 +104,7 @@ def delivered(frames: pa.Table, streams: pa.Table, rows: Integers | None = None)
         sides.index[positions],
         order,
         received[positions],
+        sure[positions],
     )
 
 
@@ -130,8 +132,9 @@ class _Sides:
         self._first_number, accepting = begun_at(names, streams)
         self.accepting = accepting[self.side]
 
-    def received(self) -> Integers:
-        """How many frames of the peer the sender of each frame had received when it sent it."""
+    def received(self) -> tuple[Integers, npt.NDArray[np.bool_]]:
+        """How many frames of the peer the sender of each frame had received when it sent it, and whether
+        acknowledgments tell it."""
         peer = self.side ^ 1
         ends = self._ends
         arrivals = running_maximum(self.side, self.arrivals)
@@ -143,7 +146,7 @@ class _Sides:
         high = np.searchsorted(placed, peer * _APART + most, "right")
         found = np.clip(by_arrival, low, high)
         inside: Integers = np.clip(found, self.borders[peer], self.borders[peer + 1]) - self.borders[peer]
-        return running_maximum(self.side, inside)
+        return running_maximum(self.side, inside), low >= high
 
     def _acknowledged(self, peer: Integers, arrived: Integers) -> tuple[Integers, Integers]:
         """Positions in the peer's direction: each frame's sender had received it up to the first of them
