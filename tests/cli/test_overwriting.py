@@ -74,6 +74,41 @@ def test_evidence_does_not_overwrite_what_was_merged_or_is_compared(own: Path) -
     assert older.read_text() == "{}"
 
 
+@pytest.mark.parametrize("option", ["--evidence", "--merge"])
+def test_the_summary_of_an_older_result_is_not_overwritten_by_what_is_compared_with_it(
+    own: Path, option: str
+) -> None:
+    older = own.parent / "older"
+    older.mkdir()
+    summary = older / "summary.json"
+    summary.write_text("{}")
+    result = own.parent / "result"
+    shown = replispec("replay", own, "--compare", older, option, summary, "--out", result)
+    assert (shown.returncode, summary.read_text()) == (2, "{}")
+    assert shown.stderr.startswith(f"replispec: {option}: {summary} would overwrite {summary}")
+
+
+@pytest.mark.parametrize("option", ["CAPTURE", "--out", "--packed"])
+def test_links_that_lead_in_a_circle_are_one_line(own: Path, option: str) -> None:
+    loop = own.parent / "loop"
+    loop.symlink_to(loop)
+    at = {"CAPTURE": (loop,), "--out": ()}.get(option, (option, loop))
+    out = loop if option == "--out" else own.parent / "result"
+    shown = replispec("replay", own, *at, "--out", out, "--engine", "local")
+    assert shown.returncode == 2
+    assert "loop" in shown.stderr.splitlines()[-1]
+    assert "Traceback" not in shown.stderr
+
+
+@pytest.mark.parametrize("option", ["--merge", "--evidence"])
+def test_a_link_that_leads_in_a_circle_is_replaced(own: Path, option: str) -> None:
+    loop = own.parent / "loop"
+    loop.symlink_to(loop)
+    shown = replispec("replay", own, option, loop, "--out", own.parent / "result", "--engine", "local")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert loop.stat().st_size
+
+
 def test_results_beside_a_capture_are_written(own: Path) -> None:
     """The capture lies in the folder of results, under a name that no result has; then once more."""
     for _ in range(2):

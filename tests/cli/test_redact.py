@@ -28,8 +28,23 @@ def test_a_short_key_and_the_capture_itself_are_refused(tmp_path: Path) -> None:
     itself = replispec("redact", own, "--out", own)
     assert (short.returncode, itself.returncode) == (2, 2)
     assert "a key has at least 16 bytes, not 5" in short.stderr
-    assert "is the capture itself" in itself.stderr
+    assert f"--out: {own} would overwrite {own}, which is read" in itself.stderr
     assert own.read_bytes() == CAPTURE.read_bytes()
+
+
+def test_the_key_is_not_replaced(tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_bytes(bytes(range(32)))
+    done = replispec("redact", CAPTURE, "--key", key, "--out", key)
+    assert (done.returncode, key.read_bytes()) == (2, bytes(range(32)))
+    assert f"--out: {key} would overwrite {key}, which is read" in done.stderr
+
+
+def test_a_file_that_cannot_be_mapped_is_one_line(tmp_path: Path) -> None:
+    done = replispec("redact", "/dev/null", "--out", tmp_path / "out.pcap")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "null: it cannot be mapped" in done.stderr
+    assert "standard input" in done.stderr
 
 
 def test_a_file_that_is_no_capture_is_one_line(tmp_path: Path) -> None:

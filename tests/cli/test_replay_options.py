@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -288,3 +289,26 @@ def test_ctrl_c_before_anything_came_leaves_nothing(tmp_path: Path, monkeypatch:
         said, complained = process.communicate()
     assert (process.returncode, said, complained.strip()) == (130, b"", b"replispec: interrupted")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["replay", "redact", "decode"])
+def test_standard_input_that_is_no_capture_is_told_at_once(name: str, tmp_path: Path) -> None:
+    """Somebody forgot `-w -`: text comes for as long as anybody talks."""
+    out = () if name == "decode" else ("--out", tmp_path / "out")
+    with _piped(name, "-", *out) as process:
+        assert process.stdin is not None
+        process.stdin.write(b"12:00:01.0 IP 10.0.0.9.40000 > 10.0.0.2.10911: Flags [S]\n")
+        process.stdin.flush()
+        # Its end is not waited for: standard input stays open.
+        assert process.wait() == 2
+        assert process.stderr is not None
+        said = "no packet capture: it starts with 31323a30; tcpdump writes one with -w - (at byte 0)"
+        assert process.stderr.read().decode().splitlines()[-1] == f"replispec: standard-input: {said}"
+
+
+@pytest.mark.parametrize("name", ["replay", "redact", "decode"])
+def test_standard_input_that_is_closed_is_one_line(name: str, tmp_path: Path) -> None:
+    out = () if name == "decode" else ("--out", tmp_path / "out")
+    words = shlex.join(list(map(str, command(name, "-", *out))))
+    done = subprocess.run(["sh", "-c", f"{words} <&-"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, "replispec: standard input: it is closed")

@@ -22,7 +22,8 @@ MILLISECOND, SECOND = 10**6, 10**9
 LOSS = (0.001, 0.05)
 SNAP_BYTES = (64, 1000)
 SHARES = (0.1, 0.5, 1.0)
-WRONG_COPIES = 3
+WRONG_COPIES, WRONG_OPENINGS = 3, 0.2
+ACKNOWLEDGES = 1 << 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,8 @@ def with_damaged_copies(packets: Packets, rng: random.Random) -> list[Seen]:
 def with_wrong_numbers(packets: Packets, rng: random.Random) -> list[Seen]:
     """Three packets with payload come once more, with one bit of the TCP header's first 14 bytes turned.
 
-    That is one of a port, a number, or a flag.
+    That is one of a port, a number, or a flag. Some of those that open connections come once more, too, with
+    the flag turned that tells who opens one from who accepts it.
     """
     chosen = rng.sample([at for at, each in enumerate(packets) if _can_be_damaged(each)], WRONG_COPIES)
     found = list(packets)
@@ -119,6 +121,10 @@ def with_wrong_numbers(packets: Packets, rng: random.Random) -> list[Seen]:
         data = bytearray(packets[at].data)
         data[14 + (data[14] & 15) * 4 + rng.randrange(14)] ^= 1 << rng.randrange(8)
         found.insert(at + rng.randrange(2), replace(packets[at], data=bytes(data)))
+    for each in [each for each in packets if mess.is_syn(each) and rng.random() < WRONG_OPENINGS]:
+        data = bytearray(each.data)
+        data[14 + (data[14] & 15) * 4 + 13] ^= ACKNOWLEDGES
+        found.insert(found.index(each) + rng.randrange(2), replace(each, data=bytes(data)))
     return found
 
 

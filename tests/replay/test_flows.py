@@ -62,7 +62,7 @@ def test_a_conversation_is_put_together_and_named(tmp_path: Path) -> None:
     server, client = one(found)
     assert connection_text(found[0].key, found[0].number) == "10.0.0.2:10911<->10.0.0.9:40000#1"
     assert (text(client, data), text(server, data)) == (letters(30).decode(), "answer")
-    assert (client.initiator, server.initiator) == (True, False)
+    assert (client.opens, client.accepts, server.opens, server.accepts) == (True, False, False, True)
     assert client.closed
     assert client.fin == client.zero + 30
 
@@ -148,7 +148,7 @@ def test_a_stream_seen_from_the_middle_starts_at_its_lowest_byte(tmp_path: Path)
     assert text(side, data) == "aaaabbbb"
     assert side is not None
     assert side.syn is None
-    assert side.initiator is None
+    assert (side.opens, side.accepts) == (False, False)
 
 
 def test_a_reset_with_a_strange_number_moves_nothing(tmp_path: Path) -> None:

@@ -22,14 +22,17 @@ from replispec.replay.engines.decoding import decode_capture
 from replispec.replay.engines.local import LocalEngine
 from replispec.replay.engines.results import CaptureResult, Options
 from replispec.replay.frames.hints import Hints
+from replispec.replay.redact.images import Image
 from replispec.replay.redact.json_texts import JsonTexts, NotDecodedError
 from replispec.replay.redact.pseudonyms import Pseudonyms
-from replispec.replay.redact.rocketmq.records import Records
+from replispec.replay.redact.rocketmq.frames import _Log
+from replispec.replay.redact.rocketmq.records import Records, size_told
 from replispec.replay.redact.run import SameAddressError, redact
 from replispec.replay.redact.shapes import shapes
+from replispec.replay.tcp.pieces import no_pieces
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.wire.rocketmq.constants import UNIQUE_KEY_PROPERTY
-from replispec.wire.rocketmq.store import LogRecord
+from replispec.wire.rocketmq.store import LogBlank, LogRecord
 from tests.replay import mess
 from tests.replay.defects import DEFECTS
 from tests.replay.pcap_writer import Conversation, in_time_order, pcap, section
@@ -300,7 +303,30 @@ def test_the_checksum_of_a_record_is_that_of_its_new_body() -> None:
     assert b"mine" not in made.properties
     assert made.topic == NAMES.text(b"orders").decode()
     with pytest.raises(RemoteProtocolError):
-        Records(NAMES).record_at(b"no record starts here")
+        size_told(b"no record starts here")
+
+
+class _Counted(bytearray):
+    """Bytes of which it is counted how many are copied."""
+
+    copied = 0
+
+    def __bytes__(self) -> bytes:
+        type(self).copied += len(self)
+        return bytes(memoryview(self))
+
+
+def test_a_record_that_never_ends_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight bytes that promise a gibibyte are no reason to copy all that waits with every run."""
+    monkeypatch.setattr(_Counted, "copied", 0)
+    log = _Log(Records(NAMES), Image(b"", no_pieces()))
+    log._waiting = _Counted()
+    run = bytes(4096)
+    head = (1 << 30).to_bytes(4, "big") + LogBlank.magic.to_bytes(4, "big", signed=True)
+    for at in range(64):
+        log.add(at * 5000, at * len(run), head + run[8:] if at == 0 else run)
+    assert len(log._waiting) == 64 * len(run)
+    assert _Counted.copied <= len(run)
 
 
 LOCAL_4, LOCAL_6 = ipaddress.ip_address("10.20.30.40").packed, ipaddress.ip_address("fd00::77:1").packed

@@ -160,6 +160,18 @@ def test_a_path_without_a_file_is_refused() -> None:
         _Request({"path": "nowhere/*.pcap"}).paths()
 
 
+def test_a_name_that_is_no_text_is_one_line(tmp_path: Path) -> None:
+    odd = tmp_path / "b\udcff.pcap"
+    odd.write_bytes(b"")
+    with pytest.raises(SourceOptionError, match=r"b.udcff.pcap': this name is no text"):
+        _Request({"path": str(tmp_path / "*")}).paths()
+
+
+def test_columns_may_be_one_text(spark: SparkSession) -> None:
+    table = read_captures(spark, CAPTURES / "a_first_start.pcap", "packets", "time_ns, flags")
+    assert table.columns == ["time_ns", "flags", "capture"]
+
+
 def test_what_is_offered_has_a_schema_of_its_own() -> None:
     assert all(isinstance(schema, pa.Schema) and schema.names for schema in schemas().values())
 

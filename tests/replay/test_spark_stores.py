@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from replispec.replay.engines import spark_session as spark_session_module
 from replispec.replay.engines import spark_stores
 from replispec.replay.engines.cluster import Cluster, StoreError, is_url
 from replispec.replay.engines.results import SUMMARY_NAME, Options
@@ -94,6 +95,27 @@ def test_a_store_that_does_not_answer_is_one_line(tmp_path: Path) -> None:
 def test_a_file_system_without_jars_is_one_line(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"^gs://b/x: Spark has no file system for gs: give its jars"):
         bring(spark, "gs://b/x", tmp_path)
+
+
+def test_a_store_that_does_not_say_how_long_a_file_is_is_one_line(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Hadoop's http does not, whoever is asked."""
+    with pytest.raises(StoreError, match=r"x\.pcap: this file system does not say how long a file is"):
+        bring(spark, "http://127.0.0.1:9/x.pcap", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("told", "becomes"), [({}, "C.UTF-8"), ({"LC_ALL": "C"}, "C.UTF-8"), ({"LANG": "de_DE.UTF-8"}, None)]
+)
+def test_java_names_files_as_python_does(
+    told: dict[str, str], becomes: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the locale C it would leave out each capture whose name is not ASCII, without a word."""
+    for name in ("LC_ALL", "LC_CTYPE", "LANG"):
+        monkeypatch.setenv(name, told.get(name, ""))
+    spark_session_module._where(Cluster("local[1]"))
+    assert os.environ["LC_ALL"] == (becomes or told.get("LC_ALL", ""))
 
 
 def test_files_come_in_ranges_whole_and_in_order(

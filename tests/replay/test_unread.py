@@ -16,7 +16,8 @@ from replispec.wire.rocketmq import controller as to_controller
 from replispec.wire.rocketmq.codes import RequestCode
 from tests.replay.expectations import SEND_SURVIVES
 from tests.replay.faults import Frame, commands, taken, written
-from tests.replay.pcap_writer import Packet, pcap
+from tests.replay.pcap_writer import Conversation, Packet, pcap
+from tests.replay.random_traffic import command
 from tests.replay.scenarios import failed_over, two_brokers
 from tests.replay.test_all_clear import headline_of, told
 from tests.replay.world import ADMIN, CLUSTER, OPEN_END
@@ -138,3 +139,19 @@ def test_a_body_that_is_not_read_is_no_promise(lead: bytes, padding: int, tmp_pa
     summary = told(pcap(later_start_told(lead, padding)), tmp_path / "unread.pcap")
     assert (headline_of(summary).tone, summary.losses) == ("unjudged", [])
     assert summary.captures[0].commands_unread == 1
+
+
+@pytest.mark.parametrize("fill", [b"\0", b"\xff", b" "])
+@pytest.mark.parametrize("size", [8, 16, 24, 64])
+def test_who_answers_what_could_not_be_read_is_not_blamed(size: int, fill: bytes, tmp_path: Path) -> None:
+    """Zeros look like frames of a kind that has no mark; what the peer speaks tells more."""
+    talk = Conversation(("10.0.0.9", 40000), ("10.0.0.2", 10911)).open()
+    for number in range(6):
+        data = command(number)
+        talk.send(data if number else fill * size + data[size:], from_client=True)
+        talk.send(command(number, answer=True), from_client=False)
+    summary = told(pcap(talk.packets), tmp_path / "zeros.pcap")
+    row = summary.captures[0]
+    assert (row.frames_remoting, row.bytes_foreign) == (11, 0)
+    assert row.bytes_undecoded == len(command(0))
+    assert summary.exit_code == 0

@@ -20,7 +20,7 @@ from replispec.replay.watch.watcher import NothingCapturedError, watching
 from tests.replay.pcap_writer import START_NS, Conversation, Packet, pcap, pcapng
 from tests.replay.random_traffic import command, random_capture
 from tests.replay.test_rotation import in_parts
-from tests.replay.watching import SMALL, Watched
+from tests.replay.watching import LOCAL, SMALL, Watched
 
 SECOND_NS = 10**9
 
@@ -256,6 +256,29 @@ def test_damage_ends_a_file_and_not_the_watch(watched: Watched) -> None:
     assert said(watched) == ["a.pcap: a damaged record claims 4294967295 bytes"]
     feed(watched, "b.pcap", pcap(talk(10)))
     assert watched.end().captures[0].files == ("b.pcap",)
+
+
+@pytest.mark.parametrize("readable", [0, 24, 700])
+def test_a_file_that_cannot_be_read_is_named_and_the_others_are_read(
+    watched: Watched, readable: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As from a bad disk, or a store that went away."""
+    feed(watched, "a.pcap", pcap(talk(0)))
+    bad = feed(watched, "b.pcap", pcap(talk(60, client=40_001))).stat().st_ino
+    pread = os.pread
+
+    def failing(descriptor: int, size: int, at: int) -> bytes:
+        if os.fstat(descriptor).st_ino != bad:
+            return pread(descriptor, size, at)
+        if at >= readable:
+            raise OSError(errno.EIO, "Input/output error")
+        return pread(descriptor, min(size, readable - at), at)
+
+    monkeypatch.setattr(folder.os, "pread", failing)
+    assert said(watched) == ["b.pcap: cannot be read: Input/output error"]
+    with watched.opened() as watcher:
+        summary, _ = watcher.end(LOCAL)
+    assert summary.captures[0].frames_remoting == 20
 
 
 def test_a_checkpoint_of_another_version_is_refused_by_one_line(

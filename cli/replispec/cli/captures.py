@@ -42,10 +42,22 @@ def given(paths: Sequence[Path | str], fetch: Fetch | None = None) -> Iterator[l
             elif path == STANDARD_INPUT:
                 found.append(Path(folder) / INPUT_NAME)
                 with found[-1].open("wb") as file:
-                    copy_input(file)
+                    copy_input(file, _check)
             else:
                 found.append(path)
         yield found
+
+
+def _check(magic: bytes) -> None:
+    """Say at once that standard input is no capture: it may come for days. Raises CaptureError."""
+    from replispec.replay.capture.files import check_beginning
+    from replispec.replay.capture.records import CaptureError
+
+    try:
+        check_beginning(magic, INPUT_NAME)
+    except CaptureError as error:
+        said = f"{error.reason}; tcpdump writes one with -w -"
+        raise CaptureError(INPUT_NAME, 0, said) from error
 
 
 def unusable(paths: Sequence[Path]) -> list[str]:

@@ -2,11 +2,21 @@
 
 import errno
 
+import click
+
+from replispec.runtime.primitives.visible import visible
+
 EXIT_UNUSABLE = 2
+LINE_CHARACTERS_MAXIMUM = 500
 # A capture that is mapped keeps its file open, and all files of a rotation are mapped at once.
 NO_DESCRIPTOR = frozenset((errno.EMFILE, errno.ENFILE))
 # What a disk says that takes no more; a write that is refused does not name its file.
 NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
+
+
+def complain(text: str) -> None:
+    """One line on standard error, whatever is in the names that it tells."""
+    click.echo(f"replispec: {visible(text, LINE_CHARACTERS_MAXIMUM)}", err=True)
 
 
 def describe(error: Exception) -> str | None:

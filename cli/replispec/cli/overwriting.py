@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -19,10 +20,15 @@ def overwritten(written: Iterable[tuple[str, Path]], inputs: Sequence[Path]) -> 
     return []
 
 
+def resolved(path: Path) -> Path:
+    """The place that a path leads to; links that lead in a circle are for whoever opens them."""
+    return Path(os.path.realpath(path))
+
+
 def _replaces(path: Path, given: Path) -> bool:
     """Whether writing `path` (a folder: with all that is in it) replaces the file `given`."""
     if not given.exists():
-        return path.resolve() == given.resolve()
+        return resolved(path) == resolved(given)
     if path.exists() and path.samefile(given):
         return True
-    return given.resolve().is_relative_to(path.resolve())
+    return resolved(given).is_relative_to(resolved(path))

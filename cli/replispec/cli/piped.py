@@ -6,6 +6,7 @@ captured until then is wanted.
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import shutil
@@ -13,7 +14,7 @@ import signal
 import stat
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, Final
 
@@ -23,17 +24,23 @@ BLOCK_BYTES: Final = 1 << 20
 # What a writer that is asked to end may still hand over, and how long it may take for the next of it.
 HANDED_OVER_BYTES: Final = 64 << 20
 SILENT_S: Final = 5.0
+CHECKED_BYTES: Final = 4
+Check = Callable[[bytes], None]
+"""Raises where nothing that begins so is wanted."""
 
 
-def copy_input(file: BinaryIO) -> None:
-    """Write what comes on standard input to a file.
+def copy_input(file: BinaryIO, check: Check) -> None:
+    """Write what comes on standard input to a file, when `check` has seen its first CHECKED_BYTES.
 
     From a pipe the first Ctrl-C is the end: what the writer still hands over is read, HANDED_OVER_BYTES at
     most, and no longer than SILENT_S without any. The second one interrupts, and so does the first where
-    nothing came. Raises KeyboardInterrupt, OSError.
+    nothing came. Raises KeyboardInterrupt, OSError, and what `check` does.
     """
+    if sys.stdin is None:
+        raise OSError(errno.EBADF, "it is closed", "standard input")
+    checked = _Checked(file, check)
     if not _is_piped():
-        shutil.copyfileobj(sys.stdin.buffer, file)
+        shutil.copyfileobj(sys.stdin.buffer, checked)
         return
     source, came, end = sys.stdin.fileno(), 0, None
     with _interrupted() as (asked, heard):
@@ -47,13 +54,30 @@ def copy_input(file: BinaryIO) -> None:
             block = os.read(source, BLOCK_BYTES) if ready else b""
             if not block:
                 break
-            came += file.write(block)
+            came += checked.write(block)
             file.flush()
     if heard:
         if not came:
             raise KeyboardInterrupt
         said = f"standard input was ended by Ctrl-C: going on with the {came} bytes that came"
         click.echo(f"replispec: {said}", err=True)
+
+
+class _Checked:
+    """A file that takes nothing more once its first bytes were refused."""
+
+    def __init__(self, file: BinaryIO, check: Check) -> None:
+        self._file = file
+        self._check = check
+        self._head = b""
+
+    def write(self, block: bytes) -> int:
+        """How many bytes were written. Raises what the check does."""
+        if len(self._head) < CHECKED_BYTES:
+            self._head += block[: CHECKED_BYTES - len(self._head)]
+            if len(self._head) == CHECKED_BYTES:
+                self._check(self._head)
+        return self._file.write(block)
 
 
 def _is_piped() -> bool:

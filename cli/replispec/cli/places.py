@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from replispec.cli.overwriting import resolved
+
 
 class NamedPath(click.Path):
     """A path with a name: an empty one would silently be the working folder."""
@@ -29,7 +31,7 @@ def unwritable(written: Iterable[tuple[str, Path]], made: Path) -> list[str]:
     one that takes no files; else nothing. `made`: a folder that is made where there is none."""
     for option, path in written:
         folder = path.parent
-        if not folder.exists() and folder.resolve() == made.resolve():
+        if not folder.exists() and resolved(folder) == resolved(made):
             continue
         if not folder.is_dir():
             return [f"{option}: {path}: there is no folder {folder}"]

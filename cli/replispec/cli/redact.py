@@ -9,6 +9,7 @@ import click
 
 from replispec.cli import capture_options
 from replispec.cli.captures import given
+from replispec.cli.overwriting import overwritten
 from replispec.cli.places import NamedPath
 from replispec.cli.progress import counting
 
@@ -70,8 +71,8 @@ def redact(
     if len(captures) > 1 and not rotated:
         raise click.UsageError("several captures are redacted together only with --rotated: they become one")
     key = os.urandom(NEW_KEY_BYTES) if key_file is None else key_file.read_bytes()
-    if out.exists() and any(path.exists() and path.samefile(out) for path in captures):
-        raise click.UsageError(f"{out} is the capture itself: name another file")
+    if said := overwritten([("--out", out)], [*captures, *filter(None, [key_file])]):
+        raise click.UsageError(said[0])
     hints = Hints(ha_ports=frozenset(ha_ports), padded_answers=ha_5_0_0)
     with counting(f"redacting {captures[0].name}", 1, quiet=quiet), given(captures) as paths:
         try:

@@ -17,9 +17,9 @@ import orjson
 from replispec.cli import capture_options, engines
 from replispec.cli.captures import STANDARD_INPUT, CapturePlace, Fetch, Moment, given, unusable
 from replispec.cli.engines import Setting
-from replispec.cli.failures import EXIT_UNUSABLE, describe
+from replispec.cli.failures import EXIT_UNUSABLE, complain, describe
 from replispec.cli.output import ReaderGone, standard_output
-from replispec.cli.overwriting import overwritten
+from replispec.cli.overwriting import overwritten, resolved
 from replispec.cli.places import NamedPath, unwritable
 from replispec.cli.progress import counting
 
@@ -264,7 +264,7 @@ def _fetching(out: Path, options: Options, *, quiet: bool) -> Fetch:
 def _complained(complaints: Sequence[str]) -> bool:
     """Say what makes captures unusable; whether there was anything."""
     for complaint in complaints:
-        click.echo(f"replispec: {complaint}", err=True)
+        complain(complaint)
     return bool(complaints)
 
 
@@ -277,16 +277,17 @@ def _overwritten(
     compare: Path | None,
 ) -> list[str]:
     """What one of the files to be written would replace of those that are read, or why it cannot be."""
-    from replispec.replay.engines.results import OUTPUT_NAMES
+    from replispec.replay.engines.results import OUTPUT_NAMES, SUMMARY_NAME
 
     # What lies in a store is copied first, and no file of ours.
     read = [path for path in (*captures, packed) if isinstance(path, Path) and path != STANDARD_INPUT]
     results = [("--out", out / name) for name in OUTPUT_NAMES]
     for option, path in (("--evidence", evidence), ("--merge", merged)):
-        if path is not None and any(path.resolve().is_relative_to(own.resolve()) for _, own in results):
+        if path is not None and any(resolved(path).is_relative_to(resolved(own)) for _, own in results):
             return [f"{option}: {path} is where a result is written: name another one"]
-    named = (path for path in (merged, compare) if path is not None)
-    said = [] if merged is None else overwritten([("--merge", merged)], read)
+    older = [] if compare is None else [compare, compare / SUMMARY_NAME]
+    said = [] if merged is None else overwritten([("--merge", merged)], [*read, *older])
+    named = older if merged is None else [*older, merged]
     said = said or ([] if evidence is None else overwritten([("--evidence", evidence)], [*read, *named]))
     # An older replay in the same folder is read before it is replaced.
     said = said or overwritten(results, read if merged is None else [*read, merged])
@@ -307,7 +308,7 @@ def _merged(paths: Sequence[Path], into: Path, out: Path) -> Merged:
     from replispec.replay.hosts.merging import merge
 
     try:
-        if into.parent.resolve() == out.resolve():
+        if resolved(into.parent) == resolved(out):
             out.mkdir(parents=True, exist_ok=True)
         return merge(paths, into)
     except (OSError, ValueError) as error:
@@ -350,7 +351,7 @@ def _tell(summary: Summary, report: Path, shape: str) -> None:
     for capture in summary.captures:
         for complaint in filter(None, (capture.error, *capture.warnings)):
             name = "" if complaint.startswith(f"{capture.file}:") else f"{capture.file}: "
-            click.echo(f"replispec: {name}{complaint}", err=True)
+            complain(name + complaint)
     try:
         with standard_output() as stream:
             if shape == "json":

@@ -14,14 +14,13 @@ import click
 import orjson
 
 from replispec.cli import capture_options, engines
-from replispec.cli.failures import EXIT_UNUSABLE, describe
+from replispec.cli.failures import EXIT_UNUSABLE, complain, describe
 from replispec.cli.finite import Finite
 from replispec.cli.listening import Listening, listening
 from replispec.cli.output import ReaderGone, standard_output
-from replispec.cli.overwriting import overwritten
+from replispec.cli.overwriting import overwritten, resolved
 from replispec.cli.places import NamedPath
 from replispec.cli.replay import command_line
-from replispec.runtime.primitives.visible import visible
 
 if TYPE_CHECKING:
     from replispec.replay.engines.results import Options
@@ -39,7 +38,6 @@ Examples:
 CHECKPOINT_NAME, RING_NAME = "checkpoint", "ring"
 MIB = 1 << 20
 SECONDS_MAXIMUM = 86_400.0
-LINE_CHARACTERS_MAXIMUM = 500
 
 
 @click.command(
@@ -264,8 +262,7 @@ class _Told:
     def round(self, each: Round) -> None:
         """What one step brought."""
         for line in each.said:
-            # Names of files are whatever somebody called them.
-            click.echo(f"replispec: {visible(line, LINE_CHARACTERS_MAXIMUM)}", err=True)
+            complain(line)
         for alert in each.alerts:
             self._line(alert.line, f"ALERT {alert.text}")
 
@@ -280,7 +277,7 @@ class _Told:
 
         for capture in summary.captures:
             for complaint in filter(None, (capture.error, *capture.warnings)):
-                click.echo(f"replispec: {complaint}", err=True)
+                complain(complaint)
         if self._shape == "json":
             end = {
                 "kind": "end",
@@ -365,7 +362,7 @@ def _check(folder: Path | None, interface: str | None, out: Path, checkpoint: Pa
     if folder is None:
         return
     for option, path in (("--out", out), ("--checkpoint", checkpoint)):
-        if path is not None and path.resolve() == folder.resolve():
+        if path is not None and resolved(path) == resolved(folder):
             raise click.UsageError(f"{option}: {path} is the folder that is watched: name another one")
     from replispec.replay.watch.watcher import WATCH_NAMES
 

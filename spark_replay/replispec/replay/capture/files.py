@@ -157,6 +157,14 @@ def map_split(split: Split) -> mmap.mmap:
         return _map(file, split.name)
 
 
+def check_beginning(magic: bytes, name: str) -> None:
+    """Raise CaptureError for what no capture begins with, nor one that gzip made smaller. `magic`: its first
+    MAGIC_BYTES."""
+    known = magic == capture_pcapng.SECTION_MAGIC or magic in capture_pcap.MAGICS
+    if not known and not magic.startswith(GZIP_MAGIC):
+        raise CaptureError(name, 0, f"no packet capture: it starts with {magic.hex()}")
+
+
 def recognise(data: mmap.mmap, path: str, name: str) -> Split:
     """The split of all records of a mapped capture. Raises CaptureError for what is no capture."""
     magic = data[:4]
@@ -301,3 +309,6 @@ def _map(file: IO[bytes], name: str) -> mmap.mmap:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except ValueError as error:
         raise CaptureError(name, 0, "the file is empty") from error
+    except OSError as error:
+        said = f"it cannot be mapped ({error.strerror}); give what comes through a pipe as -, standard input"
+        raise CaptureError(name, 0, said) from error

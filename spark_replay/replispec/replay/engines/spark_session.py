@@ -84,6 +84,10 @@ def _say_nothing(_server: AccumulatorTCPServer, _request: object, _client: objec
 def _where(cluster: Cluster) -> dict[str, str]:
     """What depends on where the work is done: addresses, and the Python of the workers."""
     settings: dict[str, str] = {}
+    # Java names files by the locale: as C it finds none whose name is not ASCII. Python does not ask it.
+    told = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_CTYPE", "LANG"))), "")
+    if "utf" not in told.lower():
+        os.environ["LC_ALL"] = "C.UTF-8"
     if cluster.on_this_machine:
         # Without these the JVM binds to the outer interface and workers take the first python3 of PATH.
         os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)

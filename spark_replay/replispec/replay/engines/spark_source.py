@@ -7,6 +7,7 @@ are an option. Filters reach a table that `read_captures` made (see `spark_filte
 from __future__ import annotations
 
 import glob
+import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -82,13 +83,13 @@ def read_captures(
     """A table of captures that reads less when it is filtered; call it anew for every filter.
 
     `path`: a file, a glob, or an address in a store (see `spark_stores`), of which copies are kept as long as
-    this process lives; `what`: packets, frames or events.KIND; `columns`: those to read, all unless
-    given; `options`: others of PcapDataSource. A table that is asked with a second filter gives the right
-    rows, but reads everything. Raises StoreError, and by way of Spark SourceOptionError.
+    this process lives; `what`: packets, frames or events.KIND; `columns`: those to read (a text: with
+    commas), all unless given; `options`: others of PcapDataSource. A table that is asked with a second filter
+    gives the right rows, but reads everything. Raises StoreError, and by way of Spark SourceOptionError.
     """
     register(spark)
     spark.conf.set(PUSHDOWN, "true")
-    chosen = list(columns)
+    chosen = _names(columns) if isinstance(columns, str) else list(columns)
     if chosen and "capture" not in chosen:
         chosen.append("capture")
     own = Path(_kept().name) / str(next(_TABLES))
@@ -169,6 +170,9 @@ class _Request:
         found = [each for each in fitting if not Path(each).is_dir() and Path(each).exists()]
         if not found:
             raise SourceOptionError(f"path={self.pattern!r} is no file, and no glob that fits one")
+        for each in found:
+            if os.fsencode(each).decode(errors="replace") != each:
+                raise SourceOptionError(f"{each!a}: this name is no text: rename the file")
         return found
 
 

@@ -104,6 +104,8 @@ def bring(spark: SparkSession, url: str, folder: Path) -> list[Path]:
     files = sorted(_tried(lambda: store.listed(url), url), key=lambda file: natural(file.name))
     if not files:
         raise StoreError(f"{url}: there is no such file")
+    if any(file.size < 0 for file in files):
+        raise StoreError(f"{url}: this file system does not say how long a file is: fetch it first")
     total, free = sum(file.size for file in files), shutil.disk_usage(folder).free
     if total > free:
         raise StoreError(f"{url}: {total} bytes do not fit into {folder} ({free} are free); set TMPDIR")

@@ -107,7 +107,6 @@ def _merged(first: FlowSide, second: FlowSide) -> FlowSide:
     references = first.references or second.references
     if references is not None and second.references is not None:
         references = (references[0], second.references[1])
-    opened = [side.initiator for side in (first, second) if side.initiator is not None]
     seen = [side for side in (first, second) if side.packets]
     return FlowSide(
         references=references,
@@ -117,7 +116,8 @@ def _merged(first: FlowSide, second: FlowSide) -> FlowSide:
         acknowledged=_greatest(first.acknowledged, second.acknowledged),
         low=_least(first.low, second.low),
         high=_greatest(first.high, second.high),
-        initiator=any(opened) if opened else None,
+        opens=first.opens or second.opens,
+        accepts=first.accepts or second.accepts,
         closed=first.closed or second.closed,
         packets=first.packets + second.packets,
         first_time_ns=min((side.first_time_ns for side in seen), default=0),

@@ -63,9 +63,11 @@ class Share:
         known = _keys(*(np.asarray(frames.column(name)).astype(np.int64) for name in ("direction", "index")))
         rows = np.argsort(known)
         rows = rows[np.searchsorted(known[rows], _keys(self.direction, self.index))]
-        nothing = np.zeros(len(self), np.int64)
+        nothing, unsure = np.zeros(len(self), np.int64), np.zeros(len(self), np.bool_)
         names = (self.connection,) if len(self) else ()
-        return Delivered(frames, rows, names, nothing, self.direction, self.index, self.order, nothing)
+        return Delivered(
+            frames, rows, names, nothing, self.direction, self.index, self.order, nothing, unsure
+        )
 
 
 def _keys(direction: Integers, index: Integers) -> Integers:

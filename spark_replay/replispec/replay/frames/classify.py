@@ -26,12 +26,14 @@ PREFACE_BYTES_MAXIMUM = 1024
 @dataclass(frozen=True, slots=True)
 class Classified:
     """The kind of a direction, and where reading starts: `position` is the start of a frame when
-    `aligned`, else the place to search from. `sure` is False when no byte told, only the peer may."""
+    `aligned`, else the place to search from. `sure` is False when no byte told, only the peer may;
+    `unmarked`: frames of this kind have no mark, and some zeros look like one."""
 
     kind: str
     position: int
     aligned: bool
     sure: bool
+    unmarked: bool = False
 
 
 def classify(direction: Direction, space: SequenceSpace, hints: Hints) -> Classified:
@@ -66,9 +68,11 @@ def agree(first: Classified, second: Classified) -> tuple[Classified, Classified
 
 
 def _told_by_peer(own: Classified, peer: Classified) -> Classified:
-    if not peer.sure or (own.sure and peer.kind != TLS):
+    kind = _peer_kind(peer.kind)
+    is_told = own.sure and (own.kind == kind or peer.unmarked or not own.unmarked)
+    if not peer.sure or (is_told and peer.kind != TLS):
         return own
-    return Classified(_peer_kind(peer.kind), own.position, own.aligned, sure=True)
+    return Classified(kind, own.position, own.aligned, sure=True)
 
 
 def _peer_kind(kind: str) -> str:
@@ -79,11 +83,12 @@ def _peer_kind(kind: str) -> str:
 def _from_start(space: SequenceSpace, kinds: Sequence[FrameReader]) -> Classified | None:
     """Tell the kind from the first frame, which must be there, and the one after it, which may be."""
     chain = space.chains.get(0)
-    if chain is not None and chain.from_syn and chain.kind in [reader.kind for reader in kinds]:
-        return Classified(chain.kind, 0, aligned=True, sure=True)
+    for reader in kinds:
+        if chain is not None and chain.from_syn and chain.kind == reader.kind:
+            return Classified(reader.kind, 0, aligned=True, sure=True, unmarked=not reader.searched)
     for reader in kinds:
         if opens(space, reader):
-            return Classified(reader.kind, 0, aligned=True, sure=True)
+            return Classified(reader.kind, 0, aligned=True, sure=True, unmarked=not reader.searched)
     return _searched(space, [reader for reader in kinds if reader.prefaced], 0, PREFACE_BYTES_MAXIMUM)
 
 

@@ -122,7 +122,8 @@ def decode_connection(
     for direction, space, how, alone in zip(pair, spaces, agree(*own), own, strict=True):
         if direction is not None and (chosen is None or chosen(direction, how.kind)):
             decoded = decode_direction(direction, space, how, hints)
-            decoded.told = alone.sure and alone.aligned and alone.position == 0
+            is_own = alone.sure and alone.kind == how.kind
+            decoded.told = is_own and alone.aligned and alone.position == 0
             found.append(decoded)
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -27,7 +28,7 @@ MENTIONS_MAXIMUM = 64
 def merge(paths: Sequence[Path], out: Path) -> Merged:
     """Merge captures into the pcapng file `out`. Raises CaptureError, OSError; ValueError where `out` is one
     of them."""
-    if any(path.resolve() == out.resolve() for path in paths):
+    if any(os.path.realpath(path) == os.path.realpath(out) for path in paths):
         raise ValueError(f"{out} is one of the captures to be merged")
     with ExitStack() as stack:
         captures = [stack.enter_context(open_capture(path)) for path in paths]

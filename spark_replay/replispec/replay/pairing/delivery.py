@@ -13,6 +13,7 @@ order of arrival decides, within the bounds that the other packets set.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -23,10 +24,8 @@ from replispec.replay.capture.groups import running_maximum
 
 Integers = npt.NDArray[np.int64]
 
-# More than any position in a direction and any offset in a file: one axis holds all directions, side by side.
-_APART = 2**42
-FAR = _APART // 4
-"""More than any position and any offset."""
+FAR = 2**62
+"""More than any position and any offset, however much the numbers of a connection lie."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class Delivered:
     `rows`: where each is in `frames` (FRAMES), of which others may be none of these. `connection` counts
     `connections`, `index` the frames of a direction. `order` rises within each connection: the file offset of
     the packet that delivered the frame, or a little more. `received`: how many frames of the other direction
-    its sender had received when it sent the frame.
+    its sender had received when it sent the frame; `sure`: acknowledgments tell that, not what arrived here.
     """
 
     frames: pa.Table
@@ -47,6 +46,7 @@ class Delivered:
     index: Integers
     order: Integers
     received: Integers
+    sure: npt.NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -88,9 +88,9 @@ def delivered(frames: pa.Table, streams: pa.Table, rows: Integers | None = None)
         rows = np.arange(frames.num_rows)
     nothing = np.zeros(0, np.int64)
     if not len(rows):
-        return Delivered(frames, nothing, (), nothing, nothing, nothing, nothing, nothing)
+        return Delivered(frames, nothing, (), nothing, nothing, nothing, nothing, nothing, nothing != 0)
     sides = _Sides(frames, rows, streams)
-    received = sides.received()
+    received, sure = sides.received()
     rank = np.where(sides.accepting, 2 * received, 2 * sides.index + 1)
     positions = np.lexsort((sides.index, rank, sides.connection))
     order = _rising(sides.arrivals[positions], sides.connection[positions])
@@ -103,6 +103,7 @@ def delivered(frames: pa.Table, streams: pa.Table, rows: Integers | None = None)
         sides.index[positions],
         order,
         received[positions],
+        sure[positions],
     )
 
 
@@ -130,20 +131,31 @@ class _Sides:
         self._first_number, accepting = begun_at(names, streams)
         self.accepting = accepting[self.side]
 
-    def received(self) -> Integers:
-        """How many frames of the peer the sender of each frame had received when it sent it."""
+    def received(self) -> tuple[Integers, npt.NDArray[np.bool_]]:
+        """How many frames of the peer the sender of each frame had received when it sent it, and whether
+        acknowledgments tell it."""
         peer = self.side ^ 1
         ends = self._ends
         arrivals = running_maximum(self.side, self.arrivals)
-        by_arrival = np.searchsorted(self.side * _APART + arrivals, peer * _APART + arrivals)
+        by_arrival = self._ranks(arrivals, arrivals, "left")
         arrived = np.where(by_arrival > self.borders[peer], ends[by_arrival - 1], 0)
-        placed = self.side * _APART + ends
         least, most = self._acknowledged(peer, arrived)
-        low = np.searchsorted(placed, peer * _APART + least, "right")
-        high = np.searchsorted(placed, peer * _APART + most, "right")
+        low, high = self._ranks(ends, least, "right"), self._ranks(ends, most, "right")
         found = np.clip(by_arrival, low, high)
         inside: Integers = np.clip(found, self.borders[peer], self.borders[peer + 1]) - self.borders[peer]
-        return running_maximum(self.side, inside)
+        return running_maximum(self.side, inside), low >= high
+
+    def _ranks(self, values: Integers, asked: Integers, side: Literal["left", "right"]) -> Integers:
+        """Where what each row asks for stands among the `values` of its peer, which ascend from 0 or more in
+        each side: all sides stand on one axis, each behind the last value of the one before."""
+        spans = np.ones(len(self.borders) - 1, np.int64)
+        filled = np.flatnonzero(self.borders[1:] > self.borders[:-1])
+        spans[filled] += values[self.borders[1:][filled] - 1] + 1
+        begins = np.cumsum(spans) - spans
+        peer = self.side ^ 1
+        wanted = begins[peer] + np.clip(asked, -1, spans[peer] - 1)
+        found: Integers = np.searchsorted(begins[self.side] + values, wanted, side)
+        return found
 
     def _acknowledged(self, peer: Integers, arrived: Integers) -> tuple[Integers, Integers]:
         """Positions in the peer's direction: each frame's sender had received it up to the first of them

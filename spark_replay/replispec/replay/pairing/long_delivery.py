@@ -110,7 +110,8 @@ class LongConnection:
         """Find the order, when all frames were taken."""
         raised = [self._raised(side) for side in SIDES]
         first, second = (self._told(side, raised, ends.first_numbers[side ^ 1]) for side in SIDES)
-        self._received = first, second
+        self._received = first[0], second[0]
+        self._sure = first[1], second[1]
         self._places = self._placed(ends.accepted)
         self._order = self._store.column("order")
         latest = np.zeros(0, np.int64)
@@ -130,13 +131,14 @@ class LongConnection:
                 **{name: self._gathered(name, direction, index) for name in names},
             }
         )
-        received = np.empty(len(places), np.int64)
+        received, sure = np.empty(len(places), np.int64), np.empty(len(places), np.bool_)
         for side in SIDES:
             own = direction == side
             received[own] = self._received[side].at(index[own])
+            sure[own] = self._sure[side].at(index[own]) != 0
         rows, nothing = np.arange(len(places)), np.zeros(len(places), np.int64)
         order = self._order.at(places)
-        return Delivered(table, rows, (self.connection,), nothing, direction, index, order, received)
+        return Delivered(table, rows, (self.connection,), nothing, direction, index, order, received, sure)
 
     def texts(self, places: Integers, name: str) -> list[str]:
         """The texts of the frames at some places of the order, empty for none."""
@@ -170,25 +172,31 @@ class LongConnection:
     def _of(self, side: int, name: str, at: Integers) -> Integers:
         return self._columns[side][name].read(int(at[0]), int(at[-1]) + 1)
 
-    def _told(self, side: int, raised: Sequence[LongColumn], first_number: int) -> LongColumn:
-        """How many frames of the peer the sender of each frame had received, by the steps of `delivered`."""
+    def _told(
+        self, side: int, raised: Sequence[LongColumn], first_number: int
+    ) -> tuple[LongColumn, LongColumn]:
+        """How many frames of the peer the sender of each frame had received, and whether acknowledgments tell
+        it, by the steps of `delivered`."""
         ends = self._ends(side ^ 1)
         arrived, upto = self._mentioned(side, raised, ends, first_number)
         firm, least = self._firm(side, upto)
         believed, low = self._believed(side, ends, upto, firm, least)
         inside = self._store.column(f"{side}-inside")
+        sure = self._store.column(f"{side}-sure", np.int8)
         above = np.zeros(0, np.int64)
         for at in windows(self.count(side), backwards=True):
             told = _read(believed, at)
             above = -running(np.where(told >= 0, -told, -FAR)[::-1], -above)
-            found = np.clip(_read(arrived, at), _read(low, at), ends.rank(above[::-1], "right"))
+            least_told, most_told = _read(low, at), ends.rank(above[::-1], "right")
+            found = np.clip(_read(arrived, at), least_told, most_told)
+            sure.write(int(at[0]), least_told >= most_told)
             inside.write(int(at[0]), np.clip(found, 0, len(ends)))
         received = self._store.column(f"{side}-received")
         last = np.zeros(0, np.int64)
         for at in windows(self.count(side)):
             last = running(_read(inside, at), last)
             received.write(int(at[0]), last)
-        return received
+        return received, sure
 
     def _mentioned(
         self, side: int, raised: Sequence[LongColumn], ends: LongColumn, first_number: int

@@ -87,8 +87,8 @@ class LongPairs:
         for places in windows(len(self._frames)):
             frames = self._frames.at(places, (*columns, correlation.number))
             numbers = frames.integers(correlation.number)
-            told = frames.direction, frames.index, frames.received, correlation.roles(frames), numbers
-            rows = np.column_stack([places, *told])
+            told = frames.direction, frames.index, frames.received, frames.sure
+            rows = np.column_stack([places, *told, correlation.roles(frames), numbers])
             bucket = numbers // NUMBERS_IN_A_ROW % max(count, 1)
             for at in np.unique(bucket).tolist():
                 dealt[at].write(len(dealt[at]), rows[bucket == at].ravel())
@@ -118,5 +118,6 @@ class LongPairs:
 
 
 def _numbered(column: LongColumn) -> Numbered:
-    place, direction, index, received, role, number = column.read(0, len(column)).reshape(-1, 6).T
-    return Numbered(place, np.zeros(len(place), np.int64), direction, index, received, role, number)
+    place, direction, index, received, sure, role, number = column.read(0, len(column)).reshape(-1, 7).T
+    nothing = np.zeros(len(place), np.int64)
+    return Numbered(place, nothing, direction, index, received, sure != 0, role, number)

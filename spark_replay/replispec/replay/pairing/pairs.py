@@ -68,8 +68,8 @@ class Pairs:
 class Numbered:
     """Frames of connections, all of those that have certain numbers, in any order.
 
-    `row`: what Pairs calls each; `connection`, `direction`, `index`, `received` as in Delivered; `role` and
-    `number` as the correlation says.
+    `row`: what Pairs calls each; `connection`, `direction`, `index`, `received`, `sure` as in Delivered;
+    `role` and `number` as the correlation says.
     """
 
     row: Integers
@@ -77,6 +77,7 @@ class Numbered:
     direction: Integers
     index: Integers
     received: Integers
+    sure: npt.NDArray[np.bool_]
     role: Integers
     number: Integers
 
@@ -118,7 +119,7 @@ def pair(
     those in which bytes after the last frame were lost.
     """
     rows = np.arange(len(frames))
-    places = frames.connection, frames.direction, frames.index, frames.received
+    places = frames.connection, frames.direction, frames.index, frames.received, frames.sure
     numbers = frames.integers(correlation.number)
     numbered = Numbered(rows, *places, correlation.roles(frames), numbers)
     pairs = Pairs(np.full(len(frames), -1, np.int64))
@@ -290,6 +291,8 @@ class _Talks:
         is_answer = frames.role == ANSWER
         around = np.zeros(len(frames), np.bool_)
         around[is_answer] = self._around(frames.take(np.flatnonzero(is_answer)))
+        # Of whom no number tells what was received, nobody knows what it may answer.
+        around &= frames.sure
         for requester in (0, 1):
             own = frames.requester == requester
             asking, answering = np.flatnonzero(own & ~is_answer), np.flatnonzero(own & is_answer)

@@ -74,9 +74,6 @@ def _direction(
     if not side.packets and not holes:
         return None
     first_ns, last_ns = _span(side, peer)
-    initiator = side.initiator
-    if initiator is None and peer is not None and peer.initiator is not None:
-        initiator = not peer.initiator
     return Direction(
         connection=connection_text(key, number),
         number=at,
@@ -85,7 +82,7 @@ def _direction(
         source_port=key[at][2],
         destination_port=key[1 - at][2],
         from_syn=side.syn is not None,
-        initiator=initiator,
+        initiator=_is_initiator(side, peer),
         pieces=pieces,
         holes=holes,
         first_time_ns=first_ns,
@@ -94,6 +91,15 @@ def _direction(
         bytes_early=_bytes_early(side) + _bytes_apart(side),
         first_number=side.zero % 2**32,
     )
+
+
+def _is_initiator(side: FlowSide, peer: FlowSide | None) -> bool | None:
+    """Whether a side opened the connection; None: unknown. Who acknowledges a SYN did not, whatever else it
+    sent: a SYN alone may have lost its flag, stray from another connection, or cross the peer's."""
+    accepts, opens = (False, False) if peer is None else (peer.accepts, peer.opens)
+    if side.accepts != accepts:
+        return accepts
+    return side.opens if side.opens != opens else None
 
 
 def _is_known(side: FlowSide, peer: FlowSide | None) -> bool:

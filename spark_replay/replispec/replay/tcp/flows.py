@@ -33,8 +33,9 @@ class FlowSide:
 
     `references`: the first and the last position that was mentioned by a packet; the low 32 bits of
     a position are a TCP sequence number; `least`: the least one. `syn`, `fin`: position of the SYN, of
-    the FIN; `acknowledged`: the furthest that the peer confirmed; None: not seen. `low`, `high`: least and
-    greatest position of payload seen on the wire. `cut_...`: tails missing because of the snap length.
+    the FIN; `acknowledged`: the furthest that the peer confirmed; None: not seen. `opens`, `accepts`: it sent
+    a SYN alone, one that acknowledges a SYN. `low`, `high`: least and greatest position of payload seen on
+    the wire. `cut_...`: tails missing because of the snap length.
     `disputed`: all copies of bytes of which copies differ, in order of arrival; when settled, either
     among the pieces or `ambiguous_...`. `corrupt_sequence`, `corrupt_size`: 32-bit sequence numbers and
     lengths of what a checksum contradicts, and when it came (`corrupt_time_ns`): they are no bytes, but tell
@@ -49,7 +50,8 @@ class FlowSide:
     acknowledged: int | None = None
     low: int | None = None
     high: int | None = None
-    initiator: bool | None = None
+    opens: bool = False
+    accepts: bool = False
     closed: bool = False
     packets: int = 0
     first_time_ns: int = 0

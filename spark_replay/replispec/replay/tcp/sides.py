@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -17,6 +18,8 @@ from replispec.replay.tcp.pieces import Pieces
 from replispec.replay.tcp.turns import Turns, in_turns, turns_alone
 
 UNKNOWN_LOW, UNKNOWN_HIGH = 2**62, -(2**62)
+# The largest window: numbers of one side that are further apart are not of one moment.
+NEAR_BYTES = 1 << 30
 
 
 def read_connections(data: CaptureBytes, packets: Packets) -> list[Incarnation]:
@@ -115,7 +118,8 @@ class _Positions:
 def _unwrap(grouped: Grouped, connection: Integers) -> _Positions:
     """Unwrap sequence and acknowledgment numbers per side, in order of arrival.
 
-    The numbers of a RST are left out: they need not lie near the stream.
+    The numbers of a RST are left out: they need not lie near the stream. One that lies far from both of its
+    neighbours was damaged, or is a lie: it has a place, and moves none of the others.
     """
     packets = grouped.packets
     count = len(packets)
@@ -133,21 +137,53 @@ def _unwrap(grouped: Grouped, connection: Integers) -> _Positions:
     positions = np.zeros(2 * count, np.int64)
     references: dict[int, tuple[int, int]] = {}
     if len(chosen):
-        fresh = np.append([True], side[1:] != side[:-1])
-        # The signed 32-bit difference of neighbours; a side's first number is its own position.
-        step = np.diff(number, prepend=number[0])
-        step = (step + 2**31) % 2**32 - 2**31
+        firm = _firm(side, number)
+        firm_side, firm_position = side[firm], _chained(side[firm], number[firm])
+        positions[chosen] = _beside(firm, firm_position, side, number)
+        fresh = np.append([True], firm_side[1:] != firm_side[:-1])
         first = np.flatnonzero(fresh)
-        step[first] = 0
-        total = np.cumsum(step)
-        sizes = np.diff(np.append(first, len(side)))
-        position = total + np.repeat(number[first] - total[first], sizes)
-        positions[chosen] = position
-        last = np.append(first[1:], len(side)) - 1
-        pairs = zip(position[first].tolist(), position[last].tolist(), strict=True)
-        references = dict(zip(side[first].tolist(), pairs, strict=True))
+        last = np.append(first[1:], len(firm_side)) - 1
+        pairs = zip(firm_position[first].tolist(), firm_position[last].tolist(), strict=True)
+        references = dict(zip(firm_side[first].tolist(), pairs, strict=True))
     pair = positions.reshape(count, 2)
     return _Positions(pair[:, 0], pair[:, 1], valid[:, 0], valid[:, 1], references)
+
+
+def _signed(step: Integers) -> Integers:
+    """Differences of numbers of 32 bits, the shorter way round."""
+    return (step + 2**31) % 2**32 - 2**31
+
+
+def _firm(side: Integers, number: Integers) -> Integers:
+    """The rows whose number lies near that of the one before or behind it of its side; of a side without
+    any such row all of them."""
+    near = (side[1:] == side[:-1]) & (np.abs(_signed(np.diff(number))) < NEAR_BYTES)
+    firm = np.append(False, near) | np.append(near, False)
+    if firm.all():
+        return np.arange(len(side))
+    sides = np.unique(side[firm])
+    return np.flatnonzero(firm | ~np.isin(side, sides))
+
+
+def _chained(side: Integers, number: Integers) -> Integers:
+    """Positions of numbers, each near the one before it; a side's first number is its own position."""
+    step = _signed(np.diff(number, prepend=number[0]))
+    first = np.flatnonzero(np.append([True], side[1:] != side[:-1]))
+    step[first] = 0
+    total = np.cumsum(step)
+    sizes = np.diff(np.append(first, len(side)))
+    return total + np.repeat(number[first] - total[first], sizes)
+
+
+def _beside(firm: Integers, positions: Integers, side: Integers, number: Integers) -> Integers:
+    """The positions of all rows: of those that are not firm near the last one that is, else the next one."""
+    if len(firm) == len(side):
+        return positions
+    rows = np.arange(len(side))
+    at = np.maximum(np.searchsorted(firm, rows, "right") - 1, 0)
+    at += side[firm[at]] != side
+    found: Integers = positions[at] + _signed(number - positions[at])
+    return found
 
 
 def _sides(data: CaptureBytes, grouped: Grouped, connection: Integers) -> dict[int, FlowSide]:
@@ -162,13 +198,14 @@ def _sides(data: CaptureBytes, grouped: Grouped, connection: Integers) -> dict[i
     payload = positions.has_own & (packets.payload_wire > 0)
     reducer = _Reducer(own_side, stable_order(own_side))
     _add_packets(sides, packets, reducer)
+    peer = own_side ^ 1
+    peer_reducer = _Reducer(peer, stable_order(peer))
+    _add_beginnings(sides, packets, positions, reducer, peer_reducer)
     _add_marks(sides, packets, positions, start, reducer)
     for side, value in reducer.run(np.minimum, start, payload):
         sides[side].low = value
     for side, value in reducer.run(np.maximum, start + packets.payload_wire, payload):
         sides[side].high = value
-    peer = own_side ^ 1
-    peer_reducer = _Reducer(peer, stable_order(peer))
     for side, value in peer_reducer.run(np.maximum, positions.acknowledged, positions.has_acknowledged):
         sides[side].acknowledged = value
     _add_least(sides, positions, reducer, peer_reducer)
@@ -202,15 +239,42 @@ def _add_least(
         sides[side].least = value if known is None else min(known, value)
 
 
+def _add_beginnings(
+    sides: dict[int, FlowSide],
+    packets: Packets,
+    positions: _Positions,
+    reducer: _Reducer,
+    peer_reducer: _Reducer,
+) -> None:
+    """Where a side begins, as its SYN says, unless more of the other packets lie before it than behind: then
+    its number was damaged."""
+    is_syn = packets.flags & SYN != 0
+    told = dict(reducer.run(np.minimum, positions.own, positions.has_own & is_syn))
+    if not told:
+        return
+    begins = np.full(max(sides) + 2, UNKNOWN_HIGH)
+    begins[list(told)] = list(told.values())
+    votes: Counter[int] = Counter()
+    for each, own, has in (
+        (reducer, positions.own, positions.has_own & ~is_syn),
+        (peer_reducer, positions.acknowledged, positions.has_acknowledged),
+    ):
+        votes.update(dict(each.run(np.add, np.where(own < begins[each.side], 1, -1), has)))
+    for side, value in told.items():
+        if votes[side] <= 0:
+            sides[side].syn = value
+
+
 def _add_marks(
     sides: dict[int, FlowSide], packets: Packets, positions: _Positions, start: Integers, reducer: _Reducer
 ) -> None:
-    """What the SYN and FIN packets say."""
+    """What the flags of SYN and FIN packets say."""
     syn = positions.has_own & (packets.flags & SYN != 0)
-    for side, value in reducer.run(np.minimum, positions.own, syn):
-        sides[side].syn = value
-    for side, value in reducer.run(np.minimum, packets.flags & ACK, syn):
-        sides[side].initiator = value == 0
+    acknowledges = packets.flags & ACK != 0
+    for side, _ in reducer.run(np.minimum, start, syn & ~acknowledges):
+        sides[side].opens = True
+    for side, _ in reducer.run(np.minimum, start, syn & acknowledges):
+        sides[side].accepts = True
     fin = positions.has_own & (packets.flags & FIN != 0)
     for side, value in reducer.run(np.maximum, start + packets.payload_wire, fin):
         sides[side].fin = value
@@ -220,7 +284,7 @@ class _Reducer:
     """Folds a column over the rows of each side."""
 
     def __init__(self, side: Integers, order: Integers) -> None:
-        self._side = side
+        self.side = side
         self._order = order
 
     def run(self, fold: np.ufunc, column: Integers, mask: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
@@ -228,7 +292,7 @@ class _Reducer:
         rows = self._order[mask[self._order]]
         if not len(rows):
             return
-        side = self._side[rows]
+        side = self.side[rows]
         first = np.flatnonzero(np.append([True], side[1:] != side[:-1]))
         values = fold.reduceat(column[rows], first)
         yield from zip(side[first].tolist(), values.tolist(), strict=True)

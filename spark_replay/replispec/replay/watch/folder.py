@@ -209,7 +209,10 @@ class FolderReader:
             if source is None:
                 return False
             kept = self._head(file)
-            return os.pread(source, len(kept), 0) != kept
+            failed: list[OSError] = []
+            read = b"".join(_blocks(source, 0, len(kept), failed))
+            # What cannot be read is told when it is copied.
+            return not failed and read != kept
 
     def _head(self, file: WatchedFile) -> bytes:
         if not file.kept:
@@ -238,17 +241,20 @@ class FolderReader:
         if file.gone or file.standing is Standing.REFUSED:
             return 0
         copied, digest = 0, file.digest
+        failed: list[OSError] = []
         with self._opened(file) as source:
             if source is None:
                 return 0
             with self.path(file.name).open("ab") as kept:
-                while block := os.pread(source, min(COPY_BYTES, most - copied), file.kept + copied):
+                for block in _blocks(source, file.kept, most, failed):
                     kept.write(block)
                     copied += len(block)
                     digest = zlib.crc32(block, digest)
                 kept.flush()
                 flush(kept.fileno())
         file.kept, file.digest = file.kept + copied, digest
+        for error in failed:
+            self._refuse(file, f"cannot be read: {error.strerror}")
         return copied
 
     def _gone(self, file: WatchedFile, error: OSError | None = None) -> None:
@@ -292,7 +298,7 @@ class FolderReader:
 
     def _peek(self, file: WatchedFile) -> None:
         """Find out what a file is, and when its first packet was captured."""
-        if file.kept < MAGIC_BYTES:
+        if file.kept < MAGIC_BYTES or not self._is_undecided(file):
             return
         try:
             with self._mapped(file) as data:
@@ -468,6 +474,17 @@ class FolderReader:
             os.truncate(path, file.kept)
         file.digest = digest_of(path, digest=file.digest, start=file.kept)
         file.kept = path.stat().st_size
+
+
+def _blocks(source: int, at: int, most: int, failed: list[OSError]) -> Iterator[bytes]:
+    """`most` bytes of an open file, as far as they can be read; `failed` has why not."""
+    end = at + most
+    try:
+        while block := os.pread(source, min(COPY_BYTES, end - at), at):
+            at += len(block)
+            yield block
+    except OSError as error:
+        failed.append(error)
 
 
 def _is_of(file: WatchedFile, about: os.stat_result | None) -> bool:

@@ -167,7 +167,7 @@ def watching(
 def _settings(folder: Path, options: Options, bounds: Bounds) -> dict[str, Any]:
     """What decoded rows and verdicts depend on: a watch goes on with the same."""
     return {
-        "folder": os.fsencode(folder.resolve()).decode(errors="backslashreplace"),
+        "folder": os.fsencode(os.path.realpath(folder)).decode(errors="backslashreplace"),
         "segment": bounds.segment,
         "learners": sorted(options.learners),
         "ha_ports": sorted(options.ha_ports),
@@ -191,7 +191,7 @@ def _compare(checkpoint: Path, known: Mapping[str, Any], given: Mapping[str, Any
 def _apart(folder: Path, checkpoint: Path) -> None:
     """Refuse to read what a watch itself writes and removes. Raises CheckpointError."""
     for name in OWN_NAMES:
-        if folder.resolve().is_relative_to((checkpoint / name).resolve()):
+        if Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(checkpoint / name)):
             raise CheckpointError(
                 f"{checkpoint}: this checkpoint keeps its own files in {name}, so that {folder} cannot be"
                 " watched with it; name another --checkpoint"

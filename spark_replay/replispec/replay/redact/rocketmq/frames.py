@@ -18,7 +18,7 @@ from replispec.replay.frames.rocketmq.readers import (
 from replispec.replay.redact.images import Image
 from replispec.replay.redact.json_texts import JsonTexts, NotDecodedError
 from replispec.replay.redact.pseudonyms import Pseudonyms
-from replispec.replay.redact.rocketmq.records import Records, next_record
+from replispec.replay.redact.rocketmq.records import HEAD_BYTES, Records, next_record, size_told
 from replispec.replay.redact.shapes import Content, Shape, shapes
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.wire.rocketmq import commands, ha, remoting
@@ -189,12 +189,15 @@ class _Log:
         self._image = image
         self._waiting = bytearray()
         self._offset = 0
+        # So many bytes the record has that waits: before them it is not looked at again.
+        self._needed = 0
         self._places: list[tuple[int, int]] = []  # where waiting bytes lie in the stream, and how many there
 
     def add(self, position: int, offset: int, body: bytes) -> None:
         """The next run: its place in the stream, its place in the log, its bytes."""
         if offset != self._offset + len(self._waiting):
             self._forget(len(self._waiting))
+            self._needed = 0
         if not self._waiting:
             start = next_record(body, offset)
             blank = start is None or start > 0
@@ -206,30 +209,35 @@ class _Log:
         if body:
             self._waiting += body
             self._places.append((position, len(body)))
-        self._write()
+        if len(self._waiting) >= self._needed:
+            self._write()
 
     def _begins_blank(self, body: bytes) -> bool:
         try:
-            self._records.record_at(body)
+            size = size_told(body[:HEAD_BYTES])
+            if size <= len(body):
+                self._records.record(body[:size])
         except RemoteProtocolError:
             return False
         return True
 
     def _write(self) -> None:
         """Write all records that are whole."""
-        at = 0
+        at, self._needed = 0, 0
         view = bytes(self._waiting)
         while at < len(view):
             try:
-                made = self._records.record_at(view[at:])
+                size = size_told(view[at : at + HEAD_BYTES])
+                if size > len(view) - at:
+                    self._needed = size
+                    break
+                made = self._records.record(view[at : at + size])
             except RemoteProtocolError:
                 found = next_record(view[at + 1 :], self._offset + at + 1)
                 at = len(view) if found is None else at + 1 + found
                 continue
-            if made is None:
-                break
             self._place(at, made)
-            at += len(made)
+            at += size
         self._forget(at)
 
     def _place(self, at: int, made: bytes) -> None:

@@ -23,8 +23,9 @@ _ENDS: Final = re.compile(rb"(\x01|\x02|\\u000[12])")
 _HEX: Final = re.compile(r"(?:[0-9A-F]{32}|[0-9A-F]{56}|[0-9a-f]{32}|[0-9a-f]{56})")
 _NUMBERS: Final = re.compile(rb"[0-9]{1,20}(?:[;,][0-9]{1,20})*[;,]?")
 _V4_ID_CHARACTERS: Final = 32
+HEAD_BYTES: Final = 8
+"""What tells how long a record is."""
 _SIZE_BYTES: Final = 4
-_MAGIC_END: Final = 8
 _PLACE_AT: Final = 28
 _PLACE_END: Final = 36
 _RECORD_BYTES_MAXIMUM: Final = 16_777_216
@@ -97,9 +98,9 @@ class Records:
         return _same_size(shown.encode(), end - at), end
 
     def _one(self, body: bytes, at: int) -> tuple[bytes, int]:
-        if body[at + _SIZE_BYTES : at + _MAGIC_END] not in _MAGICS:
+        if body[at + _SIZE_BYTES : at + HEAD_BYTES] not in _MAGICS:
             _, end = LogBlank.decode_at(body, at, len(body))
-            return LogBlank(bytes(end - at - _MAGIC_END)).encode(), end
+            return LogBlank(bytes(end - at - HEAD_BYTES)).encode(), end
         record, end = LogRecord.decode_at(body, at, len(body))
         shown = replace(
             record,
@@ -113,22 +114,25 @@ class Records:
         )
         return _same_size(shown.encode(), end - at), end
 
-    def record_at(self, log: bytes | bytearray) -> bytes | None:
-        """The first record of these bytes of a log, replaced; None while its end is missing.
+    def record(self, log: bytes) -> bytes:
+        """One whole record, replaced. Raises RemoteProtocolError when it is none."""
+        return self._one(log, 0)[0]
 
-        Raises RemoteProtocolError when they begin with no record.
-        """
-        if len(log) < _MAGIC_END:
-            return None
-        size = int.from_bytes(log[:_SIZE_BYTES], "big")
-        is_message = bytes(log[_SIZE_BYTES:_MAGIC_END]) in _MAGICS
-        if not _MAGIC_END <= size <= (_RECORD_BYTES_MAXIMUM if is_message else _BLANK_BYTES_MAXIMUM):
-            raise RemoteProtocolError("no record starts here")
-        if not is_message and log[_SIZE_BYTES:_MAGIC_END] != _BLANK_MAGIC:
-            raise RemoteProtocolError("no record starts here")
-        if size > len(log):
-            return None
-        return self._one(bytes(log[:size]), 0)[0]
+
+def size_told(head: bytes | bytearray) -> int:
+    """How many bytes the record has that begins so, or has to show before that is told.
+
+    Raises RemoteProtocolError when no record begins so.
+    """
+    if len(head) < HEAD_BYTES:
+        return HEAD_BYTES
+    size = int.from_bytes(head[:_SIZE_BYTES], "big")
+    is_message = bytes(head[_SIZE_BYTES:HEAD_BYTES]) in _MAGICS
+    if not HEAD_BYTES <= size <= (_RECORD_BYTES_MAXIMUM if is_message else _BLANK_BYTES_MAXIMUM):
+        raise RemoteProtocolError("no record starts here")
+    if not is_message and head[_SIZE_BYTES:HEAD_BYTES] != _BLANK_MAGIC:
+        raise RemoteProtocolError("no record starts here")
+    return size
 
 
 def next_record(log: bytes | bytearray, offset: int) -> int | None:
