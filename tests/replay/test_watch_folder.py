@@ -274,7 +274,7 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_read(
             raise OSError(errno.EIO, "Input/output error")
         return pread(descriptor, min(size, readable - at), at)
 
-    monkeypatch.setattr(folder.os, "pread", failing)
+    monkeypatch.setattr(os, "pread", failing)
     assert said(watched) == ["b.pcap: cannot be read: Input/output error"]
     with watched.opened() as watcher:
         summary, _ = watcher.end(LOCAL)
