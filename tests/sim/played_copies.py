@@ -9,18 +9,14 @@ the numbers of its messages.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from replispec.explorer.composed import Composed
-from replispec.explorer.report import Extent, bounded, system_named
 from replispec.runtime.world import Member, Note
 from replispec.wire.rocketmq.broker import SendMessageV2Request
 from replispec.wire.rocketmq.codes import RequestCode
-from replispec.wire.rocketmq.controller import ElectMasterRequest
 from tests.sim.asker import Asker, Question
 from tests.sim.client import TOPIC, number_of, records
-from tests.sim.cluster import BROKER_NAME, CONTROLLER, HOSTS, LEARNER, PORTS, address
+from tests.sim.cluster import CONTROLLER, HOSTS, LEARNER, PORTS, address
 from tests.sim.frame_gate import HEADER, HEARTBEAT, FrameGate
 from tests.sim.played_set import ASKED, SetPlayer
 from tests.sim.played_story import Unplayable
@@ -131,24 +127,26 @@ class CopiesPlayer(SetPlayer):
         """The first is elected as it asks for an election, later ones as an administrator wishes."""
         known = self._machines(CONTROLLER).get("set")
         if known is not None and known.variables.master_epoch > 0:
-            # Nobody is elected who was not heard.
-            self._wait(lambda: self._is_heard(name), f"{name} sends no heartbeat")
-            wish = ElectMasterRequest(
-                "simulation", BROKER_NAME, broker_id=self._id_of(name), designate_elect=True
-            )
-            question = Question(RequestCode.CONTROLLER_ELECT_MASTER, wish.to_ext_fields())
-            asker = Asker(address(CONTROLLER), [question])
-            self._begin("administrator", "127.0.0.41", asker)
-            self._wait(lambda: asker.is_done, "the administrator has no answer")
+            if known.variables.master == self._id_of(name):
+                self._miss_all()
+            self._wish_for(name)
+            now = self._machines(CONTROLLER)["set"].variables
+            if now.master != self._id_of(name) or now.master_epoch <= known.variables.master_epoch:
+                raise Unplayable(f"the controller does not elect {name}")
             if self.is_fail_over:
                 # It is told by a step of its own.
                 return
         self._tell(name)
         self._wait(lambda: self._machines(name)["role"].state.name == "MASTER", f"{name} is not elected")
 
-    def _is_heard(self, name: str) -> bool:
-        beat = (HOSTS[name], RequestCode.BROKER_HEARTBEAT)
-        return any((each.host, each.code) == beat for each in self.gate.passed)
+    def _miss_all(self) -> None:
+        """Have the controller hear nobody, until it has no master: whoever is one is not elected again."""
+        self.gate.codes = ASKED | {RequestCode.BROKER_HEARTBEAT}
+        self._wait(
+            lambda: self._machines(CONTROLLER)["set"].variables.master is None, "the controller misses nobody"
+        )
+        self.gate.codes = ASKED
+        self.gate.held = [each for each in self.gate.held if each.code in ASKED]
 
     def _tell(self, name: str) -> None:
         """Let what a broker asks its controller through until it knows who is master."""
@@ -227,10 +225,6 @@ class CopiesPlayer(SetPlayer):
         gate.release(host, name, to_master=to_master)
         self.world.run_for(20)
 
-    def _begin(self, name: str, host: str, asker: Asker) -> None:
-        self.world.add(name, host, lambda _: [Member(name, asker)])
-        self.world.start(name)
-
     # What the nodes have
 
     def _node(self, name: str) -> Any:
@@ -254,16 +248,6 @@ class CopiesPlayer(SetPlayer):
             number_of(each)
             for each in records(bytes(log.view(log.first, node._log.confirm_offset - log.first)))
         )
-
-    def holds(self) -> bool | None:
-        """Ask the promise of the logs and sets that the nodes have."""
-        system = bounded(system_named(self.script["system"]), Extent(self.script["instances"]))
-        composed = Composed(system)
-        values = dict(enumerate(composed.start()))
-        for place, spot in enumerate(composed.places):
-            values[place] = replace(values[place], **self._kept(spot.name))
-        promise = next(each for each in system.properties if each.name == self.script["promise"])
-        return None if promise.holds is None else composed.holds(promise.holds, values)
 
     def _kept(self, place: str) -> Mapping[str, object]:
         """What an instance of the story keeps, as far as promises ask for it."""

@@ -14,8 +14,11 @@ from typing import Any, ClassVar
 from replispec.explorer.composed import Composed
 from replispec.explorer.report import Extent, bounded, system_named
 from replispec.runtime.primitives.machines import Configuration
+from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.world import Member
 from replispec.wire.rocketmq.codes import RequestCode
+from replispec.wire.rocketmq.controller import ElectMasterRequest
+from tests.sim.asker import Question
 from tests.sim.cluster import BROKER_NAME, CONTROLLER, HOSTS, address
 from tests.sim.gate import Gate, Held
 from tests.sim.played_story import Player, Unplayable
@@ -61,16 +64,17 @@ class SetPlayer(Player):
 
     def holds(self) -> bool | None:
         """Ask the promise of the machines that the nodes step."""
-        counts = {"broker": self.script["instances"]["broker"]}
-        system = bounded(system_named(self.script["system"]), Extent(counts))
+        system = bounded(system_named(self.script["system"]), Extent(self.script["instances"]))
         composed = Composed(system)
         values = dict(enumerate(composed.start()))
         for place, spot in enumerate(composed.places):
-            name = spot.name.replace(" ", "-")
-            for part, held in self._machines(name).items():
-                values[place] = replace(values[place], **{part: held})
+            values[place] = replace(values[place], **self._kept(spot.name))
         promise = next(each for each in system.properties if each.name == self.script["promise"])
         return None if promise.holds is None else composed.holds(promise.holds, values)
+
+    def _kept(self, place: str) -> Mapping[str, object]:
+        """What an instance of the story keeps, as far as promises ask for it."""
+        return self._machines(place.replace(" ", "-"))
 
     def _machines(self, name: str) -> dict[str, Configuration[Any, Any]]:
         node: Any = next(iter(self.world.processes[name].nodes), None)
@@ -130,6 +134,27 @@ class SetPlayer(Player):
                 self._ask_to_remove(known.master)
             case other:
                 raise Unplayable(f"nobody plays {other}")
+
+    def _wish_for(self, name: str) -> Command:
+        """An administrator names the master; nobody is elected who was not heard."""
+        self._wait(lambda: self._is_heard(name), f"{name} sends no heartbeat")
+        wish = ElectMasterRequest(
+            "simulation", BROKER_NAME, broker_id=self._id_of(name), designate_elect=True
+        )
+        return self._administer(Question(RequestCode.CONTROLLER_ELECT_MASTER, wish.to_ext_fields()))
+
+    def _is_heard(self, name: str) -> bool:
+        return self._id_of(name) in self._living()
+
+    def _living(self) -> frozenset[int]:
+        """The brokers whose heartbeats the controller has in time."""
+        node: Any = next(iter(self.world.processes[CONTROLLER].nodes))
+        living: frozenset[int] = node._sets.local(node._sets.named(BROKER_NAME)).living
+        return living
+
+    def _id_of(self, name: str) -> int:
+        found: int = self._machines(name)["role"].variables.broker_id
+        return found
 
     def _let_in(self, name: str) -> None:
         """Have a broker hear who is master, so that it copies until its master asks it in."""

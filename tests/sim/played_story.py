@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from replispec.runtime.configuration import parse
+from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.sim import NetworkConditions, Pace, Rng, World
 from replispec.runtime.world import Member
 from replispec.wire.rocketmq.codes import RequestCode
@@ -87,6 +88,7 @@ class Player:
         for name in ("gate", CONTROLLER, NAMESERVER):
             self.world.start(name)
         self.passed_over = 0
+        self._asked = 0
 
     @property
     def brokers(self) -> Sequence[str]:
@@ -110,7 +112,7 @@ class Player:
         holds = self.holds()
         self.open_wide()
         before = len(self.gate.passed)
-        self.world.run_for(AFTER_MS)
+        self.leave_alone()
         asked = Counter(each.code for each in self.gate.passed[before:] if not each.is_answer)
         after = {name: asked[code] for code, name in sorted(self.names.items())}
         if holds is not None and self.script["shape"] == "eventually":
@@ -128,6 +130,10 @@ class Player:
     def open_wide(self) -> None:
         """Let everything through from now on."""
         self.gate.open_wide()
+
+    def leave_alone(self) -> None:
+        """Nothing more happens to the nodes."""
+        self.world.run_for(AFTER_MS)
 
     def _step(self, step: Mapping[str, Any]) -> None:
         match step["happens"]:
@@ -161,13 +167,23 @@ class Player:
             case other:
                 raise Unplayable(f"nobody plays {other}")
 
-    def _ask_to_remove(self, broker_id: int) -> None:
-        header = CleanBrokerDataRequest("simulation", BROKER_NAME, None, str(broker_id), True)
-        question = Question(RequestCode.CLEAN_BROKER_DATA, header.to_ext_fields())
+    def _ask_to_remove(self, broker_id: int | None) -> None:
+        """An administrator removes a broker, or with None the whole set."""
+        listed = None if broker_id is None else str(broker_id)
+        header = CleanBrokerDataRequest("simulation", BROKER_NAME, None, listed, True)
+        self._administer(Question(RequestCode.CLEAN_BROKER_DATA, header.to_ext_fields()))
+
+    def _administer(self, question: Question) -> Command:
+        """Ask the controller as an administrator, and wait for the answer."""
+        self._asked += 1
         asker = Asker(address(CONTROLLER), [question])
-        self.world.add("administrator", "127.0.0.41", lambda _: [Member("administrator", asker)])
-        self.world.start("administrator")
+        self._begin(f"administrator-{self._asked}", f"127.0.1.{self._asked}", asker)
         self._wait(lambda: asker.is_done, "the administrator has no answer")
+        return asker.answers[0]
+
+    def _begin(self, name: str, host: str, asker: Asker) -> None:
+        self.world.add(name, host, lambda _: [Member(name, asker)])
+        self.world.start(name)
 
     def _held(self, step: Mapping[str, Any]) -> Held | None:
         """The message of a step, when it has come to its gate; None when the node is further already."""
@@ -205,6 +221,7 @@ def _asked(step: Mapping[str, Any]) -> int:
 
 def player_of(script: Mapping[str, Any]) -> Player:
     """Who plays the acts of a system. Raises Unplayable."""
+    from tests.sim.played_cleaning import CleaningPlayer
     from tests.sim.played_copies import CopiesPlayer
     from tests.sim.played_set import SetPlayer
 
@@ -213,6 +230,7 @@ def player_of(script: Mapping[str, Any]) -> Player:
         "sync_state_set": SetPlayer,
         "replication": CopiesPlayer,
         "fail_over": CopiesPlayer,
+        "cleaning": CleaningPlayer,
     }
     if script["system"] not in players:
         raise Unplayable(f"nobody plays {script['system']}, only {', '.join(players)}")

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.explorer.test_mended import ERRORS, compiled
+from tests.sim.played_copies import CopiesPlayer
 from tests.sim.played_story import player_of
 from tests.sim.test_played_sets import processed
 
@@ -23,6 +24,9 @@ PLAYED = {
     ),
     "a replica joins before it has what is confirmed": JOINS,
     "a learner is asked to join": ERRORS["a learner is asked to join"],
+    "an empty log disagrees, in a set that may fail over": replace(
+        ERRORS["an empty log disagrees"], system="fail_over", asked=(), steps=16
+    ),
 }
 # Each compiles a specification: the first, all in `make test-full`.
 TRIED = list(PLAYED)[: None if os.environ.get("REPLISPEC_EDITS") == "all" else 1]
@@ -44,3 +48,22 @@ def test_the_promise_is_broken_on_nodes_that_have_the_error_and_kept_on_ours(
     assert f": {error.steps} steps played, all;" in first.stdout, first.stdout + first.stderr
     assert "  the promise is broken\n" in first.stdout
     assert player_of(told).play().holds
+
+
+def test_a_master_is_elected_again_when_nobody_was_heard_for_a_while() -> None:
+    """No controller elects whoever is its master: it finds nobody first."""
+    again = {"happens": "act", "act": "is_elected", "by": "broker 2", "with": {}}
+    told = {
+        "system": "fail_over",
+        "promise": "same_bytes",
+        "shape": "always",
+        "instances": {"controller": 1, "broker": 2},
+        "circle": [],
+        "steps": [again, again, {**again, "act": "is_told"}],
+    }
+    player = CopiesPlayer(told)
+    played = player.play()
+    assert (played.steps, played.stopped, played.holds) == (3, "", True)
+    known = player._machines("controller")["set"].variables
+    assert (known.master, known.master_epoch) == (2, 3)
+    assert player._machines("broker-2")["role"].variables.master_epoch == 3
