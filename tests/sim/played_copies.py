@@ -9,21 +9,30 @@ the numbers of its messages.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from replispec.runtime.primitives.machines import Configuration
 from replispec.runtime.world import Member, Note
 from replispec.wire.rocketmq.broker import SendMessageV2Request
 from replispec.wire.rocketmq.codes import RequestCode
+from replispec.wire.rocketmq.ha import HaEpochEntry
+from replispec.wire.rocketmq.machines import ha_replica
 from tests.sim.asker import Asker, Question
 from tests.sim.client import TOPIC, number_of, records
 from tests.sim.cluster import CONTROLLER, HOSTS, LEARNER, PORTS, address
-from tests.sim.frame_gate import HEADER, HEARTBEAT, FrameGate
+from tests.sim.frame_gate import END, HEADER, HEARTBEAT, FrameGate
 from tests.sim.played_set import ASKED, SetPlayer
 from tests.sim.played_story import Unplayable
 
 MASTER = "broker-1"
 OPERATOR = "no epoch shared with the master"
+CUT = "log cut to agree with the master"
 HA_PORT = PORTS[MASTER] + 1
+SILENCES = ("finds_a_replica_silent", "finds_its_master_silent")
+"""By the master, and by who copies from it."""
+SILENCE_MS = 20_000
+PATIENCE_MS = 600_000
 BY_THEMSELVES = frozenset({"flushes", "is_due_to_dial", "reports_again", "says_that_it_lives", "learns"})
 
 
@@ -46,6 +55,8 @@ class CopiesPlayer(SetPlayer):
         self.producers: list[Asker] = []
         self.acknowledged = b""
         self.helpless: set[str] = set()
+        self.lost: set[str] = set()
+        self._shown: dict[str, int] = {}
         self.world.notes = self._noted
 
     @property
@@ -64,8 +75,14 @@ class CopiesPlayer(SetPlayer):
     def _properties(self, name: str) -> Mapping[str, object]:
         given = super()._properties(name)
         # What is played takes longer than a period or two: nobody is silent unless the story says so.
-        patient = {"haHousekeepingInterval": 600_000, "haMaxTimeSlaveNotCatchup": 600_000}
+        patience_ms = SILENCE_MS if name in self._impatient() else PATIENCE_MS
+        patient = {"haHousekeepingInterval": patience_ms, "haMaxTimeSlaveNotCatchup": PATIENCE_MS}
         return {**given, **patient, "brokerIP2": copied_at(name)} if name in self.brokers else given
+
+    def _impatient(self) -> Sequence[str]:
+        """Who finds the other end of a connection silent."""
+        acts = {step.get("act") for step in self.script["steps"]}
+        return [name for name, act in zip(self.brokers, SILENCES, strict=False) if act in acts]
 
     def prepare(self) -> None:
         """Register the brokers; a learner finds its master by itself."""
@@ -90,6 +107,10 @@ class CopiesPlayer(SetPlayer):
     def _noted(self, name: str, note: Note) -> None:
         if note.what.startswith(OPERATOR):
             self.helpless.add(name)
+        if note.what == CUT:
+            cut = note.values["cut"]
+            assert isinstance(cut, int), "an offset"
+            self.lost |= {name} if cut < self._shown.get(name, 0) else set()
 
     # Steps
 
@@ -98,8 +119,12 @@ class CopiesPlayer(SetPlayer):
             self._act(step)
         elif step["happens"] == "arrives" and step["kind"] == "frame":
             self._frame(step)
+        elif step["happens"] == "arrives" and step["kind"] == "end":
+            self._end(step)
         else:
             raise Unplayable(f"nobody plays that a {step['kind']} is {step['happens']}")
+        for name in self.brokers:
+            self._shown[name] = max(self._shown.get(name, 0), self._confirmed(name))
         self._done += 1
 
     def _act(self, step: Mapping[str, Any]) -> None:
@@ -118,6 +143,14 @@ class CopiesPlayer(SetPlayer):
                 self.world.start(name)
             case "connects":
                 self._connect(name, self.process_of(step["with"]["other"]))
+            case "loses_its_connection":
+                self._break_off(name)
+            case "finds_its_master_silent":
+                gate = self.frames[MASTER]
+                self._wait(lambda: not gate.is_connected(HOSTS[name]), f"{name} does not end its connection")
+            case "finds_a_replica_silent":
+                gate, other = self.frames[name], self.process_of(step["with"]["other"])
+                self._wait(lambda: not gate.is_served(HOSTS[other]), f"{name} ends no connection")
             case "is_let_in":
                 self._let_join(name, self.process_of(step["with"]["other"]))
             case other if other not in BY_THEMSELVES:
@@ -186,11 +219,11 @@ class CopiesPlayer(SetPlayer):
         self._wait(lambda: number in self.log_of(name), f"{name} stores nothing")
 
     def _acknowledge(self, name: str) -> None:
-        node, count = self._node(name), len(self.acknowledged) + 1
+        count = len(self.acknowledged) + 1
         self._wait(
             lambda: any(each.is_done for each in self.producers[count - 1 :]), f"{name} acknowledges nothing"
         )
-        self.acknowledged = max(self.acknowledged, self._confirmed_log(node), key=len)
+        self.acknowledged = max(self.acknowledged, self.log_of(name, self._confirmed(name)), key=len)
 
     def _connect(self, name: str, master: str) -> None:
         host, gate = HOSTS[name], self.frames[master]
@@ -225,6 +258,25 @@ class CopiesPlayer(SetPlayer):
         gate.release(host, name, to_master=to_master)
         self.world.run_for(20)
 
+    def _break_off(self, name: str) -> None:
+        gates = [each for each in self.frames.values() if each.is_connected(HOSTS[name])]
+        if not gates:
+            raise Unplayable(f"{name} is not connected")
+        gates[0].break_off(HOSTS[name])
+
+    def _end(self, step: Mapping[str, Any]) -> None:
+        """An end of a connection learns that the other is gone; who has ended it meanwhile does without."""
+        sender, receiver = self.process_of(step["from"]), self.process_of(step["to"])
+        for gate, replica, to_master in (
+            (self.frames[sender], receiver, False),
+            (self.frames[receiver], sender, True),
+        ):
+            if gate.has(HOSTS[replica], END, to_master=to_master):
+                gate.release(HOSTS[replica], END, to_master=to_master)
+                self.world.run_for(20)
+                return
+        self.passed_over += 1
+
     # What the nodes have
 
     def _node(self, name: str) -> Any:
@@ -235,22 +287,45 @@ class CopiesPlayer(SetPlayer):
         found: int = node._watch.broker_id if name == LEARNER else node._role.broker_id
         return found
 
+    def _store_of(self, name: str) -> Any:
+        node = self._node(name)
+        return node._store if name == LEARNER else node._log.store
+
     def log_of(self, name: str, end: int | None = None) -> bytes:
         """The numbers of the messages in a node's log, one byte each; those before an offset alone."""
-        node = self._node(name)
-        log = (node._store if name == LEARNER else node._log.store).log
+        log = self._store_of(name).log
         last = log.end if end is None else min(end, log.end)
         return bytes(number_of(each) for each in records(bytes(log.view(log.first, last - log.first))))
 
-    def _confirmed_log(self, node: Any) -> bytes:
-        log = node._log.store.log
-        return bytes(
-            number_of(each)
-            for each in records(bytes(log.view(log.first, node._log.confirm_offset - log.first)))
+    def _confirmed(self, name: str) -> int:
+        """Up to where of its log a node shows messages."""
+        node = self._node(name)
+        if name != LEARNER:
+            shown: int = node._log.confirm_offset
+            return shown
+        return 0 if node._replica is None else node._replica.confirm_offset
+
+    def _messages_before(self, name: str, offset: int) -> int:
+        """How many messages of a node's log are before an offset; one beyond its end is no number of any."""
+        return -1 if offset > self._store_of(name).log.end else len(self.log_of(name, offset))
+
+    def _copying(self, name: str) -> Configuration[Any, Any]:
+        """The machine of a replica, its log ending as messages count; of a master, one that has ended."""
+        node = self._node(name)
+        replica = node._replica if name == LEARNER else node._log._replica
+        if replica is None:
+            return Configuration(next(iter(ha_replica.MACHINE.final)), ha_replica.MACHINE.variables)
+        end = self._messages_before(name, replica._variables.log_end)
+        return Configuration(replica.state, replace(replica._variables, log_end=end))
+
+    def _epochs(self, name: str) -> tuple[HaEpochEntry, ...]:
+        """The epochs of a node's log, each from the number of the message on with which it begins."""
+        entries = self._store_of(name).epochs.entries
+        return tuple(
+            replace(each, start_offset=self._messages_before(name, each.start_offset)) for each in entries
         )
 
     def _kept(self, place: str) -> Mapping[str, object]:
-        """What an instance of the story keeps, as far as promises ask for it."""
         if place == "controller":
             known = self._machines(CONTROLLER)["set"].variables
             return {
@@ -260,13 +335,19 @@ class CopiesPlayer(SetPlayer):
                 "acknowledged": self.acknowledged,
             }
         name = self.process_of(place)
-        kept: dict[str, object] = {"log": self.log_of(name), "helpless": name in self.helpless}
-        if self.is_fail_over:
-            return kept
-        if place == "replica":
-            return {**kept, "learns": name == LEARNER}
-        del kept["helpless"]
-        # The only replica has the number 1 in the story.
-        is_asked_in = self._id_of(self.brokers[1]) in self._node(name)._role.counted
-        confirmed = len(self._confirmed_log(self._node(name)))
-        return {**kept, "confirmed": confirmed, "members": frozenset({1} if is_asked_in else ())}
+        kept: dict[str, object] = {
+            "log": self.log_of(name),
+            "epochs": self._epochs(name),
+            "confirmed": self._messages_before(name, self._confirmed(name)),
+            "copy": self._copying(name),
+            "helpless": name in self.helpless,
+            "lost": name in self.lost,
+            "learns": name == LEARNER,
+        }
+        if name != LEARNER:
+            kept["role"] = self._machines(name)["role"]
+            # The only replica has the number 1 in the story.
+            counted = self._node(name)._role.counted
+            is_asked_in = not self.is_fail_over and self._id_of(self.brokers[1]) in counted
+            kept["members"] = frozenset({1} if is_asked_in else ())
+        return kept

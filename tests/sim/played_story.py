@@ -78,7 +78,9 @@ class Player:
     def __post_init__(self) -> None:
         calm = NetworkConditions(jitter_us=0, spike_per_mille=0, slow_per_mille=0, cut_per_mille=0)
         self.world = World(0, conditions=calm, pace=Pace())
-        messages = [each for each in _all_steps(self.script) if each.get("kind", "frame") != "frame"]
+        messages = [
+            each for each in _all_steps(self.script) if each.get("kind", "frame") not in ("frame", "end")
+        ]
         self.names = {_asked(each): each["name"] for each in messages}
         self.gate = Gate(GATE, address(CONTROLLER), self.names.keys(), outlives=self.outlives)
         for name in (CONTROLLER, NAMESERVER, *self.brokers):
