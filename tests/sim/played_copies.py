@@ -267,15 +267,20 @@ class CopiesPlayer(SetPlayer):
     def _end(self, step: Mapping[str, Any]) -> None:
         """An end of a connection learns that the other is gone; who has ended it meanwhile does without."""
         sender, receiver = self.process_of(step["from"]), self.process_of(step["to"])
-        for gate, replica, to_master in (
-            (self.frames[sender], receiver, False),
-            (self.frames[receiver], sender, True),
-        ):
-            if gate.has(HOSTS[replica], END, to_master=to_master):
-                gate.release(HOSTS[replica], END, to_master=to_master)
-                self.world.run_for(20)
-                return
-        self.passed_over += 1
+        ways = ((self.frames[sender], HOSTS[receiver], False), (self.frames[receiver], HOSTS[sender], True))
+
+        def waiting() -> Sequence[tuple[FrameGate, str, bool]]:
+            return [each for each in ways if each[0].has(each[1], END, to_master=each[2])]
+
+        def is_open() -> bool:
+            return any(gate.is_connected(host) and gate.is_served(host) for gate, host, _ in ways)
+
+        self._wait(lambda: bool(waiting()) or not is_open(), f"{sender} ends no connection to {receiver}")
+        found = waiting()
+        self.passed_over += not found
+        for gate, host, to_master in found[:1]:
+            gate.release(host, END, to_master=to_master)
+        self.world.run_for(20)
 
     # What the nodes have
 
