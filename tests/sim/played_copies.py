@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from replispec.runtime.primitives.machines import Configuration
+from replispec.runtime.sim import Rng
 from replispec.runtime.world import Member, Note
 from replispec.wire.rocketmq.broker import SendMessageV2Request
 from replispec.wire.rocketmq.codes import RequestCode
@@ -33,12 +34,22 @@ SILENCES = ("finds_a_replica_silent", "finds_its_master_silent")
 """By the master, and by who copies from it."""
 SILENCE_MS = 20_000
 PATIENCE_MS = 600_000
-BY_THEMSELVES = frozenset({"flushes", "is_due_to_dial", "reports_again", "says_that_it_lives", "learns"})
+BY_THEMSELVES = frozenset(
+    {"flushes", "is_due_to_dial", "reports_again", "says_that_it_lives", "learns", "sends_early"}
+)
 
 
 def copied_at(name: str) -> str:
     """The host at which replicas think that a broker replicates."""
     return HOSTS[name].replace("127.0.0.", "127.0.7.")
+
+
+class _Losing(Rng):
+    """Decides for a disk that nothing is kept that was not flushed."""
+
+    def below(self, limit: int) -> int:
+        """The first of any choice, which of a write is nothing."""
+        return min(0, limit - 1)
 
 
 class CopiesPlayer(SetPlayer):
@@ -77,12 +88,19 @@ class CopiesPlayer(SetPlayer):
         # What is played takes longer than a period or two: nobody is silent unless the story says so.
         patience_ms = SILENCE_MS if name in self._impatient() else PATIENCE_MS
         patient = {"haHousekeepingInterval": patience_ms, "haMaxTimeSlaveNotCatchup": PATIENCE_MS}
-        return {**given, **patient, "brokerIP2": copied_at(name)} if name in self.brokers else given
+        if name not in self.brokers:
+            return given
+        flushing = {"flushDiskType": "ASYNC_FLUSH"} if self._is_careless() else {}
+        return {**given, **patient, **flushing, "brokerIP2": copied_at(name)}
 
     def _impatient(self) -> Sequence[str]:
         """Who finds the other end of a connection silent."""
         acts = {step.get("act") for step in self.script["steps"]}
         return [name for name, act in zip(self.brokers, SILENCES, strict=False) if act in acts]
+
+    def _is_careless(self) -> bool:
+        """Whether a master sends what is not on its disk yet."""
+        return any(step.get("act") == "sends_early" for step in self.script["steps"])
 
     def prepare(self) -> None:
         """Register the brokers; a learner finds its master by itself."""
@@ -139,8 +157,7 @@ class CopiesPlayer(SetPlayer):
             case "acknowledges":
                 self._acknowledge(name)
             case "ends" | "crashes":
-                self.world.kill(name)
-                self.world.start(name)
+                self._end_process(name)
             case "connects":
                 self._connect(name, self.process_of(step["with"]["other"]))
             case "loses_its_connection":
@@ -257,6 +274,12 @@ class CopiesPlayer(SetPlayer):
         self._wait(lambda: gate.has(host, name, to_master=to_master), f"{sender} says no {name}")
         gate.release(host, name, to_master=to_master)
         self.world.run_for(20)
+
+    def _end_process(self, name: str) -> None:
+        """The process begins again; where it is careless, without what was not on the disk."""
+        self.world.processes[name].disk.rng = _Losing(0)
+        self.world.kill(name, power=self._is_careless())
+        self.world.start(name)
 
     def _break_off(self, name: str) -> None:
         gates = [each for each in self.frames.values() if each.is_connected(HOSTS[name])]

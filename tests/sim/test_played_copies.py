@@ -41,6 +41,7 @@ PLAYED = {
             "a replica forgets what it has appended",
             "a replica cuts more than what differs",
             "what the log holds already is not sent",
+            "a master that may lack what it had sent goes on in its epoch",
         )
     },
 }
