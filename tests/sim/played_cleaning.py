@@ -128,7 +128,7 @@ class CleaningPlayer(SetPlayer):
             return {}
         told = self._told[self._controller]
         last = {name: getattr(told, name) for name in ("last_epoch", "last_set_epoch", "last_master")}
-        return {**last, **self._machines(CONTROLLER), "living": self._living()}
+        return {**last, **super()._kept(place)}
 
 
 def _number(name: str) -> int:

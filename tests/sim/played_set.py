@@ -81,7 +81,8 @@ class SetPlayer(Player):
 
     def _kept(self, place: str) -> Mapping[str, object]:
         """What an instance of the story keeps, as its node has it, and maybe more."""
-        return self._machines(place.replace(" ", "-"))
+        machines = self._machines(place.replace(" ", "-"))
+        return {**machines, "living": self._living()} if place == CONTROLLER else machines
 
     def _machines(self, name: str) -> dict[str, Configuration[Any, Any]]:
         node: Any = next(iter(self.world.processes[name].nodes), None)
