@@ -15,15 +15,12 @@ from typing import Any
 from replispec.runtime.primitives.machines import Configuration
 from replispec.runtime.sim import Rng
 from replispec.runtime.world import Member, Note
-from replispec.wire.rocketmq.broker import SendMessageV2Request
 from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.ha import HaEpochEntry
 from replispec.wire.rocketmq.machines import ha_replica
-from tests.sim.asker import Asker, Question
-from tests.sim.client import TOPIC, number_of, records
-from tests.sim.cluster import CONTROLLER, HOSTS, LEARNER, PORTS, address
+from tests.sim.cluster import CONTROLLER, HOSTS, LEARNER, PORTS
 from tests.sim.frame_gate import END, HEADER, HEARTBEAT, FrameGate
-from tests.sim.played_set import ASKED, SetPlayer
+from tests.sim.played_set import SetPlayer
 from tests.sim.played_story import Unplayable
 
 MASTER = "broker-1"
@@ -63,7 +60,6 @@ class CopiesPlayer(SetPlayer):
             self.frames[name] = gate
             self.world.add(f"frames-{name}", copied_at(name), lambda _, gate=gate: [Member("gate", gate)])  # type: ignore[misc]
             self.world.start(f"frames-{name}")
-        self.producers: list[Asker] = []
         self.acknowledged = b""
         self.helpless: set[str] = set()
         self.lost: set[str] = set()
@@ -191,49 +187,11 @@ class CopiesPlayer(SetPlayer):
 
     def _miss_all(self) -> None:
         """Have the controller hear nobody, until it has no master: whoever is one is not elected again."""
-        self.gate.codes = ASKED | {RequestCode.BROKER_HEARTBEAT}
+        self.gate.silenced = {HOSTS[name] for name in self.brokers}
         self._wait(
             lambda: self._machines(CONTROLLER)["set"].variables.master is None, "the controller misses nobody"
         )
-        self.gate.codes = ASKED
-        self.gate.held = [each for each in self.gate.held if each.code in ASKED]
-
-    def _tell(self, name: str) -> None:
-        """Let what a broker asks its controller through until it knows who is master."""
-        held = [(HOSTS[name], code, is_answer) for code in sorted(ASKED) for is_answer in (False, True)]
-
-        def knows() -> bool:
-            for host, code, is_answer in held:
-                found = self.gate.find(host, code, is_answer=is_answer)
-                if found is not None and code != RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET:
-                    self.gate.release(found)
-            known, controller = self._machines(name).get("role"), self._machines(CONTROLLER).get("set")
-            return (
-                known is not None
-                and controller is not None
-                and known.state.name != "UNDECIDED"
-                and known.variables.master_epoch == controller.variables.master_epoch
-            )
-
-        self._wait(knows, f"{name} is not told who is master")
-
-    def _store(self, name: str) -> None:
-        """A producer sends one more message; whoever waits for its acknowledgement waits long."""
-        number = len(self.producers) + 1
-        header = SendMessageV2Request(
-            producer_group="simulation",
-            topic=TOPIC,
-            default_topic="TBW102",
-            default_topic_queue_nums=1,
-            queue_id=0,
-            born_timestamp=0,
-            sys_flag=0,
-            flag=0,
-        )
-        question = Question(RequestCode.SEND_MESSAGE_V2, header.to_ext_fields(), b"%d." % number)
-        self.producers.append(Asker(address(name), [question], timeout_ms=600_000))
-        self._begin(f"producer-{number}", f"127.0.0.{100 + number}", self.producers[-1])
-        self._wait(lambda: number in self.log_of(name), f"{name} stores nothing")
+        self.gate.silenced.clear()
 
     def _acknowledge(self, name: str) -> None:
         count = len(self.acknowledged) + 1
@@ -307,23 +265,13 @@ class CopiesPlayer(SetPlayer):
 
     # What the nodes have
 
-    def _node(self, name: str) -> Any:
-        return next(iter(self.world.processes[name].nodes))
+    def _store_of(self, name: str) -> Any:
+        return self._node(name)._store if name == LEARNER else super()._store_of(name)
 
     def _id_of(self, name: str) -> int:
         node = self._node(name)
         found: int = node._watch.broker_id if name == LEARNER else node._role.broker_id
         return found
-
-    def _store_of(self, name: str) -> Any:
-        node = self._node(name)
-        return node._store if name == LEARNER else node._log.store
-
-    def log_of(self, name: str, end: int | None = None) -> bytes:
-        """The numbers of the messages in a node's log, one byte each; those before an offset alone."""
-        log = self._store_of(name).log
-        last = log.end if end is None else min(end, log.end)
-        return bytes(number_of(each) for each in records(bytes(log.view(log.first, last - log.first))))
 
     def _confirmed(self, name: str) -> int:
         """Up to where of its log a node shows messages."""

@@ -6,6 +6,7 @@ Each is that of an error that was mended: nodes that have it break the promise, 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,8 +18,14 @@ from tests.sim.played_story import player_of
 
 PLAYED = (
     "whom it asked in is forgotten with an epoch in which nothing was written",
+    "whom it asked in counts no more after a master began again",
+    "a refusal in doubt ends it",
     "nobody asks for a master where an administrator removed it",
+    "an alteration without an answer is waited for for ever",
+    "a master takes a newer set under the older number",
 )
+# Each compiles a specification: every third one, all in `make test-full`.
+TRIED = PLAYED[:: 1 if os.environ.get("REPLISPEC_EDITS") == "all" else 3]
 
 
 def processed(environment: dict[str, str], run: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
@@ -27,7 +34,7 @@ def processed(environment: dict[str, str], run: tuple[str, ...]) -> subprocess.C
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("name", PLAYED)
+@pytest.mark.parametrize("name", TRIED)
 def test_the_promise_is_broken_on_nodes_that_have_the_error_and_kept_on_ours(
     name: str, tmp_path: Path
 ) -> None:
