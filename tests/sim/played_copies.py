@@ -302,8 +302,8 @@ class CopiesPlayer(SetPlayer):
         )
 
     def _kept(self, place: str) -> Mapping[str, object]:
+        known = self._machines(CONTROLLER)["set"].variables
         if place == "controller":
-            known = self._machines(CONTROLLER)["set"].variables
             return {
                 "master": known.master or 0,
                 "epoch": known.master_epoch,
@@ -319,6 +319,7 @@ class CopiesPlayer(SetPlayer):
             "helpless": name in self.helpless,
             "lost": name in self.lost,
             "learns": name == LEARNER,
+            "granted": known.master_epoch if known.master else 0,
         }
         if name != LEARNER:
             kept["role"] = self._machines(name)["role"]

@@ -74,13 +74,17 @@ class SetPlayer(Player):
             return None
         composed = Composed(system)
         values = dict(enumerate(composed.start()))
-        read = fields_read([promise.holds]) or frozenset()
+        reads = [each for each in (promise.whenever, promise.holds) if each is not None]
+        read = fields_read(reads)
+        if read is None:
+            return None
         for place, spot in enumerate(composed.places):
             kept, names = self._kept(spot.name), {each.name for each in fields(values[place])}
             if not read & names - {"number"} <= kept.keys():
                 return None
             values[place] = replace(values[place], **{name: kept[name] for name in names & kept.keys()})
-        return composed.holds(promise.holds, values)
+        is_due = promise.whenever is None or composed.holds(promise.whenever, values)
+        return not is_due or composed.holds(promise.holds, values)
 
     def _kept(self, place: str) -> Mapping[str, object]:
         """What an instance of the story keeps, as its node has it, and maybe more."""
