@@ -129,6 +129,7 @@ class Gate:
         side = self._sides.pop(connection, None)
         if side is None or (self.outlives and connection > 0):
             return
+        self.held = [each for each in self.held if each.to not in (connection, side.peer)]
         if self._sides.pop(side.peer, None) is not None:
             self._outbox.close(side.peer)
 

@@ -18,7 +18,7 @@ from replispec.runtime.primitives.machines import Configuration
 from replispec.wire.rocketmq.codes import RequestCode
 from tests.sim.cluster import CONTROLLER, HOSTS
 from tests.sim.played_set import SetPlayer
-from tests.sim.played_story import Unplayable
+from tests.sim.played_story import AFTER_MS, Unplayable
 
 ELECT = RequestCode.CONTROLLER_ELECT_MASTER
 ALTER = RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET
@@ -41,7 +41,7 @@ class CleaningPlayer(SetPlayer):
 
     def leave_alone(self) -> None:
         """After a story that ends without a master, an administrator goes on to name whoever lives."""
-        super().leave_alone()
+        self.world.run_for(AFTER_MS)
         if self.script["shape"] != "eventually":
             return
         for number in sorted(self._living()):

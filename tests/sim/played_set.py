@@ -8,12 +8,8 @@ everything of one that the script is not about is held until it is to catch up.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
 from typing import Any, ClassVar
 
-from replispec.explorer.composed import Composed
-from replispec.explorer.conditions import fields_read
-from replispec.explorer.report import Extent, bounded, system_named
 from replispec.runtime.primitives.machines import Configuration
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.world import Member
@@ -65,26 +61,6 @@ class SetPlayer(Player):
             self.world.start(name)
             first = (HOSTS[name], RequestCode.CONTROLLER_ELECT_MASTER)
             self._wait(lambda: self.gate.find(*first, is_answer=False) is not None, f"{name} asks nothing")  # noqa: B023
-
-    def holds(self) -> bool | None:
-        """Ask the promise of what the nodes keep; None when it asks for what is not known of them."""
-        system = bounded(system_named(self.script["system"]), Extent(self.script["instances"]))
-        promise = next(each for each in system.properties if each.name == self.script["promise"])
-        if promise.holds is None:
-            return None
-        composed = Composed(system)
-        values = dict(enumerate(composed.start()))
-        reads = [each for each in (promise.whenever, promise.holds) if each is not None]
-        read = fields_read(reads)
-        if read is None:
-            return None
-        for place, spot in enumerate(composed.places):
-            kept, names = self._kept(spot.name), {each.name for each in fields(values[place])}
-            if not read & names - {"number"} <= kept.keys():
-                return None
-            values[place] = replace(values[place], **{name: kept[name] for name in names & kept.keys()})
-        is_due = promise.whenever is None or composed.holds(promise.whenever, values)
-        return not is_due or composed.holds(promise.holds, values)
 
     def _kept(self, place: str) -> Mapping[str, object]:
         """What an instance of the story keeps, as its node has it, and maybe more."""

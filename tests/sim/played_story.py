@@ -14,11 +14,15 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+from replispec.explorer.composed import Composed
+from replispec.explorer.conditions import fields_read
+from replispec.explorer.report import Extent, bounded, system_named
 from replispec.runtime.configuration import parse
+from replispec.runtime.primitives.machines import Configuration
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.sim import NetworkConditions, Pace, Rng, World
 from replispec.runtime.world import Member
@@ -29,6 +33,7 @@ from tests.sim.asker import Asker, Question
 from tests.sim.cluster import BROKER_NAME, CONTROLLER, HOSTS, NAMESERVER, address, maker, properties, role
 from tests.sim.gate import Gate, Held
 
+FINAL: Final = "/brokerIdentity"
 GATE: Final = "127.0.0.3:9878"
 WAITS_MS: Final = 30_000
 AFTER_MS: Final = 10_000
@@ -111,13 +116,14 @@ class Player:
                 steps += 1
         except Unplayable as fault:
             stopped = str(fault)
-        holds = self.holds()
+        is_some_day = self.script["shape"] == "eventually"
+        holds = None if is_some_day else self.holds()
         self.open_wide()
         before = len(self.gate.passed)
         self.leave_alone()
         asked = Counter(each.code for each in self.gate.passed[before:] if not each.is_answer)
         after = {name: asked[code] for code, name in sorted(self.names.items())}
-        if holds is not None and self.script["shape"] == "eventually":
+        if is_some_day:
             holds = self.holds()
         over = self.passed_over
         return Played(self.script["promise"], steps, stopped, after, self.world.digest(), over, holds)
@@ -126,15 +132,49 @@ class Player:
         """Bring the nodes to where the system begins."""
 
     def holds(self) -> bool | None:
-        """Whether the nodes keep the promise now; None: what they keep does not tell."""
-        return None
+        """Ask the promise of what the nodes keep; None when it asks for what is not known of them."""
+        system = bounded(system_named(self.script["system"]), Extent(self.script["instances"]))
+        promise = next(each for each in system.properties if each.name == self.script["promise"])
+        if promise.holds is None:
+            return None
+        composed = Composed(system)
+        values = dict(enumerate(composed.start()))
+        reads = [each for each in (promise.whenever, promise.holds) if each is not None]
+        read = fields_read(reads)
+        if read is None:
+            return None
+        for place, spot in enumerate(composed.places):
+            kept, names = self._kept(spot.name), {each.name for each in fields(values[place])}
+            if not read & names - {"number"} <= kept.keys():
+                return None
+            values[place] = replace(values[place], **{name: kept[name] for name in names & kept.keys()})
+        is_due = promise.whenever is None or composed.holds(promise.whenever, values)
+        return not is_due or composed.holds(promise.holds, values)
+
+    def _kept(self, place: str) -> Mapping[str, object]:
+        """What an instance of the story keeps, as its node has it, and maybe more."""
+        name = place.replace(" ", "-")
+        node: Any = next(iter(self.world.processes[name].nodes), None)
+        if name == CONTROLLER:
+            known = node._sets.find(BROKER_NAME)
+            return {} if known is None else {"set": Configuration(known.state, known.variables)}
+        files = self.world.processes[name].disk.contents
+        identity = [bytes(files[each].data) for each in files if each.endswith(FINAL)]
+        kept: dict[str, object] = {"final_id": int(identity[0].split(b"#")[2]) if identity else 0}
+        if node is not None:
+            registration = node._manager.registration
+            kept["registration"] = Configuration(registration.state, registration._runner.variables)
+        return kept
 
     def open_wide(self) -> None:
         """Let everything through from now on."""
         self.gate.open_wide()
 
     def leave_alone(self) -> None:
-        """Nothing more happens to the nodes."""
+        """Nothing more happens to the nodes; what is promised some day may need those that do not run."""
+        for name in self.brokers:
+            if self.script["shape"] == "eventually" and not self.world.processes[name].is_alive:
+                self.world.start(name)
         self.world.run_for(AFTER_MS)
 
     def _step(self, step: Mapping[str, Any]) -> None:
@@ -162,6 +202,8 @@ class Player:
                 self.world.start(name)
             case "crashes":
                 self.world.kill(name)
+                # What it had asked ends with it.
+                self.world.run_for(20)
             case "removes_a_broker":
                 self._ask_to_remove(1)
             case "has_written" | "has_renamed" | "pause_is_over" | "asks_who_is_master":
