@@ -14,11 +14,12 @@ from typing import Any
 
 from replispec.runtime.primitives.machines import Configuration
 from replispec.runtime.sim import Rng
+from replispec.runtime.sim.disk import Content
 from replispec.runtime.world import Member, Note
 from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.ha import HaEpochEntry
 from replispec.wire.rocketmq.machines import ha_replica
-from tests.sim.cluster import CONTROLLER, HOSTS, LEARNER, PORTS
+from tests.sim.cluster import CONTROLLER, HOSTS, LEARNER, PORTS, log_files
 from tests.sim.frame_gate import END, HEADER, HEARTBEAT, FrameGate
 from tests.sim.played_set import SetPlayer
 from tests.sim.played_story import Unplayable
@@ -29,11 +30,13 @@ CUT = "log cut to agree with the master"
 HA_PORT = PORTS[MASTER] + 1
 SILENCES = ("finds_a_replica_silent", "finds_its_master_silent")
 """By the master, and by who copies from it."""
+FOREIGN = 128
+"""The message of another set."""
 SILENCE_MS = 20_000
 PATIENCE_MS = 600_000
-BY_THEMSELVES = frozenset(
-    {"flushes", "is_due_to_dial", "reports_again", "says_that_it_lives", "learns", "sends_early"}
-)
+BEFORE = frozenset({"learns", "brings_a_log"})
+"""What a replica is before it is started."""
+BY_THEMSELVES = frozenset({"flushes", "is_due_to_dial", "reports_again", "says_that_it_lives", "sends_early"})
 
 
 def copied_at(name: str) -> str:
@@ -100,6 +103,9 @@ class CopiesPlayer(SetPlayer):
 
     def prepare(self) -> None:
         """Register the brokers; a learner finds its master by itself."""
+        brought = sum(step.get("act") == "brings_a_log" for step in self.script["steps"])
+        if brought:
+            self.world.processes[self.brokers[1]].disk.contents |= foreign_log(brought)
         for name in self.brokers:
             self.world.start(name)
             if name != LEARNER:
@@ -166,7 +172,7 @@ class CopiesPlayer(SetPlayer):
                 self._wait(lambda: not gate.is_served(HOSTS[other]), f"{name} ends no connection")
             case "is_let_in":
                 self._let_join(name, self.process_of(step["with"]["other"]))
-            case other if other not in BY_THEMSELVES:
+            case other if other not in BY_THEMSELVES | BEFORE:
                 raise Unplayable(f"nobody plays {other}")
 
     def _elect(self, name: str) -> None:
@@ -328,3 +334,15 @@ class CopiesPlayer(SetPlayer):
             is_asked_in = not self.is_fail_over and self._id_of(self.brokers[1]) in counted
             kept["members"] = frozenset({1} if is_asked_in else ())
         return kept
+
+
+def foreign_log(count: int) -> dict[str, Content]:
+    """The files of a log of another set with these many messages, without its epochs."""
+    told = {"system": "fail_over", "instances": {"broker": 1}, "steps": [], "circle": []}
+    other = CopiesPlayer(told)
+    other.prepare()
+    other._elect(MASTER)
+    for _ in range(count):
+        other._store(MASTER, FOREIGN)
+    disk = other.world.processes[MASTER].disk
+    return {name: Content(bytearray(disk.contents[name].data)) for name in log_files(disk)}

@@ -170,9 +170,10 @@ class SetPlayer(Player):
 
         self._wait(knows, f"{name} is not told who is master")
 
-    def _store(self, name: str) -> None:
-        """A producer sends one more message; whoever waits for its acknowledgement waits long."""
-        number = len(self.producers) + 1
+    def _store(self, name: str, number: int | None = None) -> None:
+        """A producer sends the next message; whoever waits for its acknowledgement waits long."""
+        count = len(self.producers) + 1
+        number = count if number is None else number
         header = SendMessageV2Request(
             producer_group="simulation",
             topic=TOPIC,
@@ -183,10 +184,11 @@ class SetPlayer(Player):
             sys_flag=0,
             flag=0,
         )
-        question = Question(RequestCode.SEND_MESSAGE_V2, header.to_ext_fields(), b"%d." % number)
+        question = Question(RequestCode.SEND_MESSAGE_V2, header.to_ext_fields(), b"%03d." % number)
         self.producers.append(Asker(address(name), [question], timeout_ms=600_000))
-        self._begin(f"producer-{number}", f"127.0.0.{100 + number}", self.producers[-1])
-        self._wait(lambda: number in self.log_of(name), f"{name} stores nothing")
+        self._begin(f"producer-{count}", f"127.0.0.{100 + count}", self.producers[-1])
+        end = len(self.log_of(name))
+        self._wait(lambda: number in self.log_of(name)[end:], f"{name} stores nothing")
 
     def _node(self, name: str) -> Any:
         return next(iter(self.world.processes[name].nodes))
