@@ -1,7 +1,8 @@
 """A process between replicas and their master that lets frames of replication through when it is told to.
 
 It passes on whole frames, and those of one connection in their order. A connection is made to the master when
-it is let through; until then the replica has nobody to talk to.
+it is let through; until then the replica has nobody to talk to. The end of a connection waits for its turn as
+frames do, behind what was said before it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from tests.sim.gate import LOOKS_EACH_MS
 
 HEADER = "HaTransferHeader"
 HEARTBEAT = "a transfer header without bytes"
+END = "the end of the connection"
 
 
 @dataclass(slots=True)
@@ -31,12 +33,14 @@ class _Line:
 
 @dataclass(slots=True)
 class _Pair:
-    """A connection of a replica and the one to its master that belongs to it; 0 before it is made."""
+    """A connection of a replica and the one to its master that belongs to it; 0 before it is made, and when
+    it has ended. Of one that is broken nothing arrives any more but its end."""
 
     host: str
     replica: int
     master: int = 0
     is_open: bool = False
+    is_broken: bool = False
     to_master: _Line = field(default_factory=lambda: _Line(Frames(HA_REPLICA)))
     to_replica: _Line = field(default_factory=lambda: _Line(Frames(HA_MASTER)))
 
@@ -71,38 +75,53 @@ class FrameGate:
         pair = self._of(host)
         return pair is not None and pair.is_open
 
+    def is_served(self, host: str) -> bool:
+        """Whether the master has not ended each connection of this replica."""
+        return any(each.host == host and each.master for each in self._pairs)
+
     def connect(self, host: str) -> None:
-        """Let the connections of this replica through from now on."""
+        """Let the connections of this replica through from now on, and the end of older ones."""
         self._allowed.add(host)
+        for pair in self._pairs:
+            if pair.host == host and not pair.replica:
+                pair.to_master.may_pass = len(pair.to_master.held)
 
     def hold_back(self, host: str) -> None:
         """Hold the next connection of this replica."""
         self._allowed.discard(host)
 
-    def has(self, host: str, name: str, *, to_master: bool) -> bool:
-        """Whether a frame of this name waits in the newest connection of this replica."""
+    def break_off(self, host: str) -> None:
+        """The connection of this replica breaks: nothing is on its way any more but either end."""
         pair = self._of(host)
-        return pair is not None and self._place(pair, name, to_master=to_master) is not None
+        assert pair is not None, "it is connected"
+        pair.is_broken = True
+        for line in (pair.to_master, pair.to_replica):
+            line.held = deque([(END, b"")])
+            line.may_pass = 0
+
+    def has(self, host: str, name: str, *, to_master: bool) -> bool:
+        """Whether a frame of this name waits in a connection of this replica."""
+        return self._line(host, name, to_master=to_master) is not None
 
     def release(self, host: str, name: str, *, to_master: bool) -> None:
         """Let the first frame of this name through, and those that are before it on the connection."""
-        pair = self._of(host)
-        place = None if pair is None else self._place(pair, name, to_master=to_master)
-        assert pair is not None, "it was found"
-        assert place is not None, "it was found"
-        line = pair.to_master if to_master else pair.to_replica
-        line.may_pass = place + 1
+        line = self._line(host, name, to_master=to_master)
+        assert line is not None, "it was found"
+        line.may_pass = [each for each, _ in line.held].index(name) + 1
 
     def open_wide(self) -> None:
         """Let everything through from now on."""
         self.is_wide_open = True
 
     def _of(self, host: str) -> _Pair | None:
-        return next((each for each in reversed(self._pairs) if each.host == host), None)
+        """The newest connection that a replica has not ended."""
+        return next((each for each in reversed(self._pairs) if each.host == host and each.replica), None)
 
-    def _place(self, pair: _Pair, name: str, *, to_master: bool) -> int | None:
-        held = (pair.to_master if to_master else pair.to_replica).held
-        return next((place for place, (each, _) in enumerate(held) if each == name), None)
+    def _line(self, host: str, name: str, *, to_master: bool) -> _Line | None:
+        """Where a frame waits: in the oldest connection that has one."""
+        pairs = [each for each in self._pairs if each.host == host]
+        lines = [each.to_master if to_master else each.to_replica for each in pairs]
+        return next((each for each in lines if any(found == name for found, _ in each.held)), None)
 
     def receive(self, event: Event) -> Sequence[Effect]:
         """Take one event."""
@@ -110,42 +129,62 @@ class FrameGate:
         match event:
             case Accepted(connection, _, peer):
                 self._pairs.append(_Pair(peer.rpartition(":")[0], connection))
-            case Connected(connection):
-                self._pair(connection).is_open = True
-            case Received(connection, data):
-                pair = self._pair(connection)
-                line = pair.to_master if connection == pair.replica else pair.to_replica
-                line.held += [
-                    (_named(name, frame), bytes(frame)) for name, frame in line.frames.receive(data)
-                ]
+            case Connected(connection) if (pair := self._found(connection)) is not None:
+                pair.is_open = True
+            case Received(connection, data) if (pair := self._found(connection)) is not None:
+                self._hold(pair, connection, data)
             case Closed(connection):
                 self._closed(connection)
-        for pair in self._pairs:
+        for pair in tuple(self._pairs):
             self._pass(pair)
         return self._outbox.take()
 
-    def _pair(self, connection: int) -> _Pair:
-        return next(each for each in self._pairs if connection in (each.replica, each.master))
+    def _found(self, connection: int) -> _Pair | None:
+        return next((each for each in self._pairs if connection in (each.replica, each.master)), None)
+
+    def _hold(self, pair: _Pair, connection: int, data: bytes) -> None:
+        line = pair.to_master if connection == pair.replica else pair.to_replica
+        frames = [(_named(name, frame), bytes(frame)) for name, frame in line.frames.receive(data)]
+        if not pair.is_broken:
+            line.held += frames
 
     def _pass(self, pair: _Pair) -> None:
-        if pair.master == 0 and (self.is_wide_open or pair.host in self._allowed):
+        if pair.master == 0 and not pair.is_open and (self.is_wide_open or pair.host in self._allowed):
             pair.master = self._outbox.dial(self.master)
         if not pair.is_open:
             return
         for line, connection in ((pair.to_master, pair.master), (pair.to_replica, pair.replica)):
-            while line.held and (line.may_pass or self.is_wide_open):
+            while connection and line.held and (line.may_pass or self.is_wide_open):
                 line.may_pass = max(line.may_pass - 1, 0)
-                self._outbox.send(connection, line.held.popleft()[1])
+                name, frame = line.held.popleft()
+                if name == END:
+                    self._outbox.close(connection)
+                    self._closed(connection)
+                    break
+                self._outbox.send(connection, frame)
 
     def _closed(self, connection: int) -> None:
-        """An end goes on at once: what was said before it and is still held is lost."""
-        pair = next((each for each in self._pairs if connection in (each.replica, each.master)), None)
+        """An end is gone: what was on its way to it is lost, the other end learns it in its turn."""
+        pair = self._found(connection)
         if pair is None:
             return
-        self._pairs.remove(pair)
-        other = pair.master if connection == pair.replica else pair.replica
-        if other:
-            self._outbox.close(other)
+        is_replica = connection == pair.replica
+        if is_replica:
+            pair.replica = 0
+        else:
+            pair.master = 0
+        if not pair.is_open or not (pair.replica or pair.master):
+            self._pairs.remove(pair)
+            self._close_both(pair)
+            return
+        line = pair.to_master if is_replica else pair.to_replica
+        if not pair.is_broken:
+            line.held.append((END, b""))
+
+    def _close_both(self, pair: _Pair) -> None:
+        for each in (pair.replica, pair.master):
+            if each:
+                self._outbox.close(each)
 
 
 def _named(name: str, frame: memoryview) -> str:

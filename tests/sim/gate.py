@@ -23,6 +23,7 @@ from replispec.runtime.world import (
     Outbox,
     Received,
 )
+from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.streams import REMOTING
 
 LOOKS_EACH_MS = 5
@@ -53,11 +54,13 @@ class _Side:
 @dataclass
 class Gate:
     """Listens where brokers think that their controller is, which is at `controller`. With `outlives` the
-    controller hears of no end of a broker's connections, so that what is held may pass after it."""
+    controller hears of no end of a broker's connections, so that what is held may pass after it. Of a host in
+    `silenced` no heartbeats pass."""
 
     listens: str
     controller: str
     codes: AbstractSet[int]
+    silenced: set[str] = field(default_factory=set)
     held: list[Held] = field(default_factory=list)
     passed: list[Held] = field(default_factory=list)
     is_wide_open: bool = False
@@ -126,6 +129,7 @@ class Gate:
         side = self._sides.pop(connection, None)
         if side is None or (self.outlives and connection > 0):
             return
+        self.held = [each for each in self.held if each.to not in (connection, side.peer)]
         if self._sides.pop(side.peer, None) is not None:
             self._outbox.close(side.peer)
 
@@ -134,7 +138,7 @@ class Gate:
         held = Held(side.host, self._code_of(connection, command), command.is_answer, side.peer, frame)
         if held.code in self.codes and not self.is_wide_open:
             self.held.append(held)
-        else:
+        elif held.code != RequestCode.BROKER_HEARTBEAT or held.host not in self.silenced:
             self._pass(held)
 
     def _code_of(self, connection: int, command: Command) -> int:

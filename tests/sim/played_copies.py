@@ -12,28 +12,44 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from replispec.explorer.composed import Composed
-from replispec.explorer.report import Extent, bounded, system_named
+from replispec.runtime.primitives.machines import Configuration
+from replispec.runtime.sim import Rng
+from replispec.runtime.sim.disk import Content
 from replispec.runtime.world import Member, Note
-from replispec.wire.rocketmq.broker import SendMessageV2Request
 from replispec.wire.rocketmq.codes import RequestCode
-from replispec.wire.rocketmq.controller import ElectMasterRequest
-from tests.sim.asker import Asker, Question
-from tests.sim.client import TOPIC, number_of, records
-from tests.sim.cluster import BROKER_NAME, CONTROLLER, HOSTS, LEARNER, PORTS, address
-from tests.sim.frame_gate import HEADER, HEARTBEAT, FrameGate
-from tests.sim.played_set import ASKED, SetPlayer
+from replispec.wire.rocketmq.ha import HaEpochEntry
+from replispec.wire.rocketmq.machines import ha_replica
+from tests.sim.cluster import CONTROLLER, HOSTS, LEARNER, PORTS, log_files
+from tests.sim.frame_gate import END, HEADER, HEARTBEAT, FrameGate
+from tests.sim.played_set import SetPlayer
 from tests.sim.played_story import Unplayable
 
 MASTER = "broker-1"
 OPERATOR = "no epoch shared with the master"
+CUT = "log cut to agree with the master"
 HA_PORT = PORTS[MASTER] + 1
-BY_THEMSELVES = frozenset({"flushes", "is_due_to_dial", "reports_again", "says_that_it_lives", "learns"})
+SILENCES = ("finds_a_replica_silent", "finds_its_master_silent")
+"""By the master, and by who copies from it."""
+FOREIGN = 128
+"""The message of another set."""
+SILENCE_MS = 20_000
+PATIENCE_MS = 600_000
+BEFORE = frozenset({"learns", "brings_a_log"})
+"""What a replica is before it is started."""
+BY_THEMSELVES = frozenset({"flushes", "is_due_to_dial", "reports_again", "says_that_it_lives", "sends_early"})
 
 
 def copied_at(name: str) -> str:
     """The host at which replicas think that a broker replicates."""
     return HOSTS[name].replace("127.0.0.", "127.0.7.")
+
+
+class _Losing(Rng):
+    """Decides for a disk that nothing is kept that was not flushed."""
+
+    def below(self, limit: int) -> int:
+        """The first of any choice, which of a write is nothing."""
+        return min(0, limit - 1)
 
 
 class CopiesPlayer(SetPlayer):
@@ -47,9 +63,10 @@ class CopiesPlayer(SetPlayer):
             self.frames[name] = gate
             self.world.add(f"frames-{name}", copied_at(name), lambda _, gate=gate: [Member("gate", gate)])  # type: ignore[misc]
             self.world.start(f"frames-{name}")
-        self.producers: list[Asker] = []
         self.acknowledged = b""
         self.helpless: set[str] = set()
+        self.lost: set[str] = set()
+        self._shown: dict[str, int] = {}
         self.world.notes = self._noted
 
     @property
@@ -68,11 +85,27 @@ class CopiesPlayer(SetPlayer):
     def _properties(self, name: str) -> Mapping[str, object]:
         given = super()._properties(name)
         # What is played takes longer than a period or two: nobody is silent unless the story says so.
-        patient = {"haHousekeepingInterval": 600_000, "haMaxTimeSlaveNotCatchup": 600_000}
-        return {**given, **patient, "brokerIP2": copied_at(name)} if name in self.brokers else given
+        patience_ms = SILENCE_MS if name in self._impatient() else PATIENCE_MS
+        patient = {"haHousekeepingInterval": patience_ms, "haMaxTimeSlaveNotCatchup": PATIENCE_MS}
+        if name not in self.brokers:
+            return given
+        flushing = {"flushDiskType": "ASYNC_FLUSH"} if self._is_careless() else {}
+        return {**given, **patient, **flushing, "brokerIP2": copied_at(name)}
+
+    def _impatient(self) -> Sequence[str]:
+        """Who finds the other end of a connection silent."""
+        acts = {step.get("act") for step in self.script["steps"]}
+        return [name for name, act in zip(self.brokers, SILENCES, strict=False) if act in acts]
+
+    def _is_careless(self) -> bool:
+        """Whether a master sends what is not on its disk yet."""
+        return any(step.get("act") == "sends_early" for step in self.script["steps"])
 
     def prepare(self) -> None:
         """Register the brokers; a learner finds its master by itself."""
+        brought = sum(step.get("act") == "brings_a_log" for step in self.script["steps"])
+        if brought:
+            self.world.processes[self.brokers[1]].disk.contents |= foreign_log(brought)
         for name in self.brokers:
             self.world.start(name)
             if name != LEARNER:
@@ -94,6 +127,10 @@ class CopiesPlayer(SetPlayer):
     def _noted(self, name: str, note: Note) -> None:
         if note.what.startswith(OPERATOR):
             self.helpless.add(name)
+        if note.what == CUT:
+            cut = note.values["cut"]
+            assert isinstance(cut, int), "an offset"
+            self.lost |= {name} if cut < self._shown.get(name, 0) else set()
 
     # Steps
 
@@ -102,8 +139,12 @@ class CopiesPlayer(SetPlayer):
             self._act(step)
         elif step["happens"] == "arrives" and step["kind"] == "frame":
             self._frame(step)
+        elif step["happens"] == "arrives" and step["kind"] == "end":
+            self._end(step)
         else:
             raise Unplayable(f"nobody plays that a {step['kind']} is {step['happens']}")
+        for name in self.brokers:
+            self._shown[name] = max(self._shown.get(name, 0), self._confirmed(name))
         self._done += 1
 
     def _act(self, step: Mapping[str, Any]) -> None:
@@ -118,81 +159,52 @@ class CopiesPlayer(SetPlayer):
             case "acknowledges":
                 self._acknowledge(name)
             case "ends" | "crashes":
-                self.world.kill(name)
-                self.world.start(name)
+                self._end_process(name)
             case "connects":
                 self._connect(name, self.process_of(step["with"]["other"]))
+            case "loses_its_connection":
+                self._break_off(name)
+            case "finds_its_master_silent":
+                gate = self.frames[MASTER]
+                self._wait(lambda: not gate.is_connected(HOSTS[name]), f"{name} does not end its connection")
+            case "finds_a_replica_silent":
+                gate, other = self.frames[name], self.process_of(step["with"]["other"])
+                self._wait(lambda: not gate.is_served(HOSTS[other]), f"{name} ends no connection")
             case "is_let_in":
                 self._let_join(name, self.process_of(step["with"]["other"]))
-            case other if other not in BY_THEMSELVES:
+            case other if other not in BY_THEMSELVES | BEFORE:
                 raise Unplayable(f"nobody plays {other}")
 
     def _elect(self, name: str) -> None:
         """The first is elected as it asks for an election, later ones as an administrator wishes."""
         known = self._machines(CONTROLLER).get("set")
         if known is not None and known.variables.master_epoch > 0:
-            # Nobody is elected who was not heard.
-            self._wait(lambda: self._is_heard(name), f"{name} sends no heartbeat")
-            wish = ElectMasterRequest(
-                "simulation", BROKER_NAME, broker_id=self._id_of(name), designate_elect=True
-            )
-            question = Question(RequestCode.CONTROLLER_ELECT_MASTER, wish.to_ext_fields())
-            asker = Asker(address(CONTROLLER), [question])
-            self._begin("administrator", "127.0.0.41", asker)
-            self._wait(lambda: asker.is_done, "the administrator has no answer")
+            if known.variables.master == self._id_of(name):
+                self._miss_all()
+            self._wish_for(name)
+            now = self._machines(CONTROLLER)["set"].variables
+            if now.master != self._id_of(name) or now.master_epoch <= known.variables.master_epoch:
+                raise Unplayable(f"the controller does not elect {name}")
             if self.is_fail_over:
                 # It is told by a step of its own.
                 return
         self._tell(name)
         self._wait(lambda: self._machines(name)["role"].state.name == "MASTER", f"{name} is not elected")
 
-    def _is_heard(self, name: str) -> bool:
-        beat = (HOSTS[name], RequestCode.BROKER_HEARTBEAT)
-        return any((each.host, each.code) == beat for each in self.gate.passed)
-
-    def _tell(self, name: str) -> None:
-        """Let what a broker asks its controller through until it knows who is master."""
-        held = [(HOSTS[name], code, is_answer) for code in sorted(ASKED) for is_answer in (False, True)]
-
-        def knows() -> bool:
-            for host, code, is_answer in held:
-                found = self.gate.find(host, code, is_answer=is_answer)
-                if found is not None and code != RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET:
-                    self.gate.release(found)
-            known, controller = self._machines(name).get("role"), self._machines(CONTROLLER).get("set")
-            return (
-                known is not None
-                and controller is not None
-                and known.state.name != "UNDECIDED"
-                and known.variables.master_epoch == controller.variables.master_epoch
-            )
-
-        self._wait(knows, f"{name} is not told who is master")
-
-    def _store(self, name: str) -> None:
-        """A producer sends one more message; whoever waits for its acknowledgement waits long."""
-        number = len(self.producers) + 1
-        header = SendMessageV2Request(
-            producer_group="simulation",
-            topic=TOPIC,
-            default_topic="TBW102",
-            default_topic_queue_nums=1,
-            queue_id=0,
-            born_timestamp=0,
-            sys_flag=0,
-            flag=0,
+    def _miss_all(self) -> None:
+        """Have the controller hear nobody, until it has no master: whoever is one is not elected again."""
+        self.gate.silenced = {HOSTS[name] for name in self.brokers}
+        self._wait(
+            lambda: self._machines(CONTROLLER)["set"].variables.master is None, "the controller misses nobody"
         )
-        question = Question(RequestCode.SEND_MESSAGE_V2, header.to_ext_fields(), b"%d." % number)
-        self.producers.append(Asker(address(name), [question], timeout_ms=600_000))
-        self._begin(f"producer-{number}", f"127.0.0.{100 + number}", self.producers[-1])
-        self._wait(lambda: number in self.log_of(name), f"{name} stores nothing")
+        self.gate.silenced.clear()
 
     def _acknowledge(self, name: str) -> None:
-        node, count = self._node(name), len(self.acknowledged) + 1
+        count = len(self.acknowledged) + 1
         self._wait(
             lambda: any(each.is_done for each in self.producers[count - 1 :]), f"{name} acknowledges nothing"
         )
-        self.acknowledged = max(self.acknowledged, self._confirmed_log(node), key=len)
+        self.acknowledged = max(self.acknowledged, self.log_of(name, self._confirmed(name)), key=len)
 
     def _connect(self, name: str, master: str) -> None:
         host, gate = HOSTS[name], self.frames[master]
@@ -227,48 +239,77 @@ class CopiesPlayer(SetPlayer):
         gate.release(host, name, to_master=to_master)
         self.world.run_for(20)
 
-    def _begin(self, name: str, host: str, asker: Asker) -> None:
-        self.world.add(name, host, lambda _: [Member(name, asker)])
+    def _end_process(self, name: str) -> None:
+        """The process begins again; where it is careless, without what was not on the disk."""
+        self.world.processes[name].disk.rng = _Losing(0)
+        self.world.kill(name, power=self._is_careless())
         self.world.start(name)
+
+    def _break_off(self, name: str) -> None:
+        gates = [each for each in self.frames.values() if each.is_connected(HOSTS[name])]
+        if not gates:
+            raise Unplayable(f"{name} is not connected")
+        gates[0].break_off(HOSTS[name])
+
+    def _end(self, step: Mapping[str, Any]) -> None:
+        """An end of a connection learns that the other is gone; who has ended it meanwhile does without."""
+        sender, receiver = self.process_of(step["from"]), self.process_of(step["to"])
+        ways = ((self.frames[sender], HOSTS[receiver], False), (self.frames[receiver], HOSTS[sender], True))
+
+        def waiting() -> Sequence[tuple[FrameGate, str, bool]]:
+            return [each for each in ways if each[0].has(each[1], END, to_master=each[2])]
+
+        def is_open() -> bool:
+            return any(gate.is_connected(host) and gate.is_served(host) for gate, host, _ in ways)
+
+        self._wait(lambda: bool(waiting()) or not is_open(), f"{sender} ends no connection to {receiver}")
+        found = waiting()
+        self.passed_over += not found
+        for gate, host, to_master in found[:1]:
+            gate.release(host, END, to_master=to_master)
+        self.world.run_for(20)
 
     # What the nodes have
 
-    def _node(self, name: str) -> Any:
-        return next(iter(self.world.processes[name].nodes))
+    def _store_of(self, name: str) -> Any:
+        return self._node(name)._store if name == LEARNER else super()._store_of(name)
 
     def _id_of(self, name: str) -> int:
         node = self._node(name)
         found: int = node._watch.broker_id if name == LEARNER else node._role.broker_id
         return found
 
-    def log_of(self, name: str, end: int | None = None) -> bytes:
-        """The numbers of the messages in a node's log, one byte each; those before an offset alone."""
+    def _confirmed(self, name: str) -> int:
+        """Up to where of its log a node shows messages."""
         node = self._node(name)
-        log = (node._store if name == LEARNER else node._log.store).log
-        last = log.end if end is None else min(end, log.end)
-        return bytes(number_of(each) for each in records(bytes(log.view(log.first, last - log.first))))
+        if name != LEARNER:
+            shown: int = node._log.confirm_offset
+            return shown
+        return 0 if node._replica is None else node._replica.confirm_offset
 
-    def _confirmed_log(self, node: Any) -> bytes:
-        log = node._log.store.log
-        return bytes(
-            number_of(each)
-            for each in records(bytes(log.view(log.first, node._log.confirm_offset - log.first)))
+    def _messages_before(self, name: str, offset: int) -> int:
+        """How many messages of a node's log are before an offset; one beyond its end is no number of any."""
+        return -1 if offset > self._store_of(name).log.end else len(self.log_of(name, offset))
+
+    def _copying(self, name: str) -> Configuration[Any, Any]:
+        """The machine of a replica, its log ending as messages count; of a master, one that has ended."""
+        node = self._node(name)
+        replica = node._replica if name == LEARNER else node._log._replica
+        if replica is None:
+            return Configuration(next(iter(ha_replica.MACHINE.final)), ha_replica.MACHINE.variables)
+        end = self._messages_before(name, replica._variables.log_end)
+        return Configuration(replica.state, replace(replica._variables, log_end=end))
+
+    def _epochs(self, name: str) -> tuple[HaEpochEntry, ...]:
+        """The epochs of a node's log, each from the number of the message on with which it begins."""
+        entries = self._store_of(name).epochs.entries
+        return tuple(
+            replace(each, start_offset=self._messages_before(name, each.start_offset)) for each in entries
         )
 
-    def holds(self) -> bool | None:
-        """Ask the promise of the logs and sets that the nodes have."""
-        system = bounded(system_named(self.script["system"]), Extent(self.script["instances"]))
-        composed = Composed(system)
-        values = dict(enumerate(composed.start()))
-        for place, spot in enumerate(composed.places):
-            values[place] = replace(values[place], **self._kept(spot.name))
-        promise = next(each for each in system.properties if each.name == self.script["promise"])
-        return None if promise.holds is None else composed.holds(promise.holds, values)
-
     def _kept(self, place: str) -> Mapping[str, object]:
-        """What an instance of the story keeps, as far as promises ask for it."""
+        known = self._machines(CONTROLLER)["set"].variables
         if place == "controller":
-            known = self._machines(CONTROLLER)["set"].variables
             return {
                 "master": known.master or 0,
                 "epoch": known.master_epoch,
@@ -276,13 +317,32 @@ class CopiesPlayer(SetPlayer):
                 "acknowledged": self.acknowledged,
             }
         name = self.process_of(place)
-        kept: dict[str, object] = {"log": self.log_of(name), "helpless": name in self.helpless}
-        if self.is_fail_over:
-            return kept
-        if place == "replica":
-            return {**kept, "learns": name == LEARNER}
-        del kept["helpless"]
-        # The only replica has the number 1 in the story.
-        is_asked_in = self._id_of(self.brokers[1]) in self._node(name)._role.counted
-        confirmed = len(self._confirmed_log(self._node(name)))
-        return {**kept, "confirmed": confirmed, "members": frozenset({1} if is_asked_in else ())}
+        kept: dict[str, object] = {
+            "log": self.log_of(name),
+            "epochs": self._epochs(name),
+            "confirmed": self._messages_before(name, self._confirmed(name)),
+            "copy": self._copying(name),
+            "helpless": name in self.helpless,
+            "lost": name in self.lost,
+            "learns": name == LEARNER,
+            "granted": known.master_epoch if known.master else 0,
+        }
+        if name != LEARNER:
+            kept["role"] = self._machines(name)["role"]
+            # The only replica has the number 1 in the story.
+            counted = self._node(name)._role.counted
+            is_asked_in = not self.is_fail_over and self._id_of(self.brokers[1]) in counted
+            kept["members"] = frozenset({1} if is_asked_in else ())
+        return kept
+
+
+def foreign_log(count: int) -> dict[str, Content]:
+    """The files of a log of another set with these many messages, without its epochs."""
+    told = {"system": "fail_over", "instances": {"broker": 1}, "steps": [], "circle": []}
+    other = CopiesPlayer(told)
+    other.prepare()
+    other._elect(MASTER)
+    for _ in range(count):
+        other._store(MASTER, FOREIGN)
+    disk = other.world.processes[MASTER].disk
+    return {name: Content(bytearray(disk.contents[name].data)) for name in log_files(disk)}

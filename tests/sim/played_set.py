@@ -8,14 +8,16 @@ everything of one that the script is not about is held until it is to catch up.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar
 
-from replispec.explorer.composed import Composed
-from replispec.explorer.report import Extent, bounded, system_named
 from replispec.runtime.primitives.machines import Configuration
+from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.world import Member
+from replispec.wire.rocketmq.broker import SendMessageV2Request
 from replispec.wire.rocketmq.codes import RequestCode
+from replispec.wire.rocketmq.controller import ElectMasterRequest
+from tests.sim.asker import Asker, Question
+from tests.sim.client import TOPIC, number_of, records
 from tests.sim.cluster import BROKER_NAME, CONTROLLER, HOSTS, address
 from tests.sim.gate import Gate, Held
 from tests.sim.played_story import Player, Unplayable
@@ -46,6 +48,7 @@ class SetPlayer(Player):
             host = notified_at(name).rpartition(":")[0]
             self.world.add(f"notices-{name}", host, lambda _, gate=gate: [Member("gate", gate)])  # type: ignore[misc]
             self.world.start(f"notices-{name}")
+        self.producers: list[Asker] = []
         self._done = 0
 
     def _properties(self, name: str) -> Mapping[str, object]:
@@ -59,18 +62,10 @@ class SetPlayer(Player):
             first = (HOSTS[name], RequestCode.CONTROLLER_ELECT_MASTER)
             self._wait(lambda: self.gate.find(*first, is_answer=False) is not None, f"{name} asks nothing")  # noqa: B023
 
-    def holds(self) -> bool | None:
-        """Ask the promise of the machines that the nodes step."""
-        counts = {"broker": self.script["instances"]["broker"]}
-        system = bounded(system_named(self.script["system"]), Extent(counts))
-        composed = Composed(system)
-        values = dict(enumerate(composed.start()))
-        for place, spot in enumerate(composed.places):
-            name = spot.name.replace(" ", "-")
-            for part, held in self._machines(name).items():
-                values[place] = replace(values[place], **{part: held})
-        promise = next(each for each in system.properties if each.name == self.script["promise"])
-        return None if promise.holds is None else composed.holds(promise.holds, values)
+    def _kept(self, place: str) -> Mapping[str, object]:
+        """What an instance of the story keeps, as its node has it, and maybe more."""
+        machines = self._machines(place.replace(" ", "-"))
+        return {**machines, "living": self._living()} if place == CONTROLLER else machines
 
     def _machines(self, name: str) -> dict[str, Configuration[Any, Any]]:
         node: Any = next(iter(self.world.processes[name].nodes), None)
@@ -117,12 +112,16 @@ class SetPlayer(Player):
             case "polls" | "asks_again" | "outlasts_the_doubt" | "loses_the_master":
                 """A node does it by itself."""
             case "catches_up":
-                self._let_in(step["with"]["replica"].replace(" ", "-"))
+                # It copies until its master asks it in.
+                self._tell(step["with"]["replica"].replace(" ", "-"))
                 asked = (HOSTS[name], RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET)
                 self._wait(
                     lambda: self.gate.find(*asked, is_answer=False) is not None, f"{name} asks nobody in"
                 )
             case "begins_again" | "begins_again_without_its_epoch":
+                # An epoch in which nothing was stored is forgotten.
+                if step["act"] == "begins_again" and self._machines(name)["role"].state.name == "MASTER":
+                    self._store(name)
                 self.world.kill(name)
                 self.world.start(name)
             case "removes_the_master":
@@ -131,17 +130,77 @@ class SetPlayer(Player):
             case other:
                 raise Unplayable(f"nobody plays {other}")
 
-    def _let_in(self, name: str) -> None:
-        """Have a broker hear who is master, so that it copies until its master asks it in."""
-        asked = self.gate.find(HOSTS[name], RequestCode.CONTROLLER_ELECT_MASTER, is_answer=False)
-        if asked is None:
-            return
-        self.gate.release(asked)
-        answer = (HOSTS[name], RequestCode.CONTROLLER_ELECT_MASTER)
-        self._wait(lambda: self.gate.find(*answer, is_answer=True) is not None, f"{name} is told nothing")
-        told = self.gate.find(*answer, is_answer=True)
-        assert told is not None, "it was waited for"
-        self.gate.release(told)
+    def _wish_for(self, name: str) -> Command:
+        """An administrator names the master; nobody is elected who was not heard."""
+        self._wait(lambda: self._is_heard(name), f"{name} sends no heartbeat")
+        wish = ElectMasterRequest(
+            "simulation", BROKER_NAME, broker_id=self._id_of(name), designate_elect=True
+        )
+        return self._administer(Question(RequestCode.CONTROLLER_ELECT_MASTER, wish.to_ext_fields()))
+
+    def _is_heard(self, name: str) -> bool:
+        return self._id_of(name) in self._living()
+
+    def _living(self) -> frozenset[int]:
+        """The brokers whose heartbeats the controller has in time."""
+        node: Any = next(iter(self.world.processes[CONTROLLER].nodes))
+        living: frozenset[int] = node._sets.local(node._sets.named(BROKER_NAME)).living
+        return living
+
+    def _id_of(self, name: str) -> int:
+        found: int = self._machines(name)["role"].variables.broker_id
+        return found
+
+    def _tell(self, name: str) -> None:
+        """Let what a broker asks its controller through until it knows who is master."""
+        held = [(HOSTS[name], code, is_answer) for code in sorted(ASKED) for is_answer in (False, True)]
+
+        def knows() -> bool:
+            for host, code, is_answer in held:
+                found = self.gate.find(host, code, is_answer=is_answer)
+                if found is not None and code != RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET:
+                    self.gate.release(found)
+            known, controller = self._machines(name).get("role"), self._machines(CONTROLLER).get("set")
+            return (
+                known is not None
+                and controller is not None
+                and known.state.name != "UNDECIDED"
+                and known.variables.master_epoch == controller.variables.master_epoch
+            )
+
+        self._wait(knows, f"{name} is not told who is master")
+
+    def _store(self, name: str, number: int | None = None) -> None:
+        """A producer sends the next message; whoever waits for its acknowledgement waits long."""
+        count = len(self.producers) + 1
+        number = count if number is None else number
+        header = SendMessageV2Request(
+            producer_group="simulation",
+            topic=TOPIC,
+            default_topic="TBW102",
+            default_topic_queue_nums=1,
+            queue_id=0,
+            born_timestamp=0,
+            sys_flag=0,
+            flag=0,
+        )
+        question = Question(RequestCode.SEND_MESSAGE_V2, header.to_ext_fields(), b"%03d." % number)
+        self.producers.append(Asker(address(name), [question], timeout_ms=600_000))
+        self._begin(f"producer-{count}", f"127.0.0.{100 + count}", self.producers[-1])
+        end = len(self.log_of(name))
+        self._wait(lambda: number in self.log_of(name)[end:], f"{name} stores nothing")
+
+    def _node(self, name: str) -> Any:
+        return next(iter(self.world.processes[name].nodes))
+
+    def _store_of(self, name: str) -> Any:
+        return self._node(name)._log.store
+
+    def log_of(self, name: str, end: int | None = None) -> bytes:
+        """The numbers of the messages in a node's log, one byte each; those before an offset alone."""
+        log = self._store_of(name).log
+        last = log.end if end is None else min(end, log.end)
+        return bytes(number_of(each) for each in records(bytes(log.view(log.first, last - log.first))))
 
     def _find(self, step: Mapping[str, Any]) -> Held | None:
         if step["kind"] != "notice":

@@ -14,11 +14,16 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+from replispec.explorer.composed import Composed
+from replispec.explorer.conditions import fields_read
+from replispec.explorer.report import Extent, bounded, system_named
 from replispec.runtime.configuration import parse
+from replispec.runtime.primitives.machines import Configuration
+from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.sim import NetworkConditions, Pace, Rng, World
 from replispec.runtime.world import Member
 from replispec.wire.rocketmq.codes import RequestCode
@@ -28,6 +33,7 @@ from tests.sim.asker import Asker, Question
 from tests.sim.cluster import BROKER_NAME, CONTROLLER, HOSTS, NAMESERVER, address, maker, properties, role
 from tests.sim.gate import Gate, Held
 
+FINAL: Final = "/brokerIdentity"
 GATE: Final = "127.0.0.3:9878"
 WAITS_MS: Final = 30_000
 AFTER_MS: Final = 10_000
@@ -77,7 +83,9 @@ class Player:
     def __post_init__(self) -> None:
         calm = NetworkConditions(jitter_us=0, spike_per_mille=0, slow_per_mille=0, cut_per_mille=0)
         self.world = World(0, conditions=calm, pace=Pace())
-        messages = [each for each in _all_steps(self.script) if each.get("kind", "frame") != "frame"]
+        messages = [
+            each for each in _all_steps(self.script) if each.get("kind", "frame") not in ("frame", "end")
+        ]
         self.names = {_asked(each): each["name"] for each in messages}
         self.gate = Gate(GATE, address(CONTROLLER), self.names.keys(), outlives=self.outlives)
         for name in (CONTROLLER, NAMESERVER, *self.brokers):
@@ -87,6 +95,7 @@ class Player:
         for name in ("gate", CONTROLLER, NAMESERVER):
             self.world.start(name)
         self.passed_over = 0
+        self._asked = 0
 
     @property
     def brokers(self) -> Sequence[str]:
@@ -107,13 +116,14 @@ class Player:
                 steps += 1
         except Unplayable as fault:
             stopped = str(fault)
-        holds = self.holds()
+        is_some_day = self.script["shape"] == "eventually"
+        holds = None if is_some_day else self.holds()
         self.open_wide()
         before = len(self.gate.passed)
-        self.world.run_for(AFTER_MS)
+        self.leave_alone()
         asked = Counter(each.code for each in self.gate.passed[before:] if not each.is_answer)
         after = {name: asked[code] for code, name in sorted(self.names.items())}
-        if holds is not None and self.script["shape"] == "eventually":
+        if is_some_day:
             holds = self.holds()
         over = self.passed_over
         return Played(self.script["promise"], steps, stopped, after, self.world.digest(), over, holds)
@@ -122,12 +132,50 @@ class Player:
         """Bring the nodes to where the system begins."""
 
     def holds(self) -> bool | None:
-        """Whether the nodes keep the promise now; None: what they keep does not tell."""
-        return None
+        """Ask the promise of what the nodes keep; None when it asks for what is not known of them."""
+        system = bounded(system_named(self.script["system"]), Extent(self.script["instances"]))
+        promise = next(each for each in system.properties if each.name == self.script["promise"])
+        if promise.holds is None:
+            return None
+        composed = Composed(system)
+        values = dict(enumerate(composed.start()))
+        reads = [each for each in (promise.whenever, promise.holds) if each is not None]
+        read = fields_read(reads)
+        if read is None:
+            return None
+        for place, spot in enumerate(composed.places):
+            kept, names = self._kept(spot.name), {each.name for each in fields(values[place])}
+            if not read & names - {"number"} <= kept.keys():
+                return None
+            values[place] = replace(values[place], **{name: kept[name] for name in names & kept.keys()})
+        is_due = promise.whenever is None or composed.holds(promise.whenever, values)
+        return not is_due or composed.holds(promise.holds, values)
+
+    def _kept(self, place: str) -> Mapping[str, object]:
+        """What an instance of the story keeps, as its node has it, and maybe more."""
+        name = place.replace(" ", "-")
+        node: Any = next(iter(self.world.processes[name].nodes), None)
+        if name == CONTROLLER:
+            known = node._sets.find(BROKER_NAME)
+            return {} if known is None else {"set": Configuration(known.state, known.variables)}
+        files = self.world.processes[name].disk.contents
+        identity = [bytes(files[each].data) for each in files if each.endswith(FINAL)]
+        kept: dict[str, object] = {"final_id": int(identity[0].split(b"#")[2]) if identity else 0}
+        if node is not None:
+            registration = node._manager.registration
+            kept["registration"] = Configuration(registration.state, registration._runner.variables)
+        return kept
 
     def open_wide(self) -> None:
         """Let everything through from now on."""
         self.gate.open_wide()
+
+    def leave_alone(self) -> None:
+        """Nothing more happens to the nodes; what is promised some day may need those that do not run."""
+        for name in self.brokers:
+            if self.script["shape"] == "eventually" and not self.world.processes[name].is_alive:
+                self.world.start(name)
+        self.world.run_for(AFTER_MS)
 
     def _step(self, step: Mapping[str, Any]) -> None:
         match step["happens"]:
@@ -154,6 +202,8 @@ class Player:
                 self.world.start(name)
             case "crashes":
                 self.world.kill(name)
+                # What it had asked ends with it.
+                self.world.run_for(20)
             case "removes_a_broker":
                 self._ask_to_remove(1)
             case "has_written" | "has_renamed" | "pause_is_over" | "asks_who_is_master":
@@ -161,13 +211,23 @@ class Player:
             case other:
                 raise Unplayable(f"nobody plays {other}")
 
-    def _ask_to_remove(self, broker_id: int) -> None:
-        header = CleanBrokerDataRequest("simulation", BROKER_NAME, None, str(broker_id), True)
-        question = Question(RequestCode.CLEAN_BROKER_DATA, header.to_ext_fields())
+    def _ask_to_remove(self, broker_id: int | None) -> None:
+        """An administrator removes a broker, or with None the whole set."""
+        listed = None if broker_id is None else str(broker_id)
+        header = CleanBrokerDataRequest("simulation", BROKER_NAME, None, listed, True)
+        self._administer(Question(RequestCode.CLEAN_BROKER_DATA, header.to_ext_fields()))
+
+    def _administer(self, question: Question) -> Command:
+        """Ask the controller as an administrator, and wait for the answer."""
+        self._asked += 1
         asker = Asker(address(CONTROLLER), [question])
-        self.world.add("administrator", "127.0.0.41", lambda _: [Member("administrator", asker)])
-        self.world.start("administrator")
+        self._begin(f"administrator-{self._asked}", f"127.0.1.{self._asked}", asker)
         self._wait(lambda: asker.is_done, "the administrator has no answer")
+        return asker.answers[0]
+
+    def _begin(self, name: str, host: str, asker: Asker) -> None:
+        self.world.add(name, host, lambda _: [Member(name, asker)])
+        self.world.start(name)
 
     def _held(self, step: Mapping[str, Any]) -> Held | None:
         """The message of a step, when it has come to its gate; None when the node is further already."""
@@ -205,6 +265,7 @@ def _asked(step: Mapping[str, Any]) -> int:
 
 def player_of(script: Mapping[str, Any]) -> Player:
     """Who plays the acts of a system. Raises Unplayable."""
+    from tests.sim.played_cleaning import CleaningPlayer
     from tests.sim.played_copies import CopiesPlayer
     from tests.sim.played_set import SetPlayer
 
@@ -213,6 +274,7 @@ def player_of(script: Mapping[str, Any]) -> Player:
         "sync_state_set": SetPlayer,
         "replication": CopiesPlayer,
         "fail_over": CopiesPlayer,
+        "cleaning": CleaningPlayer,
     }
     if script["system"] not in players:
         raise Unplayable(f"nobody plays {script['system']}, only {', '.join(players)}")

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from replispec.wire.rocketmq.codes import RequestCode
 from tests.explorer.test_mended import ERRORS, ROOT, compiled
 from tests.sim.played_story import Player, Unplayable, player_of
 
@@ -91,3 +92,36 @@ def test_what_nobody_plays_is_said(faulty: Faulty) -> None:
     torn = [{**script(faulty)["steps"][1], "happens": "torn"}]
     played = Player({**script(faulty), "steps": torn}).play()
     assert (played.steps, played.stopped) == (0, "nobody plays that a message is torn")
+
+
+def said(code: int, name: str) -> list[dict[str, Any]]:
+    """Two steps: the broker asks, and hears the answer."""
+    ends = {"name": name, "code": code, "asked": code, "happens": "arrives"}
+    return [
+        {**ends, "kind": "request", "from": "broker 1", "to": "controller"},
+        {**ends, "kind": "answer", "from": "controller", "to": "broker 1"},
+    ]
+
+
+def test_what_a_process_asked_is_gone_with_it() -> None:
+    """It ends while its registration is on its way, and registers after its next start."""
+    first: dict[str, Any] = {"happens": "act", "act": "starts", "by": "broker 1", "with": {}}
+    steps = [
+        first,
+        *said(RequestCode.CONTROLLER_GET_NEXT_BROKER_ID, "GetNextBrokerIdRequest"),
+        *said(RequestCode.CONTROLLER_APPLY_BROKER_ID, "ApplyBrokerIdRequest"),
+        {**first, "act": "crashes"},
+        first,
+        *said(RequestCode.CONTROLLER_REGISTER_BROKER, "RegisterBrokerToControllerRequest"),
+        {**first, "by": "broker 2"},
+    ]
+    told = {
+        "system": "registration",
+        "promise": "registered_is_known",
+        "shape": "always",
+        "instances": {"controller": 1, "broker": 2},
+        "steps": steps,
+        "circle": [],
+    }
+    played = Player(told).play()
+    assert (played.steps, played.stopped, played.holds) == (len(steps), "", True)
