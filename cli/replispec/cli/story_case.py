@@ -76,7 +76,8 @@ def _first_difference(told: Mapping[str, Any], mended: str) -> list[dict[str, An
 
 def main() -> int:
     """Answer what is asked as the specification here does."""
-    from replispec.explorer.report import ExplorationError, system_named
+    from replispec.explorer.errors import ExplorationError
+    from replispec.explorer.report import system_named
     from replispec.explorer.wires import NotOnOneWire, first_difference
 
     try:

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from replispec.explorer.composed import Composed
+from replispec.explorer.errors import ExplorationError
 from replispec.explorer.moves import Moves
 from replispec.explorer.search import Search
 from replispec.explorer.stories import Story, StoryStep, story_of
@@ -20,10 +21,6 @@ STATES_MAX: Final = 100_000_000
 """States of one exploration, of about 100 bytes each: more do not fit in an ordinary machine."""
 NO_EDGE: Final = "every_event_has_an_edge"
 """The promise that every system makes: a machine knows what to do with what reaches it."""
-
-
-class ExplorationError(Exception):
-    """What was asked cannot be explored: what is wrong: advice."""
 
 
 @dataclass(frozen=True, slots=True)

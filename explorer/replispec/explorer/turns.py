@@ -365,9 +365,11 @@ class Turn:
             return
         if part is not None and part.serves and effect in getattr(part.wire, "NOTES", ()):
             return
+        # An event that is a message has all its fields; of others one may be called so.
+        is_message = part is not None and part.machine.events[type(event)].messages
+        given = {"event": event.message if is_message else event}
         for means in self._party.effects[effect]:
-            # An event that is a message has all its fields.
-            self._mean(means, part, {"event": getattr(event, "message", event)}, {"self": self._me}, effect)
+            self._mean(means, part, given, {"self": self._me}, effect)
 
     def _mean(
         self,
