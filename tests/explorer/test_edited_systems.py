@@ -12,7 +12,9 @@ import pytest
 
 from replispec.compiler.generate import generate, write
 from replispec.compiler.model.system import OF_EVERY_INSTANCE
+from replispec.explorer.composed import Composed
 from replispec.explorer.errors import ExplorationError
+from replispec.explorer.moves import Moves
 from replispec.explorer.report import Extent, Findings, explored, system_named, systems
 from replispec.runtime.primitives.systems import System
 from tests.cli.command import replispec
@@ -101,6 +103,33 @@ def test_a_field_of_an_event_may_be_called_like_what_holds_a_message(edited: Edi
         (SYSTEM, "ask: {asks: till}", "ask: {asks: till}\n      note: {assign: {told: event.message}}"),
     )
     assert findings(system).finished
+
+
+ASKS_TWICE = (SYSTEM, "ask: {asks: till}", "ask: [{asks: till}, {asks: till}]")
+
+
+def test_a_step_that_is_left_out_for_want_of_room_has_not_happened(edited: Edited) -> None:
+    found = findings(edited(ASKS_TWICE, (SYSTEM, "messages: 2\n", "messages: 1\n")))
+    assert (found.states, found.cut) == (1, 1)
+    assert found.never_happened == ("wants",)
+    assert [each.taken for each in found.coverage] == [(), ()]
+
+
+def test_stories_change_nothing_of_how_many_steps_were_left_out(edited: Edited) -> None:
+    system = edited(ASKS_TWICE)
+    moves = Moves(Composed(system))
+    border, seen, left_out = [moves.start()], {moves.start().tobytes()}, 0
+    while border:
+        for each in moves.all_from(border.pop()):
+            left_out += len(each.cut)
+            for row in each.rows:
+                if row.tobytes() not in seen:
+                    seen.add(row.tobytes())
+                    border.append(row[None, :])
+    found = findings(system)
+    assert found.stories
+    assert found.states == len(seen)
+    assert found.cut == left_out > 0
 
 
 @pytest.mark.parametrize("name", systems())

@@ -157,7 +157,7 @@ def explored(
         search.seconds,
         search.finished,
         len(search.graph.depths),
-        search.moves.cut,
+        search.cut,
         search.outside,
         stories,
         kept,
@@ -196,9 +196,10 @@ def _bounds_said(system: System) -> dict[str, Any]:
 
 
 def _coverage(moves: Moves) -> Iterator[EdgesTaken]:
+    edges = moves.edges()
     for party in moves.composed.system.parties:
         for part in party.parts:
-            taken = {number for name, each, number in moves.edges if (name, each) == (party.name, part.name)}
+            taken = {number for name, each, number in edges if (name, each) == (party.name, part.name)}
             every = dict(_edges_of(part.machine))
             met = tuple(text for number, text in every.items() if number in taken)
             never = tuple(text for number, text in every.items() if number not in taken)
