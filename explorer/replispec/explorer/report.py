@@ -50,8 +50,8 @@ class EdgesTaken:
 class Findings:
     """What one exploration came to.
 
-    `never_due` are promises of which `whenever` held in no state, `never_happened` acts: whoever reads that a
-    promise holds should know what was not tried.
+    `never_due` are promises of which `whenever` held in no state, `never_happened` acts, `happened` the others:
+    whoever reads that a promise holds should know what was not tried.
     """
 
     system: str
@@ -70,6 +70,7 @@ class Findings:
     coverage: tuple[EdgesTaken, ...]
     never_due: tuple[str, ...] = ()
     never_happened: tuple[str, ...] = ()
+    happened: tuple[str, ...] = ()
 
 
 def systems() -> dict[str, str]:
@@ -148,6 +149,7 @@ def explored(
     # After a broken promise nothing else was explored to its end.
     is_known = search.finished and (not broken or bounds.to_the_end)
     kept, left = (others, ()) if is_known else ((), others)
+    happened = search.moves.happened()
     report = Findings(
         system.name,
         system.family,
@@ -168,7 +170,8 @@ def explored(
             for each in system.properties
             if each.shape == "eventually" and not search.marks(f"{each.name}?").any()
         ),
-        tuple(each.name for each in system.acts if each.name not in search.moves.happened()),
+        tuple(each.name for each in system.acts if each.name not in happened),
+        tuple(each.name for each in system.acts if each.name in happened),
     )
     return report, search
 
