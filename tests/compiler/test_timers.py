@@ -101,7 +101,11 @@ LEAVES = "{from: BUSY, event: refusal, to: IDLE, do: [cancel wait],"
 CONTRARY = [
     ("while: BUSY", "arm wait", "armed on the way from BUSY to IDLE, which cancels it"),
     ("while: IDLE", "cancel wait", "cancelled where BUSY, refusal to IDLE arms it"),
-    ("while: [BUSY, IDLE], restarts: refusal", "cancel wait", "cancelled where BUSY, refusal to IDLE arms it"),
+    (
+        "while: [BUSY, IDLE], restarts: refusal",
+        "cancel wait",
+        "cancelled where BUSY, refusal to IDLE arms it",
+    ),
 ]
 
 

@@ -64,9 +64,7 @@ NO_VALUE = {
         (SYSTEM, "whenever: customer.wish.WAITING", f"whenever: customer.wish.WAITING and {NO_TEXT}"),
     ),
     "the condition of within": ((SYSTEM, "messages: 2\n", f"messages: 2\nwithin: {NO_TEXT}\n"),),
-    "the condition of wants": (
-        (SYSTEM, "if: self.wish.CONTENT", f"if: self.wish.CONTENT and {NO_TEXT}"),
-    ),
+    "the condition of wants": ((SYSTEM, "if: self.wish.CONTENT", f"if: self.wish.CONTENT and {NO_TEXT}"),),
     "the start of kept of customer": (
         (
             SYSTEM,
@@ -96,9 +94,17 @@ def test_a_condition_without_a_value_is_one_line_and_no_broken_promise(till: Pat
 
 def test_a_field_of_an_event_may_be_called_like_what_holds_a_message(edited: Edited) -> None:
     system = edited(
-        (CUSTOMER, "wanted:   {origin: local, fields: {},", "wanted:   {origin: local, fields: {message: int64},"),
+        (
+            CUSTOMER,
+            "wanted:   {origin: local, fields: {},",
+            "wanted:   {origin: local, fields: {message: int64},",
+        ),
         (SYSTEM, "raises: wish.wanted\n", "raises: wish.wanted\n    with: {message: '7'}\n"),
-        (SYSTEM, "machines: {wish: customer}\n", "machines: {wish: customer}\n    keeps: {told: {type: int64}}\n"),
+        (
+            SYSTEM,
+            "machines: {wish: customer}\n",
+            "machines: {wish: customer}\n    keeps: {told: {type: int64}}\n",
+        ),
         (CUSTOMER, "to: WAITING, do: [ask], assign", "to: WAITING, do: [note, ask], assign"),
         (SYSTEM, "ask: {asks: till}", "ask: {asks: till}\n      note: {assign: {told: event.message}}"),
     )
@@ -130,6 +136,43 @@ def test_stories_change_nothing_of_how_many_steps_were_left_out(edited: Edited) 
     assert found.stories
     assert found.states == len(seen)
     assert found.cut == left_out > 0
+
+
+GROWS = {
+    "customer.wish.big grows beyond 65,536 bytes": (
+        (CUSTOMER, "variables:\n", "variables:\n  big: {type: bytes, about: Grows.}\n"),
+        (
+            CUSTOMER,
+            "assign: {purchase: purchase + 1}",
+            "assign: {purchase: purchase + 1, big: 'joined(joined(big, big), byte(1))'}",
+        ),
+        (SYSTEM, PROMISE, f"{PROMISE} or size(customer.wish.big) > 0"),
+    ),
+    "customer.wish.purchase grows beyond 64 bits": (
+        (CUSTOMER, "assign: {purchase: purchase + 1}", "assign: {purchase: (purchase + 2) * (purchase + 2)}"),
+    ),
+    "kept grows beyond 64 bits": (
+        (
+            SYSTEM,
+            "machines: {wish: customer}\n",
+            "machines: {wish: customer}\n    keeps: {kept: {type: int64, initial: '2'}}\n",
+        ),
+        (
+            SYSTEM,
+            "    raises: wish.wanted\n",
+            "    raises: wish.wanted\n    assign: {self.kept: self.kept * self.kept}\n",
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", GROWS)
+def test_a_state_that_never_stops_growing_ends_the_exploration(edited: Edited, what: str) -> None:
+    system = edited(
+        (SYSTEM, "    budget: wishes\n", ""), (SYSTEM, "{lost: 1, wishes: 2}", "{lost: 0}"), *GROWS[what]
+    )
+    with pytest.raises(ExplorationError, match=what):
+        explored(system, Extent(to_the_end=True, states=2_000), lambda: 0.0)
 
 
 @pytest.mark.parametrize("name", systems())

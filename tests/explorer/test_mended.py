@@ -454,7 +454,7 @@ TRIED = list(ERRORS)[:: 1 if os.environ.get("REPLISPEC_EDITS") == "all" else 3]
 
 
 def test_each_promise_of_each_system_is_broken_by_an_error() -> None:
-    """A promise that nothing breaks may promise nothing; two systems may promise different things by one name."""
+    """A promise that nothing breaks may promise nothing; by one name two systems may promise two things."""
     promised = {(name, each.name) for name in systems() for each in system_named(name).properties}
     broken = {(each.system, name) for each in ERRORS.values() for name in (each.promise, *dict(each.beside))}
     assert broken | UNBROKEN.keys() == promised

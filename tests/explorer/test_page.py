@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from replispec.explorer.errors import ExplorationError
 from replispec.explorer.neighbourhood import NO_ROOM, neighbourhood_of
 from replispec.explorer.page import page_of
-from replispec.explorer.errors import ExplorationError
 from replispec.explorer.report import Extent, Findings, explored, system_named
 from replispec.explorer.search import Search
 from replispec.runtime.primitives.systems import Read

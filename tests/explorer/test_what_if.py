@@ -130,7 +130,7 @@ def test_what_the_edit_leaves_nothing_of_is_not_mended(mended: Path, edited: Pat
     edit(edited, SYSTEM, "if: self.wish.CONTENT", "if: self.wish.WAITING")
     lines = what_if(before, edited).stdout.splitlines()
     assert [line for line in lines if line.startswith(("mended", "undue"))] == [
-        "undue   some_day_content: broken before; after the edit its `whenever` held in no state that was explored"
+        "undue   some_day_content: broken before, and never due after: its `whenever` held in no state"
     ]
     at = lines.index("acts    that never happened after the edit: wants")
     assert lines[at + 1] == "  only before  wants"

@@ -41,7 +41,7 @@ def report_lines(report: Findings, *, never: bool) -> Iterator[str]:
 
 
 def by_name(coverage: Sequence[EdgesTaken]) -> dict[str, EdgesTaken]:
-    """The machines of parties by what people call them; of two alike in one party each by its own name, too."""
+    """The machines of parties by what people call them; two alike in one party by their own names, too."""
     alike = Counter((each.party, each.machine) for each in coverage)
     return {
         f"{each.machine} of {each.party}{f' ({each.part})' * (alike[each.party, each.machine] > 1)}": each

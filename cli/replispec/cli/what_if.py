@@ -155,7 +155,7 @@ def _fates(before: Found, after: Found) -> Iterator[str]:
         if name in now:
             yield f"still   {name}: broken before and after"
         elif name in after["never_due"]:
-            yield f"undue   {name}: broken before; after the edit its `whenever` held in no state that was explored"
+            yield f"undue   {name}: broken before, and never due after: its `whenever` held in no state"
         elif name in after["kept"]:
             yield f"mended  {name}"
         elif name in after["open"]:

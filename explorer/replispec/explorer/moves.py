@@ -60,9 +60,11 @@ class Successors:
 
 @dataclass
 class Known:
-    """The outcomes of one kind of turn: by the number of the combination that it reads. `faults` are those
-    that have none, `edges` the numbers of those that were taken together. `taken`: in some state it was a step,
-    and not left out for want of room."""
+    """The outcomes of one kind of turn: by the number of the combination that it reads.
+
+    `faults` are those that have none, `edges` the numbers of what each takes together. `taken`: it was a step
+    in some state, and not left out for want of room.
+    """
 
     width: int
     combinations: Combinations

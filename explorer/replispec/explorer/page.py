@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import jinja2
 
+from replispec.explorer.errors import ExplorationError
 from replispec.explorer.neighbourhood import STATES, STEPS, Neighbourhood, neighbourhood_of
 from replispec.explorer.report import Findings
 from replispec.explorer.search import Search

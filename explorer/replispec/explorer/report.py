@@ -50,8 +50,8 @@ class EdgesTaken:
 class Findings:
     """What one exploration came to.
 
-    `never_due` are promises of which `whenever` held in no state, `never_happened` acts, `happened` the others:
-    whoever reads that a promise holds should know what was not tried.
+    `never_due` are promises of which `whenever` held in no state, `never_happened` acts, `happened` all other
+    acts: whoever reads that a promise holds should know what was not tried.
     """
 
     system: str

@@ -70,8 +70,8 @@ class Graph:
 
 @dataclass
 class Search:
-    """One exploration. `finished`: every state within the bounds was reached. `cut`: how many steps had no room
-    for the messages that they would send. `now_s` is a clock."""
+    """One exploration. `finished`: every state within the bounds was reached. `cut`: how many steps had no
+    room for the messages that they would send. `now_s` is a clock."""
 
     moves: Moves
     states_max: int

@@ -13,7 +13,7 @@ from replispec.compiler.model.message import Place
 from replispec.compiler.model.value_types import Type
 
 OF_EVERY_INSTANCE: Final = ("number", "armed")
-"""What an instance is called by whoever knows its system not: which one it is, and the timers that are armed."""
+"""What every instance has, whatever its system says: which one it is, and the timers that are armed."""
 
 
 @dataclass(frozen=True, slots=True)
