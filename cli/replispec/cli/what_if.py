@@ -154,7 +154,7 @@ def _fates(before: Found, after: Found) -> Iterator[str]:
     for name in was:
         if name in now:
             yield f"still   {name}: broken before and after"
-        elif name in after["never_due"]:
+        elif name in after["never_due"] and name in after["kept"]:
             yield f"undue   {name}: broken before, and never due after: its `whenever` held in no state"
         elif name in after["kept"]:
             yield f"mended  {name}"
