@@ -32,8 +32,14 @@ def test_an_edge_counts_that_any_exploration_took(tmp_path: Path) -> None:
     ]
 
 
+NO_LISTS = (
+    '{"coverage": [{"machine": 1, "taken": [], "never": []}]}',
+    '{"coverage": [{"machine": "x", "taken": "ab", "never": "c"}]}',
+)
+
+
 def test_what_is_no_exploration_is_refused_in_one_line(tmp_path: Path) -> None:
-    for content in ("", "[]", "{}", '{"coverage": [{"machine": 1, "taken": [], "never": []}]}', "\xff"):
+    for content in ("", "[]", "{}", "[" * 100_000, "\xff", *NO_LISTS):
         (tmp_path / "bad").write_bytes(content.encode("latin-1"))
         done = CliRunner().invoke(command_line, ["spec", "never-taken", str(tmp_path / "bad")])
         assert done.exit_code != 0

@@ -431,6 +431,7 @@ def test_invariants_without_streams_are_refused(tmp_path: Path) -> None:
         ("from a import Told\n\n\nclass Told:\n    pass\n", "Told would be two things"),
         ("Event = int\nEvent = str\n", "Event would be two things"),
         ("x: int = 1\n\n\ndef x() -> None: ...\n", "x would be two things"),
+        ("class Broker:\n    number: int\n    number: str\n", "number would be two things of one Broker"),
         ("import a\n\nfrom = 1\n", "this becomes 'from = 1', which is no Python"),
     ],
 )

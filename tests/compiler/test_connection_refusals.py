@@ -45,6 +45,8 @@ CONNECTIONS = [
     (STREAMS, f"{STREAMS}\n    order: kept", "unknown option 'order'"),
     (BETWEEN, BETWEEN.replace("replication:", "log:"), "log is a name of replica already"),
     (BETWEEN, BETWEEN.replace("replication:", "copy:"), "copy is a name of replica already"),
+    (BETWEEN, BETWEEN.replace("replication:", "number:"), "number is a name already"),
+    (BETWEEN, BETWEEN.replace("replication:", "armed:"), "armed is a name already"),
     (BETWEEN, BETWEEN.replace("replication:", "Wire:"), "'Wire'"),
     (
         BETWEEN,

@@ -66,6 +66,7 @@ PARTIES = [
     ),
     ("{machine: customer}", "{machine: customer, started: 1}", "unknown option 'started'"),
     ("{wish: {machine: customer}}", "{number: {machine: customer}}", "number is a name already"),
+    ("{wish: {machine: customer}}", "{armed: {machine: customer}}", "armed is a name already"),
     (
         "{wish: {machine: customer}}",
         "{wish: {machine: customer}, whim: customer}",

@@ -97,6 +97,33 @@ def test_a_timer_that_is_none_is_refused_at_its_line(
     assert place.startswith(f"{CALLER}:")
 
 
+LEAVES = "{from: BUSY, event: refusal, to: IDLE, do: [cancel wait],"
+CONTRARY = [
+    ("while: BUSY", "arm wait", "armed on the way from BUSY to IDLE, which cancels it"),
+    ("while: IDLE", "cancel wait", "cancelled where BUSY, refusal to IDLE arms it"),
+    (
+        "while: [BUSY, IDLE], restarts: refusal",
+        "cancel wait",
+        "cancelled where BUSY, refusal to IDLE arms it",
+    ),
+]
+
+
+@pytest.mark.parametrize(("runs", "does", "fault"), CONTRARY)
+def test_an_edge_does_not_say_the_contrary_of_the_states_between_which_it_leads(
+    tmp_path: Path, runs: str, does: str, fault: str
+) -> None:
+    timer = f"wait: {{period: callTimeout, event: patience, {runs}}}"
+    edge = LEAVES.replace("cancel wait", does)
+    with pytest.raises(SpecificationError, match=f"wait is {fault}"):
+        compiled(tmp_path, (WAIT, timer), ("[arm wait]", "[ring]"), (", cancel wait]", "]"), (LEAVES, edge))
+
+
+def test_what_ends_a_machine_arms_no_timer(tmp_path: Path) -> None:
+    with pytest.raises(SpecificationError, match="wait is armed on the way from BUSY to DONE"):
+        compiled(tmp_path, ("do: [hang_up]", "do: [hang_up, arm wait]"))
+
+
 def test_a_parameter_says_whose_timer_it_is(tmp_path: Path) -> None:
     with pytest.raises(SpecificationError, match="no machine caller has a timer callTimeout"):
         compiled(tmp_path, (f"timers:\n  {WAIT}\n", ""), *WITHOUT)

@@ -8,9 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from replispec.explorer.errors import ExplorationError
 from replispec.explorer.neighbourhood import NO_ROOM, neighbourhood_of
 from replispec.explorer.page import page_of
-from replispec.explorer.report import ExplorationError, Extent, Findings, explored, system_named
+from replispec.explorer.report import Extent, Findings, explored, system_named
 from replispec.explorer.search import Search
 from replispec.runtime.primitives.systems import Read
 
@@ -70,7 +71,7 @@ def test_every_state_lists_all_that_can_happen_however_few_states_are_on_the_pag
 def test_what_has_no_room_for_its_messages_is_listed_with_this_reason() -> None:
     _, search = search_of(Extent(messages=1))
     found = neighbourhood_of(search)
-    assert search.moves.cut
+    assert search.cut
     assert NO_ROOM in {each.barred for listed in found.choices for each in listed}
 
 

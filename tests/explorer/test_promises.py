@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from replispec.explorer.report import Extent, explored, system_named, systems
+from tests.house.tree import ROOT
 
 # The cheapest first: who asks whether any promise is broken has an answer soon.
 RUNS = {
@@ -82,6 +85,16 @@ def test_a_system_keeps_what_it_promises(name: str, bounds: Extent) -> None:
         "every_event_has_an_edge",
         *(each.name for each in system_named(name).properties),
     }
+
+
+def test_more_brokers_than_a_system_has_are_different_ones() -> None:
+    """`--count` takes nine: what a system says of an instance by its number, it says of each."""
+    few = {"lost": 0, "crashes": 0}
+    report, _ = explored(system_named("registration"), Extent({"broker": 4}, few, 2, 5_000), lambda: 0.0)
+    assert [each.promise for each in report.stories] == []
+    files = sorted((ROOT / "spec" / "systems").rglob("*.yaml"))
+    assert files
+    assert [path.name for path in files if re.search(r"\bnumber [=!]= \d", path.read_text("utf-8"))] == []
 
 
 def test_a_follower_that_cuts_to_a_stale_high_watermark_and_then_leads_loses_what_was_acknowledged() -> None:

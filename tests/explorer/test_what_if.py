@@ -119,6 +119,60 @@ def test_what_a_bound_left_open_is_not_mended(till: Path, edited: Path) -> None:
     assert says in done.stdout.splitlines(), done.stdout
 
 
+def test_what_the_edit_leaves_nothing_of_is_not_mended(mended: Path, edited: Path) -> None:
+    """Before, nobody asks again; after, nobody asks at all."""
+    again = "event: no_answer, to: WAITING, do: [ask]"
+    edit(edited, MACHINE, WRONG, RIGHT)
+    edit(edited, "statemachines/till/customer.yaml", again, again.replace(", do: [ask]", ""))
+    before = edited.parent / "before"
+    shutil.copytree(edited / "spec", before / "spec")
+    write(generate(before / "spec"), before / "generated")
+    edit(edited, SYSTEM, "if: self.wish.CONTENT", "if: self.wish.WAITING")
+    lines = what_if(before, edited).stdout.splitlines()
+    assert [line for line in lines if line.startswith(("mended", "undue"))] == [
+        "undue   some_day_content: broken before, and never due after: its `whenever` held in no state"
+    ]
+    at = lines.index("acts    that never happened after the edit: wants")
+    assert lines[at + 1] == "  only before  wants"
+    new = what_if(mended, edited).stdout.splitlines()
+    assert "holds   some_day_content: it was never due, its `whenever` held in no state" in new
+
+
+LAMP = """\
+machine: lamp
+about: A lamp.
+states:
+  DARK: {initial: true, about: No light.}
+  LIT: {about: Light.}
+events:
+  pressed: {origin: local, fields: {}, about: Somebody presses it.}
+transitions:
+  - {from: DARK, event: pressed, to: LIT}
+  - {from: LIT, event: pressed, to: DARK}
+"""
+PRESSED = """\
+  presses:
+    about: The customer lights the red lamp.
+    by: customer
+    if: self.red.DARK
+    raises: red.pressed
+budgets: {"""
+
+
+def test_two_machines_of_one_kind_are_told_apart(edited: Path) -> None:
+    edit(edited, SYSTEM, "{wish: customer}", "{wish: customer, red: lamp, green: lamp}")
+    edit(edited, SYSTEM, "budgets: {", PRESSED)
+    (edited / "spec/statemachines/till/lamp.yaml").write_text(LAMP)
+    write(generate(edited / "spec"), edited / "generated")
+    done = what_if(edited, edited)
+    assert [line for line in done.stdout.splitlines() if line.startswith(("  only", "edges   lamp"))] == [
+        "edges   lamp of customer (red): 1 never taken before, 1 after",
+        "edges   lamp of customer (green): 2 never taken before, 2 after",
+    ]
+    explored = replispec("spec", "explore", "one_sale", environment=environment(edited))
+    assert "edges   lamp of customer (red): 1 of 2 taken" in explored.stdout.splitlines()
+
+
 def test_a_revision_of_git_is_taken_as_the_edited_specification(mended: Path, edited: Path) -> None:
     identity = ["-c", "user.name=Nobody", "-c", "user.email=nobody@example.org", "-c", "commit.gpgsign=false"]
     for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "a guard that is wrong"]):

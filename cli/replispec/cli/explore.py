@@ -99,8 +99,9 @@ def explore(
 ) -> int:
     """Explore a system, or list all."""
     from replispec.cli.story_case import write_case
+    from replispec.explorer.errors import ExplorationError
     from replispec.explorer.page import page_of
-    from replispec.explorer.report import ExplorationError, Extent, explored, system_named, to_plain
+    from replispec.explorer.report import Extent, explored, system_named, to_plain
     from replispec.explorer.script import script_of
     from replispec.runtime.net.clock import now_s
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from replispec.explorer.report import Findings
+    from replispec.explorer.report import EdgesTaken, Findings
     from replispec.explorer.stories import Story, StoryStep
+
+NEVER_DUE: Final = ": it was never due, its `whenever` held in no state"
+"""What is said of a promise that holds of nothing."""
 
 
 def report_lines(report: Findings, *, never: bool) -> Iterator[str]:
@@ -22,19 +26,27 @@ def report_lines(report: Findings, *, never: bool) -> Iterator[str]:
     if report.outside:
         yield f"  {report.outside:,} states lie outside of: {report.bounds['within']}"
     for name in report.kept:
-        undue = ": it was never due, its `whenever` held in no state" * (name in report.never_due)
-        yield f"holds   {name}{undue}"
+        yield f"holds   {name}{NEVER_DUE * (name in report.never_due)}"
     for name in report.open:
         yield f"open    {name}: holds as far as was explored"
     for story in report.stories:
         yield from story_lines(story)
     if report.never_happened:
         yield f"acts    that never happened: {', '.join(report.never_happened)}"
-    for each in report.coverage:
+    for name, each in by_name(report.coverage).items():
         edges = f"{len(each.taken)} of {len(each.taken) + len(each.never)} taken"
-        yield f"edges   {each.machine} of {each.party}: {edges}"
+        yield f"edges   {name}: {edges}"
         if never:
             yield from (f"  never {text}" for text in each.never)
+
+
+def by_name(coverage: Sequence[EdgesTaken]) -> dict[str, EdgesTaken]:
+    """The machines of parties by what people call them; two alike in one party by their own names, too."""
+    alike = Counter((each.party, each.machine) for each in coverage)
+    return {
+        f"{each.machine} of {each.party}{f' ({each.part})' * (alike[each.party, each.machine] > 1)}": each
+        for each in coverage
+    }
 
 
 def _bounds(report: Findings) -> str:

@@ -65,9 +65,12 @@ def _read(path: Path) -> Sequence[Mapping[str, Any]]:
     try:
         coverage: Sequence[Mapping[str, Any]] = json.loads(path.read_text("utf-8"))["coverage"]
         for each in coverage:
-            if not all(isinstance(edge, str) for edge in (*each["taken"], *each["never"], each["machine"])):
+            lists = each["taken"], each["never"]
+            if not all(isinstance(edges, list) for edges in lists):
                 raise TypeError
-    except (ValueError, KeyError, TypeError):
+            if not all(isinstance(edge, str) for edge in (*lists[0], *lists[1], each["machine"])):
+                raise TypeError
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise click.ClickException(
             f"{path} is not what `replispec spec explore --json` writes: write it again"
         ) from None

@@ -32,6 +32,7 @@ def write_case(search: Search, mended: str, folder: Path) -> Path:
     from replispec.conformance.cases import load
     from replispec.conformance.model import CaseError
     from replispec.conformance.told import case_text
+    from replispec.explorer.errors import ExplorationError
     from replispec.explorer.wires import NotOnOneWire, tree_of
     from replispec.runtime.families import FamilyError
 
@@ -40,7 +41,7 @@ def write_case(search: Search, mended: str, folder: Path) -> Path:
         raise click.ClickException("no promise is broken: there is no story to write as a case")
     try:
         told = tree_of(search, search.broken[0])
-    except NotOnOneWire as fault:
+    except (NotOnOneWire, ExplorationError) as fault:
         raise click.ClickException(f"the story is no case: {fault}") from None
     asked = _first_difference(told, mended)
     path: Path = folder / told["kind"] / f"{told['system'].replace('_', '-')}.yaml"
@@ -76,7 +77,8 @@ def _first_difference(told: Mapping[str, Any], mended: str) -> list[dict[str, An
 
 def main() -> int:
     """Answer what is asked as the specification here does."""
-    from replispec.explorer.report import ExplorationError, system_named
+    from replispec.explorer.errors import ExplorationError
+    from replispec.explorer.report import system_named
     from replispec.explorer.wires import NotOnOneWire, first_difference
 
     try:

@@ -137,11 +137,14 @@ def _lines(before: Found, after: Found) -> Iterator[str]:
             yield from story_lines(story_from(story))
             if name in before["open"]:
                 yield "      Before the edit it was open: whether the edit broke it is not known."
+    yield from _acts(before, after)
     yield from _edges(before, after)
 
 
 def _fates(before: Found, after: Found) -> Iterator[str]:
     """What became of each promise that is not broken for the first time."""
+    from replispec.cli.explore_text import NEVER_DUE
+
     was, now = _broken(before), _broken(after)
     known = (*after["kept"], *after["open"], *now)
     for name in (*before["kept"], *before["open"], *was):
@@ -151,13 +154,16 @@ def _fates(before: Found, after: Found) -> Iterator[str]:
     for name in was:
         if name in now:
             yield f"still   {name}: broken before and after"
+        elif name in after["never_due"] and name in after["kept"]:
+            yield f"undue   {name}: broken before, and never due after: its `whenever` held in no state"
         elif name in after["kept"]:
             yield f"mended  {name}"
         elif name in after["open"]:
             yield f"open    {name}: broken before, and holds as far as was explored after"
     for name in (*after["kept"], *after["open"]):
         if name not in was:
-            yield f"{'holds' if name in after['kept'] else 'open':<8}{name}{_how(name, before)}"
+            undue = NEVER_DUE * (name in after["never_due"] and name in after["kept"])
+            yield f"{'holds' if name in after['kept'] else 'open':<8}{name}{_how(name, before)}{undue}"
 
 
 def _how(name: str, before: Found) -> str:
@@ -178,12 +184,26 @@ def _others(bounds: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield "within", bounds["within"]
 
 
+def _acts(before: Found, after: Found) -> Iterator[str]:
+    """Which acts never happened after the edit, and which happened on one side alone."""
+    never = ", ".join(after["never_happened"]) or "none"
+    if after["never_happened"] or before["happened"] != after["happened"]:
+        yield f"acts    that never happened after the edit: {never}"
+        yield from _one_sided(before["happened"], after["happened"])
+
+
 def _edges(before: Found, after: Found) -> Iterator[str]:
     """How many edges of each machine were never taken before and after, and which are taken in one alone."""
-    was = {(each["party"], each["machine"]): each for each in before["coverage"]}
-    for each in after["coverage"]:
-        old = was.get((each["party"], each["machine"]), {"taken": [], "never": []})
-        counts = f"{len(old['never'])} never taken before, {len(each['never'])} after"
-        yield f"edges   {each['machine']} of {each['party']}: {counts}"
-        yield from (f"  only before  {text}" for text in old["taken"] if text not in each["taken"])
-        yield from (f"  only after   {text}" for text in each["taken"] if text not in old["taken"])
+    from replispec.cli.explore_text import by_name
+    from replispec.explorer.report import EdgesTaken
+
+    was, now = (by_name([EdgesTaken(**each) for each in found["coverage"]]) for found in (before, after))
+    for name, each in now.items():
+        old = was.get(name, EdgesTaken(each.party, each.part, each.machine, (), ()))
+        yield f"edges   {name}: {len(old.never)} never taken before, {len(each.never)} after"
+        yield from _one_sided(old.taken, each.taken)
+
+
+def _one_sided(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
+    yield from (f"  only before  {text}" for text in before if text not in after)
+    yield from (f"  only after   {text}" for text in after if text not in before)

@@ -11,8 +11,9 @@ from typing import Any
 
 from replispec.explorer.conditions import fields_read
 from replispec.explorer.packets import Packet
-from replispec.explorer.places import Occasion, Placement, called
+from replispec.explorer.places import Occasion, Placement, no_value, told
 from replispec.explorer.turns import Outcome, Turn
+from replispec.runtime.primitives.errors import ProtocolError
 from replispec.runtime.primitives.systems import Act, Assigns, Raises, Read, SendsFrame
 
 
@@ -79,18 +80,27 @@ class Composed(Placement):
         return turn.outcome(lambda: turn.act(occasion))
 
     def may_happen(self, occasion: Occasion, values: Mapping[int, Any]) -> bool:
-        """Whether an act can happen now; the places of its condition are enough."""
+        """Whether an act can happen now; the places of its condition are enough. Raises ExplorationError."""
         turn = Turn(self, values, occasion.instances["self"], None)
         given = {name: values[place] for name, place in occasion.instances.items() if place in values}
         if occasion.act.timer and occasion.act.timer not in given["self"].armed:
             return False
-        if occasion.act.condition is not None and not turn.read(occasion.act.condition, given):
-            return False
+        try:
+            if occasion.act.condition is not None and not turn.read(occasion.act.condition, given):
+                return False
+        except ProtocolError as error:
+            raise no_value(f"the condition of {occasion.act.name}", error) from None
         return not occasion.act.breaks or turn.dialled(occasion.act.breaks) is not None
 
     def holds(self, read: Read, values: Mapping[int, Any]) -> bool:
-        """Whether a condition over the whole world holds."""
-        return bool(called(read, {"world": self.world(values), "rules": self.rules}))
+        """Whether a condition over the whole world holds. Raises ExplorationError."""
+        given = {"world": self.world(values), "rules": self.rules}
+        return bool(told(self._named(read), read, given))
+
+    def _named(self, read: Read) -> str:
+        """Whose condition over the whole world it is."""
+        whose = (each.name for each in self.system.properties if read is each.holds or read is each.whenever)
+        return f"the condition of {next(whose, 'within')}"
 
 
 def _reads_of(act: Act) -> Iterator[Read]:

@@ -60,16 +60,28 @@ class Successors:
 
 @dataclass
 class Known:
-    """The outcomes of one kind of turn: by the number of the combination that it reads. `faults` are those
-    that have none."""
+    """The outcomes of one kind of turn: by the number of the combination that it reads.
+
+    `faults` are those that have none, `edges` the numbers of what each takes together. `taken`: it was a step
+    in some state, and not left out for want of room.
+    """
 
     width: int
     combinations: Combinations
     possible: Column = field(default_factory=lambda: Column(1, 0, np.int8))
+    edges: Column = field(default_factory=lambda: Column(1, -1))
+    taken: Mask = field(default_factory=lambda: np.zeros(0, np.bool_))
     values: Column = field(default_factory=lambda: Column(1, -1))
     sent: Column = field(default_factory=lambda: Column(0, 0))
     ways: Column = field(default_factory=lambda: Column(0, 0, np.int8))
     faults: dict[int, str] = field(default_factory=dict)
+
+    def take(self, numbers: Numbers) -> None:
+        """These outcomes were steps."""
+        size = len(self.possible.values)
+        if len(self.taken) < size:
+            self.taken = np.concatenate([self.taken, np.zeros(size - len(self.taken), np.bool_)])
+        self.taken[numbers] = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +96,7 @@ class Fault:
 class Moves:
     """The numbers of one system's values, messages and outcomes, and how its states are laid out.
 
-    `edges` counts how often each edge of each machine was computed, once for each different turn. `faults`
-    are those of the last population, one for each different turn.
+    `faults` are those of the last population, one for each different turn.
     """
 
     def __init__(self, composed: Composed) -> None:
@@ -104,8 +115,7 @@ class Moves:
         self._turns: dict[tuple[str, int], Known] = {}
         self._conditions: dict[int, Condition] = {}
         self._chances: dict[int, Condition] = {}
-        self.edges: set[tuple[str, str, int]] = set()
-        self.cut = 0
+        self._edges = Values()
         self.faults: list[Fault] = []
         self._moves = tuple(self._all_moves())
 
@@ -139,12 +149,21 @@ class Moves:
         return sum(map(len, self._values)), len(self._packets)
 
     def happened(self) -> set[str]:
-        """The acts that could happen in some state that was met."""
+        """The acts that happened in some state that was met."""
         return {
             self.composed.occasions[which].act.name
             for (kind, which), known in self._turns.items()
-            if kind == ACT and (known.possible.values > 0).any()
+            if kind == ACT and (known.taken.any() or known.faults)
         }
+
+    def edges(self) -> set[tuple[str, str, int]]:
+        """The edges that were taken in some state that was met: party, machine, and the identity of each."""
+        met = {
+            int(number)
+            for known in self._turns.values()
+            for number in np.unique(known.edges.values[np.flatnonzero(known.taken)])
+        }
+        return {edge for number in met for edge in self._edges[number]}
 
     # Conditions
 
@@ -271,7 +290,8 @@ class Moves:
             known.faults[number] = outcome.fault
             known.values.put(number, [-1] * len(read))
             return
-        self.edges.update((party, name, id(edge)) for party, name, edge in outcome.edges)
+        edges = frozenset((party, name, id(edge)) for party, name, edge in outcome.edges)
+        known.edges.put(number, [self._edges.number(edges)])
         known.values.put(number, [self._values[place].number(outcome.values[place]) for place in read])
         known.sent.put(number, [self._packet_number(each.packet) for each in outcome.sent])
         known.ways.put(
@@ -337,7 +357,9 @@ class Moves:
                 self._clear(after[:, self.slots_at :], occasion)
         sent = self._rows_of(known.sent, numbers)
         ways = self._rows_of(known.ways, numbers)
-        yield from self._with_sent(move, parents, after, sent, ways)
+        found, fits = self._with_sent(move, parents, after, sent, ways)
+        known.take(numbers[fits])
+        yield found
 
     def _rows_of(self, column: Column, numbers: Numbers) -> Numbers:
         """The rows of these numbers; of one that was never put, nothing."""
@@ -350,8 +372,9 @@ class Moves:
 
     def _with_sent(
         self, move: Move, parents: Numbers, after: Rows, sent: Numbers, ways: Numbers
-    ) -> Iterator[Successors]:
-        """The states with these messages on their way, too; those in which there is no room are left out."""
+    ) -> tuple[Successors, Mask]:
+        """The states with these messages on their way, too; those in which there is no room are left out, and
+        which are not."""
         slots = after[:, self.slots_at :]
         for index in range(sent.shape[1]):
             if (ways[:, index] & _PURGES).any():
@@ -371,9 +394,8 @@ class Moves:
         together = -np.sort(-together, axis=1)
         room = self.width - self.slots_at
         fits: Mask = ~np.any(together[:, room:] > 0, axis=1)
-        self.cut += int(len(fits) - fits.sum())
         after[:, self.slots_at :] = together[:, :room]
-        yield Successors(move, parents[fits], after[fits], parents[~fits])
+        return Successors(move, parents[fits], after[fits], parents[~fits]), fits
 
     def _arrived(self, after: Rows, slot: int) -> None:
         """The message in a slot is gone; what stands behind it on its connection comes one place nearer."""
@@ -440,4 +462,4 @@ class Moves:
         after[:, slot] = 0
         after[:, self._budget(move.kind)] -= 1
         sent = facts[:, [_SILENCE]] if move.kind == LOST else facts[:, [_SILENCE, _GIVEN_UP]]
-        yield from self._with_sent(move, parents, after, sent, np.zeros_like(sent))
+        yield self._with_sent(move, parents, after, sent, np.zeros_like(sent))[0]

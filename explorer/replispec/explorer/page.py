@@ -15,8 +15,9 @@ from typing import Any, Final
 
 import jinja2
 
+from replispec.explorer.errors import ExplorationError
 from replispec.explorer.neighbourhood import STATES, STEPS, Neighbourhood, neighbourhood_of
-from replispec.explorer.report import ExplorationError, Findings
+from replispec.explorer.report import Findings
 from replispec.explorer.search import Search
 from replispec.explorer.stories import facts_of, packet_text
 

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from replispec.explorer.errors import ExplorationError
 from replispec.runtime import families
+from replispec.runtime.primitives.errors import ProtocolError
 from replispec.runtime.primitives.machines import Configuration
 from replispec.runtime.primitives.systems import Act, Part, PartyKind, Read, System
 
@@ -108,7 +110,7 @@ class Placement:
         for is_machine in (False, True):
             given = {"self": shell, "world": world, "rules": self.rules}
             begins = {
-                name: called(read, given)
+                name: told(f"the start of {name} of {place.name}", read, given)
                 for name, read in place.party.begins.items()
                 if (name in parts) == is_machine and parts.get(name, True)
             }
@@ -143,6 +145,19 @@ def ended(part: Part) -> Configuration[Any, Any]:
 def called(read: Read, given: Mapping[str, Any]) -> Any:
     """The value of an expression over what is given by name."""
     return read.of(*(given[name] for name in read.names))
+
+
+def told(what: str, read: Read, given: Mapping[str, Any]) -> Any:
+    """As `called`. Raises ExplorationError, which says of what, where there is no value."""
+    try:
+        return called(read, given)
+    except ProtocolError as error:
+        raise no_value(what, error) from None
+
+
+def no_value(what: str, error: ProtocolError) -> ExplorationError:
+    """What the system itself asks for has no value, so that nothing can be said of what it promises."""
+    return ExplorationError(f"{what} has no value: {error}: ask first whether it has one")
 
 
 def _with_armed(instance: Any, party: PartyKind) -> Any:

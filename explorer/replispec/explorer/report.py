@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from replispec.explorer.composed import Composed
+from replispec.explorer.errors import ExplorationError
 from replispec.explorer.moves import Moves
 from replispec.explorer.search import Search
 from replispec.explorer.stories import Story, StoryStep, story_of
@@ -20,10 +21,6 @@ STATES_MAX: Final = 100_000_000
 """States of one exploration, of about 100 bytes each: more do not fit in an ordinary machine."""
 NO_EDGE: Final = "every_event_has_an_edge"
 """The promise that every system makes: a machine knows what to do with what reaches it."""
-
-
-class ExplorationError(Exception):
-    """What was asked cannot be explored: what is wrong: advice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +50,8 @@ class EdgesTaken:
 class Findings:
     """What one exploration came to.
 
-    `never_due` are promises of which `whenever` held in no state, `never_happened` acts: whoever reads that a
-    promise holds should know what was not tried.
+    `never_due` are promises of which `whenever` held in no state, `never_happened` acts, `happened` all other
+    acts: whoever reads that a promise holds should know what was not tried.
     """
 
     system: str
@@ -73,6 +70,7 @@ class Findings:
     coverage: tuple[EdgesTaken, ...]
     never_due: tuple[str, ...] = ()
     never_happened: tuple[str, ...] = ()
+    happened: tuple[str, ...] = ()
 
 
 def systems() -> dict[str, str]:
@@ -151,6 +149,7 @@ def explored(
     # After a broken promise nothing else was explored to its end.
     is_known = search.finished and (not broken or bounds.to_the_end)
     kept, left = (others, ()) if is_known else ((), others)
+    happened = search.moves.happened()
     report = Findings(
         system.name,
         system.family,
@@ -160,7 +159,7 @@ def explored(
         search.seconds,
         search.finished,
         len(search.graph.depths),
-        search.moves.cut,
+        search.cut,
         search.outside,
         stories,
         kept,
@@ -171,7 +170,8 @@ def explored(
             for each in system.properties
             if each.shape == "eventually" and not search.marks(f"{each.name}?").any()
         ),
-        tuple(each.name for each in system.acts if each.name not in search.moves.happened()),
+        tuple(each.name for each in system.acts if each.name not in happened),
+        tuple(each.name for each in system.acts if each.name in happened),
     )
     return report, search
 
@@ -199,9 +199,10 @@ def _bounds_said(system: System) -> dict[str, Any]:
 
 
 def _coverage(moves: Moves) -> Iterator[EdgesTaken]:
+    edges = moves.edges()
     for party in moves.composed.system.parties:
         for part in party.parts:
-            taken = {number for name, each, number in moves.edges if (name, each) == (party.name, part.name)}
+            taken = {number for name, each, number in edges if (name, each) == (party.name, part.name)}
             every = dict(_edges_of(part.machine))
             met = tuple(text for number, text in every.items() if number in taken)
             never = tuple(text for number, text in every.items() if number not in taken)

@@ -70,7 +70,8 @@ class Graph:
 
 @dataclass
 class Search:
-    """One exploration. `finished`: every state within the bounds was reached. `now_s` is a clock."""
+    """One exploration. `finished`: every state within the bounds was reached. `cut`: how many steps had no
+    room for the messages that they would send. `now_s` is a clock."""
 
     moves: Moves
     states_max: int
@@ -83,6 +84,7 @@ class Search:
     finished: bool = False
     broken: list[Broken] = field(default_factory=list)
     outside: int = 0
+    cut: int = 0
     _codes: dict[Move, int] = field(default_factory=dict)
     _visited: Visited = field(default_factory=Visited)
     _marks: dict[str, list[Mask]] = field(default_factory=dict)
@@ -137,6 +139,7 @@ class Search:
         chosen = np.flatnonzero(inside).astype(np.int32)
         rows = rows[chosen]
         after = list(self.moves.all_from(rows))
+        self.cut += sum(len(each.cut) for each in after)
         faults = tuple(self.moves.faults)
         found = rows[:0]
         if after:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from replispec.explorer.frames import ending, event_of, frame, message_of, own_end
 from replispec.explorer.packets import Channel, Packet, PacketKind
 from replispec.explorer.places import Numbered, Occasion, Placement, ended, initial
+from replispec.explorer.sizes import check_size, check_sizes
 from replispec.runtime.primitives.bindings import Answer, Call, Refused
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 from replispec.runtime.primitives.machines import Configuration, Edge, step
@@ -30,6 +31,8 @@ from replispec.runtime.primitives.systems import (
 
 EVENTS_MAX: Final = 100
 """Events, or frames, of one turn: machines that raise more without a message in between never end."""
+Given = Mapping[str, Any]
+"""What expressions may read, by its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,7 @@ class Turn:
             return Outcome({}, fault=f"{self._composed.places[self._me].name}: {error}")
         return Outcome(self._values, tuple(self._sent), tuple(self._edges))
 
-    def read(self, read: Read, given: Mapping[str, Any]) -> Any:
+    def read(self, read: Read, given: Given) -> Any:
         """The value of an expression of this party."""
         return read.of(*(given[name] if name in given else self._named(name) for name in read.names))
 
@@ -339,6 +342,7 @@ class Turn:
         self._peer = peer
         before = self._configuration(part)
         after = step(part.machine, before.state, before.variables, event, self._composed.rules)
+        check_sizes(f"{self._party.name}.{part.name}", after.variables, after.edge.assign)
         self._edges.append((self._party.name, part.name, after.edge))
         self._configure(part, Configuration(after.state, after.variables), peer)
         if self._party.timers:
@@ -365,17 +369,14 @@ class Turn:
             return
         if part is not None and part.serves and effect in getattr(part.wire, "NOTES", ()):
             return
+        # An event that is a message has all its fields; of others one may be called so.
+        is_message = part is not None and part.machine.events[type(event)].messages
+        given = {"event": event.message if is_message else event}
         for means in self._party.effects[effect]:
-            # An event that is a message has all its fields.
-            self._mean(means, part, {"event": getattr(event, "message", event)}, {"self": self._me}, effect)
+            self._mean(means, part, given, {"self": self._me}, effect)
 
     def _mean(
-        self,
-        means: Meaning,
-        part: Part | None,
-        given: Mapping[str, Any],
-        instances: Mapping[str, int],
-        effect: str = "",
+        self, means: Meaning, part: Part | None, given: Given, instances: Mapping[str, int], effect: str = ""
     ) -> None:
         match means:
             case Asks():
@@ -405,7 +406,7 @@ class Turn:
             armed = frozenset(others | running.intersection(self._party.timers))
             self._values[self._me] = replace(me, armed=armed)
 
-    def _raises(self, means: Raises, doing: Part | None, given: Mapping[str, Any]) -> None:
+    def _raises(self, means: Raises, doing: Part | None, given: Given) -> None:
         """Raise an event of one machine; where there is one for each connected peer, of every one, but
         for an effect of its own."""
         part, peer = self._part(means.part), self._peer
@@ -420,13 +421,14 @@ class Turn:
                 self._raise(part, event)
         self._peer = peer
 
-    def _assign(self, means: Assigns, given: Mapping[str, Any], instances: Mapping[str, int]) -> None:
+    def _assign(self, means: Assigns, given: Given, instances: Mapping[str, int]) -> None:
         found = {key: self.read(read, given) for key, read in means.values.items()}
         for (instance, name), value in found.items():
+            check_size(name, value)
             place = instances[instance] if instance in instances else self._composed.places_of(instance)[0]
             self._values[place] = replace(self._values[place], **{name: value})
 
-    def _send(self, means: SendsFrame, part: Part | None, given: Mapping[str, Any]) -> None:
+    def _send(self, means: SendsFrame, part: Part | None, given: Given) -> None:
         """Send a frame, and have the machine's event that it was sent, as often as is said."""
         connection = self._composed.connections[means.connection]
         saying = next(
@@ -452,7 +454,7 @@ class Turn:
                 return
         raise LocalProtocolError(f"more than {EVENTS_MAX} frames follow of one event")
 
-    def _ask(self, means: Asks, part: Part | None, given: Mapping[str, Any], effect: str) -> None:
+    def _ask(self, means: Asks, part: Part | None, given: Given, effect: str) -> None:
         if means.says is None:
             assert part is not None, "a notice is said by the machine whose effect it is"
             notice = part.wire.notice_of(effect, part.instance, self._configuration(part).variables)
@@ -474,7 +476,7 @@ class Turn:
                 )
                 self._sent.append(Outgoing(packet, means.once, means.newest))
 
-    def _said(self, says: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+    def _said(self, says: Callable[..., Any], given: Given) -> Any:
         """What is sent, made of what its function reads."""
         variables = self._variables_of(says)
         known = {"variables": variables, "local": self._local, "rules": self._composed.rules, **given}

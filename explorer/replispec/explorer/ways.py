@@ -61,7 +61,7 @@ def _judge_eventually(search: Search, promise: Property) -> list[Broken]:
     found = stuck & due.reached
     if not found.any():
         return []
-    room = ", with room for so few messages" if search.moves.cut else ""
+    room = ", with room for so few messages" if search.cut else ""
     text = f"{promise.about} From {int(found.sum()):,} states it never does{room}."
     first, *others = due.way_to(int(np.argmin(np.where(found, due.steps, _NEVER))))
     return [Broken(promise.name, first, text, follows=tuple(others))]

@@ -16,7 +16,7 @@ from typing import Any, Final
 from replispec.explorer.composed import Composed
 from replispec.explorer.moves import ACT, DELIVER, Move
 from replispec.explorer.packets import Packet, PacketKind
-from replispec.explorer.places import called
+from replispec.explorer.places import told
 from replispec.explorer.search import Broken, Search, Stop
 from replispec.runtime.primitives.systems import Suite, System
 
@@ -161,7 +161,7 @@ class _Teller:
         given |= {"world": composed.world(values), "rules": composed.rules}
         found = []
         for over, read in occasion.act.requests:
-            call = called(read, given)
+            call = told(f"a request of {occasion.act.name}", read, given)
             sender = occasion.instances[over] if over else place
             fields = tuple(call.header.to_ext_fields().items())
             name = type(call.header).__name__

@@ -33,8 +33,8 @@ def written(spec: Path) -> None:
 
 
 @contextmanager
-def on_the_path(generated: Path) -> Iterator[None]:
-    """The family's code can be imported meanwhile."""
+def on_the_path(generated: Path, family: str = "lamps") -> Iterator[None]:
+    """The code of a family can be imported meanwhile."""
     path = list(sys.path)
     sys.path.insert(0, str(generated))
     importlib.invalidate_caches()
@@ -42,7 +42,7 @@ def on_the_path(generated: Path) -> Iterator[None]:
         yield
     finally:
         sys.path[:] = path
-        for name in [name for name in sys.modules if name.startswith("replispec.wire.lamps")]:
+        for name in [name for name in sys.modules if name.startswith(f"replispec.wire.{family}")]:
             del sys.modules[name]
 
 

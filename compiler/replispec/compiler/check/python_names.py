@@ -33,19 +33,33 @@ def check_module(text: str, place: Place) -> None:
         raise SpecificationError(
             place, f"this becomes {found!r}, which is no Python ({error.msg})", "take other names"
         ) from error
+    for name in _twice(_bound(tree)):
+        raise SpecificationError(
+            place,
+            f"{name} would be two things in the code that is made of this",
+            f"an event, a message or an effect becomes {name}, beside a name of this kind: rename it",
+        )
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            for name in _twice(_bound(node)):
+                raise SpecificationError(
+                    place,
+                    f"{name} would be two things of one {node.name} in the code that is made of this",
+                    "it is also what such a thing is asked for whatever it is: rename it",
+                )
+
+
+def _twice(names: Iterator[str]) -> Iterator[str]:
+    """The names that came before."""
     seen: set[str] = set()
-    for name in _bound(tree):
+    for name in names:
         if name in seen:
-            raise SpecificationError(
-                place,
-                f"{name} would be two things in the code that is made of this",
-                f"an event, a message or an effect becomes {name}, beside a name of this kind: rename it",
-            )
+            yield name
         seen.add(name)
 
 
-def _bound(tree: ast.Module) -> Iterator[str]:
-    """The names that a module binds at its top, as often as it does."""
+def _bound(tree: ast.Module | ast.ClassDef) -> Iterator[str]:
+    """The names that a module binds at its top, or a class, as often as it does."""
     for node in tree.body:
         match node:
             case ast.Import(names=names) | ast.ImportFrom(names=names):

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from replispec.compiler.model.faults import attempt
-from replispec.compiler.model.machine import MachineSpec, TimerSpec
+from replispec.compiler.model.machine import MachineSpec, TimerSpec, Transition
 from replispec.compiler.model.message import SpecificationError
 
 
 def check_timers_of(machine: MachineSpec) -> None:
-    """Refuse timers that nobody arms, that end where nothing takes their event, or are cancelled in vain."""
+    """Refuse timers that nobody arms, that end where nothing takes their event, or are cancelled in vain, and
+    edges of which the states say the contrary."""
+    for edge in machine.transitions():
+        with attempt():
+            _check_edge(machine, edge)
     armed = {each.name: _armed_in(machine, each) for each in machine.timers.values()}
     for each in machine.timers.values():
         with attempt(each.name):
@@ -20,6 +24,24 @@ def check_timers_of(machine: MachineSpec) -> None:
                     raise SpecificationError(
                         edge.place, f"{name} is never armed in {'/'.join(edge.sources)}", "do not cancel it"
                     )
+
+
+def _check_edge(machine: MachineSpec, edge: Transition) -> None:
+    """Refuse an edge that arms what its states cancel, or cancels what they arm."""
+    for state in edge.sources:
+        arms, cancels = machine.implied_timing(edge, state)
+        for name in cancels.intersection(edge.arms):
+            raise SpecificationError(
+                edge.place,
+                f"{name} is armed on the way from {state} to {edge.to}, which cancels it",
+                f"do not arm it, or say that it runs in {edge.to}, too",
+            )
+        for name in arms.intersection(edge.cancels):
+            raise SpecificationError(
+                edge.place,
+                f"{name} is cancelled where {state}, {edge.event} to {edge.to} arms it",
+                "do not cancel it, or take that out of its while or restarts",
+            )
 
 
 def _check_timer(machine: MachineSpec, timer: TimerSpec, armed: set[str]) -> None:

@@ -154,15 +154,20 @@ class MachineSpec:
 
     def timing(self, edge: Transition, state: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The timers that an edge arms, and those that it cancels, where it leaves this state."""
-        arms, cancels = set(edge.arms), set(edge.cancels)
+        arms, cancels = self.implied_timing(edge, state)
+        return tuple(sorted(arms.union(edge.arms))), tuple(sorted(cancels.union(edge.cancels)))
+
+    def implied_timing(self, edge: Transition, state: str) -> tuple[set[str], set[str]]:
+        """The timers that an edge from this state arms, and those that it cancels, without a word of its own:
+        by the states between which it leads, and by its event."""
+        arms, cancels = set[str](), set[str]()
         for each in self.timers.values():
             was, will = state in each.states, edge.to in each.states
             if will and (not was or edge.event in each.restarts):
                 arms.add(each.name)
             if (was and not will) or self.states[edge.to].final:
                 cancels.add(each.name)
-        arms -= cancels
-        return tuple(sorted(arms)), tuple(sorted(cancels))
+        return arms, cancels
 
     @property
     def is_logged(self) -> bool:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from replispec.compiler.model.binding import Each
 from replispec.compiler.model.expressions import Expression
 from replispec.compiler.model.machine import MachineSpec, VariableSpec
 from replispec.compiler.model.message import Place
 from replispec.compiler.model.value_types import Type
+
+OF_EVERY_INSTANCE: Final = ("number", "armed")
+"""What every instance has, whatever its system says: which one it is, and the timers that are armed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from typing import Final
 
 from replispec.compiler.model.faults import attempt
 from replispec.compiler.model.forms import stream_names
 from replispec.compiler.model.message import Model, Place, SpecificationError
-from replispec.compiler.model.system import ConnectionSpec, EndSpec, PartySpec
+from replispec.compiler.model.system import OF_EVERY_INSTANCE, ConnectionSpec, EndSpec, PartySpec
 from replispec.compiler.read.binding_parts import read_variable_name
 from replispec.compiler.read.yaml_source import Tree
 
@@ -64,6 +64,7 @@ def _connection(
         name, tree.text("about", ""), place, dials, accepts, tree.text("opened"), tree.text("closed")
     )
     _check_events(found, tree, parties)
+    check_free(name, place)
     party = parties[dials.party]
     if name in party.keeps or name in party.parts:
         raise SpecificationError(place, f"{name} is a name of {party.name} already", "give it another one")
@@ -75,6 +76,12 @@ def _connection(
             "a connection that ended needs one",
         )
     return found
+
+
+def check_free(name: str, place: Place, taken: Container[str] = ()) -> None:
+    """Refuse a name by which an instance has something already."""
+    if name in taken or name in OF_EVERY_INSTANCE:
+        raise SpecificationError(place, f"{name} is a name already", "give it another one")
 
 
 def _end(tree: Tree, key: str, stream: str, parties: Mapping[str, PartySpec]) -> EndSpec:

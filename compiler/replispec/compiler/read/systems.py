@@ -25,7 +25,7 @@ from replispec.compiler.model.system import (
 )
 from replispec.compiler.model.value_types import BOOL, INT64, Type, parse_type
 from replispec.compiler.read.binding_parts import read_name, read_variable_name
-from replispec.compiler.read.system_connections import read_connections, with_peers
+from replispec.compiler.read.system_connections import check_free, read_connections, with_peers
 from replispec.compiler.read.system_effects import (
     MeaningReader,
     check_done_by_act,
@@ -84,8 +84,6 @@ _ACT_KEYS: Final = (
     *_OF_CONNECTIONS,
     *_FLAGS,
 )
-ARMED: Final = "armed"
-"""What an instance calls the timers that are armed."""
 _PROMISE_KEYS: Final = ("about", "clause", "always", "eventually", "whenever", "pauses")
 
 
@@ -212,17 +210,13 @@ class _Reader:
         check_told_apart(parts)
         keeps = {each: self._keep(each, tree.tree("keeps")) for each in tree.tree("keeps").items}
         for each in keeps:
-            if each in parts or each in ("number", ARMED):
-                raise SpecificationError(
-                    tree.tree("keeps").place_of(each), f"{each} is a name already", "give it another one"
-                )
+            check_free(each, tree.tree("keeps").place_of(each), parts)
         return PartySpec(name, tree.text("about", ""), place, count, parts, keeps)
 
     def _part(self, name: str, machines: Tree) -> PartSpec:
         place = machines.place_of(name)
         read_variable_name(name, place)
-        if name == "number":
-            raise SpecificationError(place, "number is a name already", "give it another one")
+        check_free(name, place)
         node = machines.items[name]
         if isinstance(node, Scalar):
             return PartSpec(name, self._machine(machines.text(name), place), place)
