@@ -58,6 +58,13 @@ def test_a_damaged_number_a_late_and_a_lost_packet_blame_nobody(seed: int) -> No
         assert violated(judged(pcap(packets))) == set(), each
 
 
+@pytest.mark.parametrize("bit", [8, 16, 30, 31])
+def test_an_answer_whose_number_is_damaged_may_answer_what_was_not_captured(bit: int) -> None:
+    packets = _in_turns(2)
+    answer = replace(packets[-1], acknowledgment=packets[-1].acknowledgment ^ 1 << bit)
+    assert violated(judged(pcap([*packets[:-2], answer]))) == set()
+
+
 def _in_turns(count: int) -> list[Packet]:
     made = Conversation(CLIENT, SERVER).open()
     for number in range(count):

@@ -143,7 +143,8 @@ class _Sides:
         low, high = self._ranks(ends, least, "right"), self._ranks(ends, most, "right")
         found = np.clip(by_arrival, low, high)
         inside: Integers = np.clip(found, self.borders[peer], self.borders[peer + 1]) - self.borders[peer]
-        return running_maximum(self.side, inside), low >= high
+        # Without a number from here on more may have been received than was captured.
+        return running_maximum(self.side, inside), (low >= high) & (most < FAR)
 
     def _ranks(self, values: Integers, asked: Integers, side: Literal["left", "right"]) -> Integers:
         """Where what each row asks for stands among the `values` of its peer, which ascend from 0 or more in

@@ -189,7 +189,7 @@ class LongConnection:
             above = -running(np.where(told >= 0, -told, -FAR)[::-1], -above)
             least_told, most_told = _read(low, at), ends.rank(above[::-1], "right")
             found = np.clip(_read(arrived, at), least_told, most_told)
-            sure.write(int(at[0]), least_told >= most_told)
+            sure.write(int(at[0]), (least_told >= most_told) & (above[::-1] < FAR))
             inside.write(int(at[0]), np.clip(found, 0, len(ends)))
         received = self._store.column(f"{side}-received")
         last = np.zeros(0, np.int64)
