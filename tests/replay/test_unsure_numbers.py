@@ -75,9 +75,10 @@ def _in_turns(count: int) -> list[Packet]:
 
 @pytest.mark.parametrize("bit", [20, 29, 30, 31])
 @pytest.mark.parametrize("field", ["sequence", "acknowledgment"])
-def test_one_damaged_number_of_any_packet_moves_no_other_one(field: str, bit: int, tmp_path: Path) -> None:
+def test_one_damaged_number_moves_no_other_one(field: str, bit: int, tmp_path: Path) -> None:
     packets = _in_turns(4)
-    for at in range(1, len(packets)):
+    # The number of a SYN says alone where its direction begins.
+    for at in range(1 if field == "acknowledgment" else OPENING - 1, len(packets)):
         harmed = list(packets)
         harmed[at] = replace(packets[at], **{field: getattr(packets[at], field) ^ 1 << bit})
         path = tmp_path / f"{at}.pcap"

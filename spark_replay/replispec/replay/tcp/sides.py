@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -198,14 +197,13 @@ def _sides(data: CaptureBytes, grouped: Grouped, connection: Integers) -> dict[i
     payload = positions.has_own & (packets.payload_wire > 0)
     reducer = _Reducer(own_side, stable_order(own_side))
     _add_packets(sides, packets, reducer)
-    peer = own_side ^ 1
-    peer_reducer = _Reducer(peer, stable_order(peer))
-    _add_beginnings(sides, packets, positions, reducer, peer_reducer)
     _add_marks(sides, packets, positions, start, reducer)
     for side, value in reducer.run(np.minimum, start, payload):
         sides[side].low = value
     for side, value in reducer.run(np.maximum, start + packets.payload_wire, payload):
         sides[side].high = value
+    peer = own_side ^ 1
+    peer_reducer = _Reducer(peer, stable_order(peer))
     for side, value in peer_reducer.run(np.maximum, positions.acknowledged, positions.has_acknowledged):
         sides[side].acknowledged = value
     _add_least(sides, positions, reducer, peer_reducer)
@@ -239,37 +237,13 @@ def _add_least(
         sides[side].least = value if known is None else min(known, value)
 
 
-def _add_beginnings(
-    sides: dict[int, FlowSide],
-    packets: Packets,
-    positions: _Positions,
-    reducer: _Reducer,
-    peer_reducer: _Reducer,
-) -> None:
-    """Where a side begins, as its SYN says, unless more of the other packets lie before it than behind: then
-    its number was damaged."""
-    is_syn = packets.flags & SYN != 0
-    told = dict(reducer.run(np.minimum, positions.own, positions.has_own & is_syn))
-    if not told:
-        return
-    begins = np.full(max(sides) + 2, UNKNOWN_HIGH)
-    begins[list(told)] = list(told.values())
-    votes: Counter[int] = Counter()
-    for each, own, has in (
-        (reducer, positions.own, positions.has_own & ~is_syn),
-        (peer_reducer, positions.acknowledged, positions.has_acknowledged),
-    ):
-        votes.update(dict(each.run(np.add, np.where(own < begins[each.side], 1, -1), has)))
-    for side, value in told.items():
-        if votes[side] <= 0:
-            sides[side].syn = value
-
-
 def _add_marks(
     sides: dict[int, FlowSide], packets: Packets, positions: _Positions, start: Integers, reducer: _Reducer
 ) -> None:
-    """What the flags of SYN and FIN packets say."""
+    """What the SYN and FIN packets say."""
     syn = positions.has_own & (packets.flags & SYN != 0)
+    for side, value in reducer.run(np.minimum, positions.own, syn):
+        sides[side].syn = value
     acknowledges = packets.flags & ACK != 0
     for side, _ in reducer.run(np.minimum, start, syn & ~acknowledges):
         sides[side].opens = True
@@ -284,7 +258,7 @@ class _Reducer:
     """Folds a column over the rows of each side."""
 
     def __init__(self, side: Integers, order: Integers) -> None:
-        self.side = side
+        self._side = side
         self._order = order
 
     def run(self, fold: np.ufunc, column: Integers, mask: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
@@ -292,7 +266,7 @@ class _Reducer:
         rows = self._order[mask[self._order]]
         if not len(rows):
             return
-        side = self.side[rows]
+        side = self._side[rows]
         first = np.flatnonzero(np.append([True], side[1:] != side[:-1]))
         values = fold.reduceat(column[rows], first)
         yield from zip(side[first].tolist(), values.tolist(), strict=True)
