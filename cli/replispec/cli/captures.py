@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from replispec.cli.piped import copy_input
+from replispec.cli.piped import Check, copy_input
 
 STANDARD_INPUT = Path("-")
 INPUT_NAME = "standard-input"
@@ -42,22 +42,23 @@ def given(paths: Sequence[Path | str], fetch: Fetch | None = None) -> Iterator[l
             elif path == STANDARD_INPUT:
                 found.append(Path(folder) / INPUT_NAME)
                 with found[-1].open("wb") as file:
-                    copy_input(file, _check)
+                    copy_input(file, _captures_alone())
             else:
                 found.append(path)
         yield found
 
 
-def _check(magic: bytes) -> None:
-    """Say at once that standard input is no capture: it may come for days. Raises CaptureError."""
-    from replispec.replay.capture.files import check_beginning
+def _captures_alone() -> Check:
+    """Says at once that standard input is no capture: it may come for days. Raises CaptureError."""
+    from replispec.replay.capture.files import MAGIC_BYTES, may_begin
     from replispec.replay.capture.records import CaptureError
 
-    try:
-        check_beginning(magic, INPUT_NAME)
-    except CaptureError as error:
-        said = f"{error.reason}; tcpdump writes one with -w -"
-        raise CaptureError(INPUT_NAME, 0, said) from error
+    def begins(magic: bytes) -> None:
+        if not may_begin(magic):
+            said = f"no packet capture: it starts with {magic.hex()}; tcpdump writes one with -w -"
+            raise CaptureError(INPUT_NAME, 0, said)
+
+    return Check(MAGIC_BYTES, begins)
 
 
 def unusable(paths: Sequence[Path]) -> list[str]:

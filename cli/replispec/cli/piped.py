@@ -16,7 +16,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, NamedTuple
 
 import click
 
@@ -24,13 +24,17 @@ BLOCK_BYTES: Final = 1 << 20
 # What a writer that is asked to end may still hand over, and how long it may take for the next of it.
 HANDED_OVER_BYTES: Final = 64 << 20
 SILENT_S: Final = 5.0
-CHECKED_BYTES: Final = 4
-Check = Callable[[bytes], None]
-"""Raises where nothing that begins so is wanted."""
+
+
+class Check(NamedTuple):
+    """`begins` is given the first `size` bytes, and raises where nothing that begins so is wanted."""
+
+    size: int
+    begins: Callable[[bytes], None]
 
 
 def copy_input(file: BinaryIO, check: Check) -> None:
-    """Write what comes on standard input to a file, when `check` has seen its first CHECKED_BYTES.
+    """Write what comes on standard input to a file, when `check` has seen how it begins.
 
     From a pipe the first Ctrl-C is the end: what the writer still hands over is read, HANDED_OVER_BYTES at
     most, and no longer than SILENT_S without any. The second one interrupts, and so does the first where
@@ -73,10 +77,10 @@ class _Checked:
 
     def write(self, block: bytes) -> int:
         """How many bytes were written. Raises what the check does."""
-        if len(self._head) < CHECKED_BYTES:
-            self._head += block[: CHECKED_BYTES - len(self._head)]
-            if len(self._head) == CHECKED_BYTES:
-                self._check(self._head)
+        if len(self._head) < self._check.size:
+            self._head += block[: self._check.size - len(self._head)]
+            if len(self._head) == self._check.size:
+                self._check.begins(self._head)
         return self._file.write(block)
 
 

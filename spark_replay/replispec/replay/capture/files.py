@@ -9,6 +9,7 @@ never by guessing, because a payload may itself hold a capture.
 from __future__ import annotations
 
 import mmap
+import os
 import tempfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,6 +36,8 @@ from replispec.replay.capture.records import (
     release,
 )
 
+MAGIC_BYTES = 4
+"""What tells of which kind a file is."""
 GZIP_MAGIC = b"\x1f\x8b"
 GZIP_BYTES_MAXIMUM = 64 * 1024**3
 COPY_BYTES = 1 << 20
@@ -157,17 +160,20 @@ def map_split(split: Split) -> mmap.mmap:
         return _map(file, split.name)
 
 
-def check_beginning(magic: bytes, name: str) -> None:
-    """Raise CaptureError for what no capture begins with, nor one that gzip made smaller. `magic`: its first
-    MAGIC_BYTES."""
+def is_text(name: str) -> bool:
+    """Whether the bytes of a file's name are UTF-8, as columns and results are."""
+    return os.fsencode(name).decode(errors="replace") == name
+
+
+def may_begin(magic: bytes) -> bool:
+    """Whether a capture, or one that gzip made smaller, begins with these MAGIC_BYTES."""
     known = magic == capture_pcapng.SECTION_MAGIC or magic in capture_pcap.MAGICS
-    if not known and not magic.startswith(GZIP_MAGIC):
-        raise CaptureError(name, 0, f"no packet capture: it starts with {magic.hex()}")
+    return known or magic.startswith(GZIP_MAGIC)
 
 
 def recognise(data: mmap.mmap, path: str, name: str) -> Split:
     """The split of all records of a mapped capture. Raises CaptureError for what is no capture."""
-    magic = data[:4]
+    magic = data[:MAGIC_BYTES]
     if magic == capture_pcapng.SECTION_MAGIC:
         return capture_pcapng.whole(data, path, name)
     if magic in capture_pcap.MAGICS:

@@ -7,7 +7,6 @@ are an option. Filters reach a table that `read_captures` made (see `spark_filte
 from __future__ import annotations
 
 import glob
-import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +22,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPa
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from replispec.replay.capture.files import Capture, open_capture, walk
+from replispec.replay.capture.files import Capture, is_text, open_capture, walk
 from replispec.replay.capture.records import ALL_TIME, Split
 from replispec.replay.engines.cluster import is_url
 from replispec.replay.engines.source_frames import WHOLE, Share
@@ -171,7 +170,7 @@ class _Request:
         if not found:
             raise SourceOptionError(f"path={self.pattern!r} is no file, and no glob that fits one")
         for each in found:
-            if os.fsencode(each).decode(errors="replace") != each:
+            if not is_text(each):
                 raise SourceOptionError(f"{each!a}: this name is no text: rename the file")
         return found
 

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from replispec.replay.capture.files import GZIP_MAGIC, cuts, recognise, walk
+from replispec.replay.capture.files import GZIP_MAGIC, MAGIC_BYTES, cuts, is_text, recognise, walk
 from replispec.replay.capture.growing import grown
 from replispec.replay.capture.records import CaptureError, CaptureWarning, Records, Split
 from replispec.replay.tcp.rotation import OVERLAP_NS_MAXIMUM, natural
@@ -30,7 +30,6 @@ SEGMENT_BYTES: Final = 8 << 20
 PEEK_BYTES, LOOK_BYTES = 64 << 10, 64 << 20
 HEAD_BYTES: Final = 4096
 COPY_BYTES: Final = 1 << 20
-MAGIC_BYTES: Final = 4
 # Between a name and how often it was used.
 AGAIN: Final = "~"
 # So many of the last cuts are remembered: whoever decodes them asks for fewer at a time.
@@ -138,7 +137,7 @@ class FolderReader:
 
     def _about(self, entry: os.DirEntry[str]) -> os.stat_result | None:
         """What is known of a file; None for what is none, and what cannot be read, which is named."""
-        if not _is_text(entry.name):
+        if not is_text(entry.name):
             self._unusable(entry.name, "its name is not UTF-8, as results are: rename it")
             return None
         try:
@@ -490,8 +489,3 @@ def _blocks(source: int, at: int, most: int, failed: list[OSError]) -> Iterator[
 def _is_of(file: WatchedFile, about: os.stat_result | None) -> bool:
     """Whether what a name leads to is this file."""
     return about is not None and (about.st_dev, about.st_ino) == (file.device, file.inode)
-
-
-def _is_text(name: str) -> bool:
-    """Whether the bytes of a name are UTF-8."""
-    return os.fsencode(name).decode(errors="replace") == name
