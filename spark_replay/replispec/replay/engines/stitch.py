@@ -18,7 +18,7 @@ from replispec.replay.engines.split import FlowPart, SplitPart
 from replispec.replay.frames.framing import Decoded, decode_connection
 from replispec.replay.frames.hints import Hints
 from replispec.replay.tcp.copies import settle
-from replispec.replay.tcp.directions import directions
+from replispec.replay.tcp.directions import directions, strays
 from replispec.replay.tcp.flows import FlowKey, FlowSide, Incarnation
 from replispec.replay.tcp.pieces import Pieces, concatenate, no_pieces
 from replispec.replay.tcp.sides import resolve_side
@@ -159,8 +159,8 @@ def _decode(data: CaptureBytes, growing: _Growing, hints: Hints, read_again: Rea
 def _lay_out(data: CaptureBytes, growing: _Growing, at: int, read_again: ReadAgain) -> dict[int, Chain]:
     """Give a side its pieces, chains among them; the chains by their start, counted from the side's zero.
 
-    A chain that other packets overlap, that lies before the side's zero, or that may hold bytes of a packet
-    of which others are disputed, is replaced by its pieces.
+    A chain that other packets overlap, that lies before the side's zero, that may hold bytes of a packet of
+    which others are disputed, or that seems to be astray, is replaced by its pieces.
     """
     side = growing.sides[at]
     if side is None:
@@ -182,6 +182,9 @@ def _lay_out(data: CaptureBytes, growing: _Growing, at: int, read_again: ReadAga
         if not torn:
             side.pieces, side.disputed = settled.pieces, settled.disputed
             resolve_side(data, side)
+            # Packets of a chain may bear each other out: only the chain's pieces tell.
+            torn = {-1 - record for record in strays(side).record_offset.tolist() if record < 0}
+        if not torn:
             chains = (chain for contribution in given for chain in contribution.chains)
             zero = side.zero
             moved = (replace(chain, start=chain.start - zero, end=chain.end - zero) for chain in chains)

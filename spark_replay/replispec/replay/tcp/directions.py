@@ -121,22 +121,35 @@ def _span(side: FlowSide, peer: FlowSide | None) -> tuple[int, int]:
 
 def _from_zero(side: FlowSide) -> Pieces:
     """The side's pieces counted from its position zero, without what lies before it, or astray behind."""
+    pieces = _behind_zero(side)
+    last = _before_strays(side, pieces)
+    return pieces if last == len(pieces) else pieces.take(np.arange(last))
+
+
+def strays(side: FlowSide) -> Pieces:
+    """Packets that lie apart behind all that is known of a side, whose numbers nothing bears out: no other
+    packet, no acknowledgment, no checksum. They are counted from its zero.
+
+    One of their bits was turned. Where they are real, what came before them is missing, and they stay part of
+    that hole.
+    """
+    pieces = _behind_zero(side)
+    return pieces.take(np.arange(_before_strays(side, pieces), len(pieces)))
+
+
+def _behind_zero(side: FlowSide) -> Pieces:
+    """The side's pieces counted from its position zero, without what lies before it."""
     pieces = side.pieces.shifted(-side.zero)
     if len(pieces) and int(pieces.start[0]) < 0:
         pieces = pieces.take(np.flatnonzero(pieces.end > 0))
         early = np.minimum(pieces.start, 0)
         moved = pieces.payload_offset - early
         pieces = replace(pieces, start=pieces.start - early, payload_offset=moved)
-    return _without_strays(side, pieces)
+    return pieces
 
 
-def _without_strays(side: FlowSide, pieces: Pieces) -> Pieces:
-    """Without packets that lie apart behind all that is known, whose numbers nothing bears out: no other
-    packet, no acknowledgment, no checksum.
-
-    One of their bits was turned. Where they are real, what came before them is missing, and they stay part of
-    that hole.
-    """
+def _before_strays(side: FlowSide, pieces: Pieces) -> int:
+    """Where strays begin among the pieces of a side."""
     told = max((each - side.zero for each in (side.acknowledged, side.fin) if each is not None), default=0)
     last = len(pieces)
     while last > 1:
@@ -144,7 +157,7 @@ def _without_strays(side: FlowSide, pieces: Pieces) -> Pieces:
         if not first or not _is_astray(pieces, first, last, told):
             break
         last = first
-    return pieces if last == len(pieces) else pieces.take(np.arange(last))
+    return last
 
 
 def _of_one_packet(pieces: Pieces, at: int) -> int:
