@@ -52,9 +52,9 @@ def check(data: bytes, *sizes: int) -> DecodedCapture:
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from(HARMS), st.integers(1000, 40_000), st.booleans())
 # The last two packets of a side stand behind a hole, nobody acknowledged them, and they bear each other out.
-@example(1666697543, HARMS[-1], 5042, blocks=False)
+@example(seed=1666697543, harm=HARMS[-1], split_bytes=5042, blocks=False)
 # Two connections of the same ports are taken for one, and most of it lies before its SYN.
-@example(2044, HARMS[-1], 1000, blocks=False)
+@example(seed=2044, harm=HARMS[-1], split_bytes=1000, blocks=False)
 def test_any_split_size_gives_the_same_rows(seed: int, harm: Harm, split_bytes: int, blocks: bool) -> None:
     packets = random_capture(seed, harm, talks=3)
     check(pcapng(packets) if blocks else pcap(packets), split_bytes)
