@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from replispec.cli.piped import Check, copy_input
+from replispec.cli.piped import FirstBytes, copy_input
 
 STANDARD_INPUT = Path("-")
 INPUT_NAME = "standard-input"
@@ -48,7 +48,7 @@ def given(paths: Sequence[Path | str], fetch: Fetch | None = None) -> Iterator[l
         yield found
 
 
-def _captures_alone() -> Check:
+def _captures_alone() -> FirstBytes:
     """Says at once that standard input is no capture: it may come for days. Raises CaptureError."""
     from replispec.replay.capture.files import MAGIC_BYTES, may_begin
     from replispec.replay.capture.records import CaptureError
@@ -58,7 +58,7 @@ def _captures_alone() -> Check:
             said = f"no packet capture: it starts with {magic.hex()}; tcpdump writes one with -w -"
             raise CaptureError(INPUT_NAME, 0, said)
 
-    return Check(MAGIC_BYTES, begins)
+    return FirstBytes(MAGIC_BYTES, begins)
 
 
 def unusable(paths: Sequence[Path]) -> list[str]:

@@ -26,14 +26,14 @@ HANDED_OVER_BYTES: Final = 64 << 20
 SILENT_S: Final = 5.0
 
 
-class Check(NamedTuple):
+class FirstBytes(NamedTuple):
     """`begins` is given the first `size` bytes, and raises where nothing that begins so is wanted."""
 
     size: int
     begins: Callable[[bytes], None]
 
 
-def copy_input(file: BinaryIO, check: Check) -> None:
+def copy_input(file: BinaryIO, check: FirstBytes) -> None:
     """Write what comes on standard input to a file, when `check` has seen how it begins.
 
     From a pipe the first Ctrl-C is the end: what the writer still hands over is read, HANDED_OVER_BYTES at
@@ -70,7 +70,7 @@ def copy_input(file: BinaryIO, check: Check) -> None:
 class _Checked:
     """A file that takes nothing more once its first bytes were refused."""
 
-    def __init__(self, file: BinaryIO, check: Check) -> None:
+    def __init__(self, file: BinaryIO, check: FirstBytes) -> None:
         self._file = file
         self._check = check
         self._head = b""

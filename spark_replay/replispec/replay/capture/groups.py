@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Iterator
+from typing import Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,14 @@ def numbered(values: npt.NDArray[IntT]) -> tuple[npt.NDArray[IntT], Integers]:
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     return distinct[order], rank[coded.indices.to_numpy()]
+
+
+def runs(values: Integers) -> Iterator[tuple[int, int, int]]:
+    """(value, first row, row after the last) for each run of equal values."""
+    if len(values):
+        first = np.flatnonzero(np.append([True], values[1:] != values[:-1]))
+        upto = np.append(first[1:], len(values))
+        yield from zip(values[first].tolist(), first.tolist(), upto.tolist(), strict=True)
 
 
 def stable_order(numbers: Integers) -> Integers:
@@ -49,6 +58,23 @@ def running_maximum(group: Integers, values: Integers) -> Integers:
         return np.concatenate([np.maximum.accumulate(part) for part in np.split(values, borders)])
     by: Integers = raised - values
     return np.maximum.accumulate(raised) - by
+
+
+def ranks(
+    borders: Integers, group: Integers, values: Integers, asked: Integers, side: Literal["left", "right"]
+) -> Integers:
+    """Where what is asked for stands among all `values`, looked for in a group of them, one for each row.
+
+    The values of group n are those from borders[n] on, up to borders[n + 1]; they ascend, from 0 or more. The
+    groups stand on one axis, each behind the last value of the one before: no value is too large.
+    """
+    spans = np.ones(len(borders) - 1, np.int64)
+    filled = np.flatnonzero(borders[1:] > borders[:-1])
+    spans[filled] += values[borders[1:][filled] - 1] + 1
+    begins = np.cumsum(spans) - spans
+    placed = values + np.repeat(begins, np.diff(borders))
+    found: Integers = np.searchsorted(placed, begins[group] + np.clip(asked, -1, spans[group] - 1), side)
+    return found
 
 
 def _raised(group: Integers, values: Integers) -> Integers | None:

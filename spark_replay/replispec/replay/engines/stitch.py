@@ -20,6 +20,7 @@ from replispec.replay.frames.hints import Hints
 from replispec.replay.tcp.copies import settle
 from replispec.replay.tcp.directions import directions, strays
 from replispec.replay.tcp.flows import FlowKey, FlowSide, Incarnation
+from replispec.replay.tcp.numbers import apart
 from replispec.replay.tcp.pieces import Pieces, concatenate, no_pieces
 from replispec.replay.tcp.sides import resolve_side
 from replispec.replay.tcp.space import Chain, NeedsBytes
@@ -72,7 +73,7 @@ def _add(growing: _Growing, part: SplitPart, split: int) -> None:
         shift = 0
         if known is not None and known.references is not None and new.references is not None:
             last, first = known.references[1], new.references[0]
-            shift = last + (first - last + 2**31) % 2**32 - 2**31 - first
+            shift = last + apart(first - last) - first
         growing.sides[at] = _shifted(new, shift) if known is None else _merged(known, _shifted(new, shift))
         chains = [replace(chain, start=chain.start + shift, end=chain.end + shift) for chain in given.chains]
         moved = new.pieces.shifted(shift), new.disputed.shifted(shift)

@@ -13,14 +13,14 @@ order of arrival decides, within the bounds that the other packets set.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from replispec.replay.capture.groups import running_maximum
+from replispec.replay.capture.groups import ranks, running_maximum
+from replispec.replay.tcp.numbers import apart
 
 Integers = npt.NDArray[np.int64]
 
@@ -137,26 +137,14 @@ class _Sides:
         peer = self.side ^ 1
         ends = self._ends
         arrivals = running_maximum(self.side, self.arrivals)
-        by_arrival = self._ranks(arrivals, arrivals, "left")
+        by_arrival = ranks(self.borders, peer, arrivals, arrivals, "left")
         arrived = np.where(by_arrival > self.borders[peer], ends[by_arrival - 1], 0)
         least, most = self._acknowledged(peer, arrived)
-        low, high = self._ranks(ends, least, "right"), self._ranks(ends, most, "right")
+        low, high = (ranks(self.borders, peer, ends, each, "right") for each in (least, most))
         found = np.clip(by_arrival, low, high)
         inside: Integers = np.clip(found, self.borders[peer], self.borders[peer + 1]) - self.borders[peer]
         # Without a number from here on more may have been received than was captured.
         return running_maximum(self.side, inside), (low >= high) & (most < FAR)
-
-    def _ranks(self, values: Integers, asked: Integers, side: Literal["left", "right"]) -> Integers:
-        """Where what each row asks for stands among the `values` of its peer, which ascend from 0 or more in
-        each side: all sides stand on one axis, each behind the last value of the one before."""
-        spans = np.ones(len(self.borders) - 1, np.int64)
-        filled = np.flatnonzero(self.borders[1:] > self.borders[:-1])
-        spans[filled] += values[self.borders[1:][filled] - 1] + 1
-        begins = np.cumsum(spans) - spans
-        peer = self.side ^ 1
-        wanted = begins[peer] + np.clip(asked, -1, spans[peer] - 1)
-        found: Integers = np.searchsorted(begins[self.side] + values, wanted, side)
-        return found
 
     def _acknowledged(self, peer: Integers, arrived: Integers) -> tuple[Integers, Integers]:
         """Positions in the peer's direction: each frame's sender had received it up to the first of them
@@ -186,7 +174,7 @@ def positions_told(
 ) -> tuple[Integers, npt.NDArray[np.bool_]]:
     """The positions that numbers of 32 bits acknowledge, each near to what had `arrived`, and which of them
     are known; `first`: the number of position 0."""
-    upto = arrived + (numbers - first - arrived + 2**31) % 2**32 - 2**31
+    upto = arrived + apart(numbers - first - arrived)
     # Nobody acknowledges what lies before the first byte, or before the least one that anybody mentions.
     return upto, (numbers >= 0) & (first >= 0) & (upto >= 0)
 

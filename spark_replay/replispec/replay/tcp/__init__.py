@@ -5,6 +5,7 @@
     checksums, senders, ground     what the wire vouches for
     packets, rotation              one row a TCP packet, of one file or of several
     flows, sides, copies, pieces   which packets belong together, and which copy of a byte counts
+    numbers                        numbers of 32 bits, and the positions that they stand for
     directions, space              what a reader of frames is given
     rewritten                      a packet under other names
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from replispec.replay.capture.records import Integers
 from replispec.replay.tcp.flows import FlowKey, FlowSide, Incarnation, connection_text, endpoint_text
+from replispec.replay.tcp.numbers import apart
 from replispec.replay.tcp.packets import VOUCHED
 from replispec.replay.tcp.pieces import (
     AMBIGUOUS,
@@ -246,9 +247,9 @@ def _end_of_corrupt(side: FlowSide, high: int) -> int:
 
 def _behind(side: FlowSide, high: int) -> Iterator[tuple[int, int]]:
     """Where what a checksum contradicts stands, at `high` or behind it, and its size, in order."""
-    apart = (side.corrupt_sequence - (side.zero + high) + 2**31) % 2**32 - 2**31
-    order = np.lexsort((side.corrupt_size, apart))
-    for start, size in zip(apart[order].tolist(), side.corrupt_size[order].tolist(), strict=True):
+    starts = apart(side.corrupt_sequence - (side.zero + high))
+    order = np.lexsort((side.corrupt_size, starts))
+    for start, size in zip(starts[order].tolist(), side.corrupt_size[order].tolist(), strict=True):
         if start >= 0:
             yield high + start, size
 
@@ -260,9 +261,9 @@ def _bytes_apart(side: FlowSide) -> int:
         return 0
     _, end = _extent(side)
     middle = side.zero + end // 2
-    start = (side.corrupt_sequence - middle + 2**31) % 2**32 - 2**31 + end // 2
-    apart = (start + side.corrupt_size < 0) | (start > end)
-    start, size = start[apart], side.corrupt_size[apart]
+    start = apart(side.corrupt_sequence - middle) + end // 2
+    beyond = (start + side.corrupt_size < 0) | (start > end)
+    start, size = start[beyond], side.corrupt_size[beyond]
     last = start + size
     joined = np.isin(last, start) | np.isin(start, last[size > 0])
     joined |= np.isin(start, start[size == 0])

@@ -22,6 +22,7 @@ from replispec.replay.capture.records import Integers
 from replispec.replay.tcp.checksums import HEADER_WRONG, TCP_WRONG
 from replispec.replay.tcp.flows import FlowKey, Grouped
 from replispec.replay.tcp.layers import Flags
+from replispec.replay.tcp.numbers import apart
 from replispec.replay.tcp.packets import ACK, RST, SYN, Packets
 
 # Numbers that differ by less lie close: what one window without scaling holds.
@@ -144,7 +145,7 @@ def _moved_away(grouped: Grouped) -> tuple[Flags, Ends]:
     other = np.where(grouped.direction == 0, packets.acknowledgment, packets.sequence)
     before = np.append(UNSEEN, last[:-1])
     known = before >= first[grouped.flow]
-    away = known & _apart(own, own[before]) & _apart(other, other[before])
+    away = known & _far_apart(own, own[before]) & _far_apart(other, other[before])
     away |= ~known & (rows > first[grouped.flow])
     away &= _acknowledges(packets)
     numbers = np.column_stack([own, other])
@@ -160,10 +161,10 @@ def _acknowledges(packets: Packets) -> Flags:
     return found
 
 
-def _apart(numbers: Integers, others: Integers) -> Flags:
-    apart: Flags = np.abs((numbers - others + 2**31) % 2**32 - 2**31) > CLOSE_BYTES
-    return apart
+def _far_apart(numbers: Integers, others: Integers) -> Flags:
+    found: Flags = np.abs(apart(numbers - others)) > CLOSE_BYTES
+    return found
 
 
 def _distance(number: int, other: int) -> int:
-    return abs((number - other + 2**31) % 2**32 - 2**31)
+    return abs(apart(number - other))

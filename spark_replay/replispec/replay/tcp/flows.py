@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from replispec.replay.capture.groups import numbered, stable_order
 from replispec.replay.capture.records import Integers
+from replispec.replay.tcp.numbers import apart
 from replispec.replay.tcp.packets import Packets
 from replispec.replay.tcp.pieces import Pieces, no_numbers, no_pieces
 
@@ -82,8 +83,7 @@ class FlowSide:
         numbers = self.corrupt_sequence[self.corrupt_size > 0]
         if not len(numbers):
             return 0
-        apart = (numbers - numbers[0] + 2**31) % 2**32 - 2**31
-        return int(numbers[0] + apart.min())
+        return int(numbers[0] + apart(numbers - numbers[0]).min())
 
 
 @dataclass(slots=True)

@@ -8,17 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from replispec.replay.capture.groups import stable_order
+from replispec.replay.capture.groups import runs, stable_order
 from replispec.replay.capture.records import CaptureBytes, Integers
 from replispec.replay.tcp.copies import resolve, settle
 from replispec.replay.tcp.flows import FlowSide, Grouped, Incarnation, group
+from replispec.replay.tcp.numbers import unwrapped
 from replispec.replay.tcp.packets import ACK, CORRUPT, FIN, RST, SYN, Packets
 from replispec.replay.tcp.pieces import Pieces
 from replispec.replay.tcp.turns import Turns, in_turns, turns_alone
 
 UNKNOWN_LOW, UNKNOWN_HIGH = 2**62, -(2**62)
-# The largest window: numbers of one side that are further apart are not of one moment.
-NEAR_BYTES = 1 << 30
 
 
 def read_connections(data: CaptureBytes, packets: Packets) -> list[Incarnation]:
@@ -117,8 +116,7 @@ class _Positions:
 def _unwrap(grouped: Grouped, connection: Integers) -> _Positions:
     """Unwrap sequence and acknowledgment numbers per side, in order of arrival.
 
-    The numbers of a RST are left out: they need not lie near the stream. One that lies far from both of its
-    neighbours was damaged, or is a lie: it has a place, and moves none of the others.
+    The numbers of a RST are left out: they need not lie near the stream.
     """
     packets = grouped.packets
     count = len(packets)
@@ -136,53 +134,9 @@ def _unwrap(grouped: Grouped, connection: Integers) -> _Positions:
     positions = np.zeros(2 * count, np.int64)
     references: dict[int, tuple[int, int]] = {}
     if len(chosen):
-        firm = _firm(side, number)
-        firm_side, firm_position = side[firm], _chained(side[firm], number[firm])
-        positions[chosen] = _beside(firm, firm_position, side, number)
-        fresh = np.append([True], firm_side[1:] != firm_side[:-1])
-        first = np.flatnonzero(fresh)
-        last = np.append(first[1:], len(firm_side)) - 1
-        pairs = zip(firm_position[first].tolist(), firm_position[last].tolist(), strict=True)
-        references = dict(zip(firm_side[first].tolist(), pairs, strict=True))
+        positions[chosen], references = unwrapped(side, number)
     pair = positions.reshape(count, 2)
     return _Positions(pair[:, 0], pair[:, 1], valid[:, 0], valid[:, 1], references)
-
-
-def _signed(step: Integers) -> Integers:
-    """Differences of numbers of 32 bits, the shorter way round."""
-    return (step + 2**31) % 2**32 - 2**31
-
-
-def _firm(side: Integers, number: Integers) -> Integers:
-    """The rows whose number lies near that of the one before or behind it of its side; of a side without
-    any such row all of them."""
-    near = (side[1:] == side[:-1]) & (np.abs(_signed(np.diff(number))) < NEAR_BYTES)
-    firm = np.append(False, near) | np.append(near, False)
-    if firm.all():
-        return np.arange(len(side))
-    sides = np.unique(side[firm])
-    return np.flatnonzero(firm | ~np.isin(side, sides))
-
-
-def _chained(side: Integers, number: Integers) -> Integers:
-    """Positions of numbers, each near the one before it; a side's first number is its own position."""
-    step = _signed(np.diff(number, prepend=number[0]))
-    first = np.flatnonzero(np.append([True], side[1:] != side[:-1]))
-    step[first] = 0
-    total = np.cumsum(step)
-    sizes = np.diff(np.append(first, len(side)))
-    return total + np.repeat(number[first] - total[first], sizes)
-
-
-def _beside(firm: Integers, positions: Integers, side: Integers, number: Integers) -> Integers:
-    """The positions of all rows: of those that are not firm near the last one that is, else the next one."""
-    if len(firm) == len(side):
-        return positions
-    rows = np.arange(len(side))
-    at = np.maximum(np.searchsorted(firm, rows, "right") - 1, 0)
-    at += side[firm[at]] != side
-    found: Integers = positions[at] + _signed(number - positions[at])
-    return found
 
 
 def _sides(data: CaptureBytes, grouped: Grouped, connection: Integers) -> dict[int, FlowSide]:
@@ -292,10 +246,10 @@ def _add_pieces(
         packets.trust[rows],
     )
     settled = settle(data, own_side[rows], pieces)
-    for number, at, upto in _runs(settled.group):
+    for number, at, upto in runs(settled.group):
         sides[number].pieces = settled.pieces.take(slice(at, upto))
     order = stable_order(settled.disputed_group)
-    for number, at, upto in _runs(settled.disputed_group[order]):
+    for number, at, upto in runs(settled.disputed_group[order]):
         sides[number].disputed = settled.disputed.take(order[at:upto])
     rows = np.flatnonzero(payload & (packets.payload_captured < packets.payload_wire))
     rows = rows[stable_order(own_side[rows])]
@@ -303,7 +257,7 @@ def _add_pieces(
         start[rows] + packets.payload_captured[rows],
         start[rows] + packets.payload_wire[rows],
     )
-    for number, at, upto in _runs(own_side[rows]):
+    for number, at, upto in runs(own_side[rows]):
         sides[number].cut_start, sides[number].cut_end = cut_start[at:upto], cut_end[at:upto]
 
 
@@ -311,16 +265,8 @@ def _add_corrupt(sides: dict[int, FlowSide], packets: Packets, own_side: Integer
     """What a checksum contradicts is kept as numbers only: it tells why bytes are missing."""
     rows = np.flatnonzero((packets.trust == CORRUPT) & (packets.flags & RST == 0))
     rows = rows[stable_order(own_side[rows])]
-    for number, at, upto in _runs(own_side[rows]):
+    for number, at, upto in runs(own_side[rows]):
         own = rows[at:upto]
         sides[number].corrupt_sequence = packets.sequence[own] + (packets.flags[own] & SYN != 0)
         sides[number].corrupt_size = packets.payload_wire[own]
         sides[number].corrupt_time_ns = packets.time_ns[own]
-
-
-def _runs(values: Integers) -> Iterator[tuple[int, int, int]]:
-    """(value, first row, row after the last) for each run of equal values."""
-    if len(values):
-        first = np.flatnonzero(np.append([True], values[1:] != values[:-1]))
-        upto = np.append(first[1:], len(values))
-        yield from zip(values[first].tolist(), first.tolist(), upto.tolist(), strict=True)

@@ -21,9 +21,9 @@ import numpy as np
 from replispec.replay.capture.records import Integers
 from replispec.replay.tcp.doubts import doubtful_flows
 from replispec.replay.tcp.flows import FlowKey, Grouped
+from replispec.replay.tcp.numbers import HALF, NUMBERS, apart
 from replispec.replay.tcp.packets import ACK, CORRUPT, FIN, RST, SYN
 
-NUMBERS, HALF = 2**32, 2**31
 # So far behind its SYN a packet may be that overtook it: what one window without scaling holds; and when
 # the packet is stamped later than the SYN, what the largest window holds.
 OVERTAKING_BYTES, OVERTAKING_BYTES_LATER = 1 << 16, 1 << 30
@@ -96,7 +96,7 @@ class _Span:
         self.low, self.high = min(self.low, at), max(self.high, at + size)
 
     def _at(self, number: int) -> int:
-        return self.high + (number - self.high + HALF) % NUMBERS - HALF
+        return self.high + apart(number - self.high)
 
 
 @dataclass(slots=True)
