@@ -114,7 +114,7 @@ def test_java_names_files_as_python_does(
     """By the locale C it would leave out each capture whose name is not ASCII, without a word."""
     for name in ("LC_ALL", "LC_CTYPE", "LANG"):
         monkeypatch.setenv(name, told.get(name, ""))
-    spark_session_module._where(Cluster("local[1]"))
+    spark_session_module._name_files_as_python()
     assert os.environ["LC_ALL"] == (becomes or told.get("LC_ALL", ""))
 
 

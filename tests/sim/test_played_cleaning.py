@@ -6,7 +6,6 @@ the controller knows of its set what it does in the story.
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,9 @@ from typing import Any
 import pytest
 
 from tests.explorer.test_mended import ERRORS, compiled
+from tests.sim.faulty import broken_on_nodes_that_have
 from tests.sim.played_cleaning import CleaningPlayer
 from tests.sim.played_story import player_of
-from tests.sim.test_played_sets import processed
 
 PLAYED = [name for name, error in ERRORS.items() if error.system == "cleaning"]
 # Each compiles a specification: every third one, all in `make test-full`.
@@ -27,15 +26,8 @@ TRIED = PLAYED[:: 1 if os.environ.get("REPLISPEC_EDITS") == "all" else 3]
 def test_the_promise_is_broken_on_nodes_that_have_the_error_and_kept_on_ours(
     name: str, tmp_path: Path
 ) -> None:
-    error, script = ERRORS[name], tmp_path / "story.json"
-    environment = compiled(error, tmp_path)
-    explore = ("replispec.cli", "spec", "explore", error.system, *error.asked, "--script", str(script))
-    done = [processed(environment, run) for run in (explore, *[("tests.sim.played_story", str(script))] * 2)]
-    assert done[0].returncode == 1, done[0].stderr
-    assert done[1].stdout == done[2].stdout, "the same twice"
-    assert f"{error.promise}: {error.steps} steps played, all;" in done[1].stdout, done[1].stderr
-    assert "  the promise is broken\n" in done[1].stdout
-    told = json.loads(script.read_text("utf-8"))
+    error = ERRORS[name]
+    told = broken_on_nodes_that_have(error, compiled(error, tmp_path), tmp_path)
     first, second = (player_of(told).play() for _ in range(2))
     assert first == second
     assert (first.steps, first.stopped, first.holds) == (error.steps, "", True)

@@ -5,7 +5,6 @@ The nodes are asked whether they keep the promise: those that have the error bre
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -15,9 +14,9 @@ from typing import Any
 import pytest
 
 from tests.explorer.test_mended import ERRORS, Error, compiled
+from tests.sim.faulty import broken_on_nodes_that_have
 from tests.sim.played_copies import CopiesPlayer
 from tests.sim.played_story import player_of
-from tests.sim.test_played_sets import processed
 
 JOINS = ERRORS["a replica joins before it has what is confirmed"]
 EMPTY = ERRORS["an empty log disagrees"]
@@ -71,17 +70,8 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Error], dict[s
 def test_the_promise_is_broken_on_nodes_that_have_the_error_and_kept_on_ours(
     name: str, faulty: Callable[[Error], dict[str, str]], tmp_path: Path
 ) -> None:
-    error, story = PLAYED[name], tmp_path / "story.json"
-    environment = faulty(error)
-    asked = ("replispec.cli", "spec", "explore", error.system, *error.asked, "--script", str(story))
-    found = processed(environment, asked)
-    assert found.returncode == 1, found.stderr
-    told = json.loads(story.read_text("utf-8"))
-    assert (told["promise"], len(told["steps"])) == (error.promise, error.steps)
-    first, second = (processed(environment, ("tests.sim.played_story", str(story))) for _ in range(2))
-    assert first.stdout == second.stdout, "the same twice"
-    assert f": {error.steps} steps played, all;" in first.stdout, first.stdout + first.stderr
-    assert "  the promise is broken\n" in first.stdout
+    error = PLAYED[name]
+    told = broken_on_nodes_that_have(error, faulty(error), tmp_path)
     assert player_of(told).play().holds
 
 

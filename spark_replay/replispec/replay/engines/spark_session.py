@@ -62,6 +62,7 @@ def spark_session(
         **_where(cluster),
         **cluster.settings,
     }
+    _name_files_as_python()
     # Where the JVM ended, whoever asked it says so; these would add their traces.
     logging.getLogger().addFilter(_is_heard)
     AccumulatorTCPServer.handle_error = _say_nothing  # type: ignore[assignment, method-assign]
@@ -81,13 +82,16 @@ def _say_nothing(_server: AccumulatorTCPServer, _request: object, _client: objec
     """A failed request of an accumulator, of which a replay has none."""
 
 
-def _where(cluster: Cluster) -> dict[str, str]:
-    """What depends on where the work is done: addresses, and the Python of the workers."""
-    settings: dict[str, str] = {}
-    # Java names files by the locale: as C it finds none whose name is not ASCII. Python does not ask it.
+def _name_files_as_python() -> None:
+    """Let Java name files in UTF-8: it goes by the locale, and as C it finds none whose name is not ASCII."""
     told = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_CTYPE", "LANG"))), "")
     if "utf" not in told.lower():
         os.environ["LC_ALL"] = "C.UTF-8"
+
+
+def _where(cluster: Cluster) -> dict[str, str]:
+    """What depends on where the work is done: addresses, and the Python of the workers."""
+    settings: dict[str, str] = {}
     if cluster.on_this_machine:
         # Without these the JVM binds to the outer interface and workers take the first python3 of PATH.
         os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)

@@ -19,10 +19,10 @@ from replispec.wire.rocketmq.store import LogRecord
 
 _WIDE_BORN, _WIDE_STORE = int(MessageFlag.BORN_HOST_IPV6), int(MessageFlag.STORE_HOST_IPV6)
 _WIDER: Final = _WIDE_BORN | _WIDE_STORE
-_MAGICS: Final = tuple(
+MAGICS: Final = tuple(
     magic.to_bytes(4, "big", signed=True) for magic in (LogMagic.MESSAGE_V1, LogMagic.MESSAGE_V2)
 )
-_WORD_BYTES: Final = len(_MAGICS[0])
+_WORD_BYTES: Final = len(MAGICS[0])
 _MARK: Final = b"\xff" * (2 * _WORD_BYTES)
 """What no number of an empty record is."""
 
@@ -44,10 +44,10 @@ def _first_difference(one: bytes, other: bytes) -> int:
     return next(at for at, (left, right) in enumerate(zip(one, other, strict=True)) if left != right)
 
 
-_MAGIC_AT: Final = _record().index(_MAGICS[0])
-_MAGIC_END: Final = _MAGIC_AT + _WORD_BYTES
-_PLACE_AT: Final = _first_difference(_record(), _record(place=-1))
-_PLACE_END: Final = _PLACE_AT + len(_MARK)
+MAGIC_AT: Final = _record().index(MAGICS[0])
+MAGIC_END: Final = MAGIC_AT + _WORD_BYTES
+PLACE_AT: Final = _first_difference(_record(), _record(place=-1))
+PLACE_END: Final = PLACE_AT + len(_MARK)
 _FLAGS_LAST: Final = _first_difference(_record(), _record(flags=1))
 """The byte with the flags that matter, the last one of their number."""
 _BODY_AT: Final = {
@@ -55,7 +55,7 @@ _BODY_AT: Final = {
 }
 """Where a body begins, by the flags that say how wide the addresses before it are."""
 _LEAST_BYTES: Final = len(_record())
-_ANY_MAGIC: Final = re.compile(b"|".join(map(re.escape, _MAGICS)))
+_ANY_MAGIC: Final = re.compile(b"|".join(map(re.escape, MAGICS)))
 
 
 def records_in(buffer: bytes, begin: int, end: int, offset: int) -> list[Record]:
@@ -64,16 +64,16 @@ def records_in(buffer: bytes, begin: int, end: int, offset: int) -> list[Record]
     number, view, last, away = int.from_bytes, memoryview(buffer), end - _LEAST_BYTES, offset - begin
     at = begin
     while at <= last:
-        magic_at = at + _MAGIC_AT
+        magic_at = at + MAGIC_AT
         size = number(buffer[at:magic_at], "big")
-        place = number(buffer[at + _PLACE_AT : at + _PLACE_END], "big")
-        is_message = buffer[magic_at : at + _MAGIC_END] in _MAGICS
+        place = number(buffer[at + PLACE_AT : at + PLACE_END], "big")
+        is_message = buffer[magic_at : at + MAGIC_END] in MAGICS
         if place != at + away or not is_message or size < _LEAST_BYTES:
             # The end of a record, a blank one at the end of a file, or damage.
             magic = _ANY_MAGIC.search(buffer, magic_at + 1, end)
             if magic is None:
                 break
-            at = magic.start() - _MAGIC_AT
+            at = magic.start() - MAGIC_AT
             continue
         following = at + size
         if following > end:

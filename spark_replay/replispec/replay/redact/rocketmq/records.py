@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from replispec.replay.frames.rocketmq.log_records import MAGIC_AT, MAGIC_END, MAGICS, PLACE_AT, PLACE_END
 from replispec.replay.redact.pseudonyms import Pseudonyms
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.wire.rocketmq.client import BatchMessage
-from replispec.wire.rocketmq.codes import LogMagic
 from replispec.wire.rocketmq.constants import KEYS_PROPERTY, TAG_PROPERTY, UNIQUE_KEY_PROPERTY
 from replispec.wire.rocketmq.store import LogBlank, LogRecord, OffsetMessageId, OffsetMessageIdV6
 
@@ -23,19 +23,11 @@ _ENDS: Final = re.compile(rb"(\x01|\x02|\\u000[12])")
 _HEX: Final = re.compile(r"(?:[0-9A-F]{32}|[0-9A-F]{56}|[0-9a-f]{32}|[0-9a-f]{56})")
 _NUMBERS: Final = re.compile(rb"[0-9]{1,20}(?:[;,][0-9]{1,20})*[;,]?")
 _V4_ID_CHARACTERS: Final = 32
-HEAD_BYTES: Final = 8
-"""What tells how long a record is."""
-_SIZE_BYTES: Final = 4
-_PLACE_AT: Final = 28
-_PLACE_END: Final = 36
+HEAD_BYTES: Final = MAGIC_END
+"""What tells how long a record is: its size, then its magic number."""
 _RECORD_BYTES_MAXIMUM: Final = 16_777_216
 _BLANK_BYTES_MAXIMUM: Final = 1 << 30
-_MAGICS: Final = tuple(
-    int(magic).to_bytes(_SIZE_BYTES, "big", signed=True)
-    for magic in (LogMagic.MESSAGE_V1, LogMagic.MESSAGE_V2)
-)
-
-_BLANK_MAGIC: Final = LogBlank.magic.to_bytes(_SIZE_BYTES, "big", signed=True)
+_BLANK_MAGIC: Final = LogBlank.magic.to_bytes(MAGIC_END - MAGIC_AT, "big", signed=True)
 
 
 class Records:
@@ -98,7 +90,7 @@ class Records:
         return _same_size(shown.encode(), end - at), end
 
     def _one(self, body: bytes, at: int) -> tuple[bytes, int]:
-        if body[at + _SIZE_BYTES : at + HEAD_BYTES] not in _MAGICS:
+        if body[at + MAGIC_AT : at + HEAD_BYTES] not in MAGICS:
             _, end = LogBlank.decode_at(body, at, len(body))
             return LogBlank(bytes(end - at - HEAD_BYTES)).encode(), end
         record, end = LogRecord.decode_at(body, at, len(body))
@@ -126,11 +118,11 @@ def size_told(head: bytes | bytearray) -> int:
     """
     if len(head) < HEAD_BYTES:
         return HEAD_BYTES
-    size = int.from_bytes(head[:_SIZE_BYTES], "big")
-    is_message = bytes(head[_SIZE_BYTES:HEAD_BYTES]) in _MAGICS
+    size = int.from_bytes(head[:MAGIC_AT], "big")
+    is_message = bytes(head[MAGIC_AT:HEAD_BYTES]) in MAGICS
     if not HEAD_BYTES <= size <= (_RECORD_BYTES_MAXIMUM if is_message else _BLANK_BYTES_MAXIMUM):
         raise RemoteProtocolError("no record starts here")
-    if not is_message and head[_SIZE_BYTES:HEAD_BYTES] != _BLANK_MAGIC:
+    if not is_message and head[MAGIC_AT:HEAD_BYTES] != _BLANK_MAGIC:
         raise RemoteProtocolError("no record starts here")
     return size
 
@@ -138,7 +130,7 @@ def size_told(head: bytes | bytearray) -> int:
 def next_record(log: bytes | bytearray, offset: int) -> int | None:
     """Where in bytes of a log that lie at `offset` a record starts which knows its own place."""
     for at in sorted(_magic_places(log)):
-        place = int.from_bytes(log[at + _PLACE_AT : at + _PLACE_END], "big")
+        place = int.from_bytes(log[at + PLACE_AT : at + PLACE_END], "big")
         if place == offset + at:
             return at
     return None
@@ -146,10 +138,10 @@ def next_record(log: bytes | bytearray, offset: int) -> int | None:
 
 def _magic_places(log: bytes | bytearray) -> list[int]:
     found = []
-    for magic in _MAGICS:
-        at = log.find(magic, _SIZE_BYTES)
+    for magic in MAGICS:
+        at = log.find(magic, MAGIC_AT)
         while at >= 0:
-            found.append(at - _SIZE_BYTES)
+            found.append(at - MAGIC_AT)
             at = log.find(magic, at + 1)
     return found
 
