@@ -17,7 +17,8 @@ from replispec.replay.events.content import content_of
 from replispec.replay.events.observation import Decision, Observation, in_capture_order
 from replispec.replay.events.rocketmq.decisions import NOTIFIED
 from replispec.replay.events.rocketmq.groups import learn_groups
-from replispec.replay.machines.rocketmq.broker_set_walks import walk_broker_sets
+from replispec.replay.machines.group_walks import walked
+from replispec.replay.machines.rocketmq.broker_set_walks import walks_of_broker_sets
 from replispec.replay.machines.steps import MachineFinding
 from replispec.runtime.primitives.invariants import Verdict
 from replispec.wire.rocketmq.codes import ResponseCode
@@ -182,9 +183,7 @@ class World:
 def finding(world: World) -> MachineFinding:
     rows = in_capture_order([*named(FIRST, SECOND, THIRD), *world.rows])
     groups = learn_groups(rows)
-    found: dict[tuple[str, str], MachineFinding] = defaultdict(MachineFinding)
-    walk_broker_sets(rows, groups, found)
-    (only,) = found.values()
+    (only,) = walked(walks_of_broker_sets(rows, groups)).values()
     return only
 
 

@@ -23,7 +23,7 @@ def told(name: str) -> list[FailOver]:
     decoded = decode_capture(CAPTURES / f"{name}.pcap")
     events = observe(decoded.frames, decoded.holes, decoded.streams)
     judgement = judge_capture(f"{name}.pcap", events)
-    return failovers(f"{name}.pcap", judgement.joined)
+    return failovers(f"{name}.pcap", judgement.own)
 
 
 def steps(failover: FailOver) -> list[tuple[str, int]]:

@@ -35,7 +35,7 @@ def elected_again(rng: random.Random, world: World | None = None) -> World:
 
 
 def listed(found: Judgement) -> list[LostSend]:
-    return lost_sends("made.pcap", found.joined.sends, found.losses, found.lost)
+    return lost_sends("made.pcap", found.own.sends, found.losses, found.lost)
 
 
 def of_producers(world: World) -> bytes:

@@ -23,7 +23,7 @@ from replispec.replay.engines.family import judged
 from replispec.replay.engines.local import capture_row
 from replispec.replay.engines.results import CaptureResult, Options
 from replispec.replay.engines.rocketmq.spread import SPREAD
-from replispec.replay.engines.spread import Round, Spread, judged_in_parts
+from replispec.replay.engines.spread import Spread, judged_in_parts
 from replispec.replay.events.observation import Acknowledged, Batch, Observation, ObservationKind
 from replispec.replay.events.observe import observe
 from replispec.replay.events.tables import Events, to_tables
@@ -118,7 +118,13 @@ def passed_on() -> Spread:
         return lambda *given: pickle.loads(pickle.dumps(call(*given)))
 
     rounds = [
-        Round(through(each.of_part), through(each.together), each.meet and through(each.meet), each.due)
+        replace(
+            each,
+            of_part=through(each.of_part),
+            together=through(each.together),
+            meet=each.meet and through(each.meet),
+            cut=each.cut and through(each.cut),
+        )
         for each in SPREAD.rounds
     ]
     return replace(SPREAD, begin=through(SPREAD.begin), rounds=rounds)

@@ -23,10 +23,10 @@ def told(name: str, folder: Path = CAPTURES) -> tuple[list[Switch], list[Timelin
     decoded = decode_capture(folder / f"{name}.pcap")
     events = observe(decoded.frames, decoded.holes, decoded.streams)
     judgement = judge_capture(f"{name}.pcap", events)
-    joined = judgement.joined
+    joined = judgement.own
     lost = joined.sends.take(judgement.lost.each)
     lived = timelines(joined, (0, 1), f"{name}.pcap", judgement.findings, judgement.losses, lost)
-    return switches(f"{name}.pcap", judgement.joined), lived
+    return switches(f"{name}.pcap", judgement.own), lived
 
 
 @pytest.mark.parametrize(

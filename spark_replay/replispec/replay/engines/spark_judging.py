@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -128,7 +129,7 @@ def _begun(folders: Folders, rows: Iterator[Passed]) -> Iterator[Concluded]:
     )
     known = spread.begin(own.row, rare, own.count, options)
     number = spread.following(known, 0)
-    keep(_known(folders, owner, number), known)
+    _keep_known(folders, own, number, known)
     yield owner, None, number
 
 
@@ -140,6 +141,23 @@ def _capture(folders: Folders, number: int) -> CaptureParts:
 def _known(folders: Folders, owner: int, number: int) -> Path:
     """Where that lies which is known of a capture before a round."""
     return folders.passing / f"known-{owner}-{number}"
+
+
+def _keep_known(folders: Folders, own: CaptureParts, number: int, known: Any) -> None:
+    """Let the tasks of a round read what is known of a capture, each part its piece where it is cut."""
+    spread = spread_of_all()
+    assert spread is not None
+    cut = spread.rounds[number].cut
+    if cut is not None:
+        known, pieces = cut(known, own.count)
+        for part, piece in enumerate(pieces):
+            keep(_piece(folders, own.number, number, part), piece)
+    keep(_known(folders, own.number, number), known)
+
+
+def _piece(folders: Folders, owner: int, number: int, part: int) -> Path:
+    """Where that lies which one part is told before a round for which it is cut."""
+    return folders.passing / f"known-{owner}-{number}-{part}"
 
 
 # ---- the rounds ------------------------------------------------------------------------------------
@@ -171,7 +189,8 @@ def _asked(folders: Folders, number: int, at: int, tasks: int) -> Iterator[Passe
     spread = spread_of_all()
     assert spread is not None
     owner, part = shared(folders.passing / f"{TASKS_NAME}-{number}")[at]
-    known = shared(_known(folders, owner, number))
+    is_cut = spread.rounds[number].cut is not None
+    known = kept(_piece(folders, owner, number, part)) if is_cut else shared(_known(folders, owner, number))
 
     def read(each: int) -> Events:
         return read_events(folders.out, owner, range(each, each + 1))
@@ -222,5 +241,5 @@ def _concluded(folders: Folders, number: int, rows: Iterator[Passed]) -> Iterato
     following = number + 1
     if result is None:
         following = spread.following(known, following)
-        keep(_known(folders, owner, following), known)
+        _keep_known(folders, _capture(folders, owner), following, known)
     yield owner, result, following

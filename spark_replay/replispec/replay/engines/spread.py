@@ -2,7 +2,8 @@
 
 What must be whole is small. It is made in rounds: every part is asked something without the others
 (`of_part`), which is small too, and from all that they tell more becomes known of the capture (`together`).
-What has to be compared between parts they bring to meetings, each of which is held by itself. Nothing depends
+What has to be compared between parts they bring to meetings, each of which is held by itself. What is known
+can be cut as well, so that each part is told, and thinks about, a piece of it. Nothing depends
 on the order of parts, nor on how often a part is asked.
 """
 
@@ -30,7 +31,9 @@ class Said:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Round:
-    """One round. The first argument of each is what is known of the capture.
+    """One round. The first argument of each is what is known of the capture. Where that is `cut`, `of_part`
+    is given its part's piece: `cut` is told how many parts there are, and answers with what `together` and
+    meetings are told, and the pieces.
 
     `of_part` is given the number of a part, and what answers with all events of a part by its number: it may
     look at others one after the other; `meet` what parts bring to one meeting, and
@@ -42,6 +45,7 @@ class Round:
     together: Callable[[Any, Sequence[Any], Sequence[Any]], Any]
     meet: Callable[[Any, Sequence[Any]], Any] | None = None
     due: Callable[[Any], bool] = lambda _: True
+    cut: Callable[[Any, int], tuple[Any, Sequence[Any]]] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,7 +75,10 @@ def judged_in_parts(
             return result
         if not each.due(known):
             continue
-        said = [each.of_part(known, number, parts.__getitem__) for number in range(len(parts))]
+        pieces: Sequence[Any] = [known] * len(parts)
+        if each.cut is not None:
+            known, pieces = each.cut(known, len(parts))
+        said = [each.of_part(piece, number, parts.__getitem__) for number, piece in enumerate(pieces)]
         known = each.together(known, [part.told for part in said], _met(each, known, said))
     result = spread.result(known)
     assert result is not None, "the last round has a result"

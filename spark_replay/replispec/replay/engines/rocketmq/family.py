@@ -6,15 +6,17 @@ from replispec.replay.engines.family import JudgedFamily
 from replispec.replay.engines.results import CaptureResult, Options
 from replispec.replay.engines.rocketmq.spread import SPREAD
 from replispec.replay.engines.rocketmq.told import result_of
+from replispec.replay.events.rocketmq.stream_events import join
 from replispec.replay.events.tables import Events
-from replispec.replay.judges.rocketmq.judge import judge_capture
+from replispec.replay.judges.rocketmq.judge import judge_joined, named_learners
 from replispec.replay.report.summary import CaptureRow
 
 
 def _judge(capture: CaptureRow, events: Events, options: Options) -> CaptureResult:
     """Judge the events of one capture (all of them) and tell its story."""
-    judgement = judge_capture(capture.file, events, options.learners, all_ack=options.all_ack)
-    return result_of(capture, judgement, options)
+    learners = named_learners(options.learners)
+    joined = join(events, learners, all_ack=options.all_ack)
+    return result_of(capture, joined, judge_joined(capture.file, joined, learners), options)
 
 
 FAMILY = JudgedFamily(_judge, SPREAD)

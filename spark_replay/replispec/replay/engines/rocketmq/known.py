@@ -9,7 +9,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from replispec.replay.engines.results import CaptureResult, Options
+from replispec.replay.engines.results import Options
+from replispec.replay.engines.rocketmq.broker_sets import BrokerSets
 from replispec.replay.events.capture_events import CaptureEvents, Columns
 from replispec.replay.events.event_tables import Numbers
 from replispec.replay.events.observation import ObservationKind
@@ -22,9 +23,8 @@ from replispec.replay.events.rocketmq.stream_events import Given, Judged, Measur
 from replispec.replay.events.rocketmq.stream_tables import FRAMES, told_epochs, with_groups
 from replispec.replay.events.rocketmq.telling import Borders, Tables, gathered, without
 from replispec.replay.events.tables import SCHEMAS, Events
-from replispec.replay.judges.findings import FindingRow
 from replispec.replay.judges.parts import PartFinding, PartFindings
-from replispec.replay.judges.sends import LossRow, LostAt, SendsRow
+from replispec.replay.judges.sends import LostAt
 from replispec.replay.report.model import Answers, Latency, Overlap
 from replispec.replay.report.ranks import Ranks
 from replispec.replay.report.summary import CaptureRow
@@ -47,7 +47,8 @@ class Known:
     that were only passed on; `records` and `fallen`: as `Measured` has them; `replicated`: the groups
     and masterEpochs of which transfers tell; `cut`: connections of which several parts have messages;
     `links`: replication connections that are cut: the parts that have their stretches, in order, and what
-    joins these; `lost`: the messages that were lost, by the column AT.
+    joins these; `lost`: the messages that were lost, by the column AT; `sets`: what is told one part alone,
+    which judges some broker sets.
 
     Of logs that are compared in blocks: how far each was carried (`extents`), in which epochs a place was
     given to other messages (`written_again`), what rules come to so far (`judged`, and `bodies` by epoch),
@@ -83,11 +84,8 @@ class Known:
     cuts: Ends = field(default_factory=dict)
     recut: Collection[Epoch] = ()
     differing: Collection[Epoch] = ()
-    findings: list[FindingRow] = field(default_factory=list)
-    losses: list[LossRow] = field(default_factory=list)
-    stored: list[SendsRow] = field(default_factory=list)
     lost: LostAt = field(default_factory=LostAt)
-    result: CaptureResult | None = None
+    sets: BrokerSets = field(default_factory=BrokerSets)
 
     def take(self, tables: Iterable[Tables]) -> None:
         """More events that were handed on."""
@@ -98,15 +96,20 @@ class Known:
         """So many bytes of a log are compared at once."""
         return self.options.log_together_bytes
 
-    def joined(self) -> Judged:
-        """What is rare, and what was handed on, joined to what is known."""
-        assert self.history is not None
+    def frequent(self) -> tuple[Columns, Columns]:
+        """Messages and frames of replication that were handed on, and the rare ones, with their groups."""
         told = with_tables(self.rare, self.tables)
         if STORED in self.tables:
             told[STORED] = self.tables[STORED]
         events = CaptureEvents(told)
         frames = with_groups(events.columns(*FRAMES), self.named.groups)
-        sends = with_groups(events.columns(STORED), self.named.groups)
+        return with_groups(events.columns(STORED), self.named.groups), frames
+
+    def joined(self) -> Judged:
+        """What is rare, and what was handed on, joined to what is known."""
+        assert self.history is not None
+        events = CaptureEvents(with_tables(self.rare, self.tables))
+        sends, frames = self.frequent()
         sends = told_epochs(sends, self.history.offices, self.named.rows)
         measured = Measured(self.records, self.fallen)
         all_ack = self.options.all_ack

@@ -1,7 +1,8 @@
 """How judging a capture of Apache RocketMQ is spread over parts of its connections.
 
 Names, groups and lives are told by what is rare. Then, round by round: the history (from few headers), runs
-and ends of logs (from few messages), the verdicts (from every frame and message), and what is lost. Messages
+and ends of logs (from few messages), the verdicts (from every frame and message), what is lost, and at last
+what is asked of whole broker sets: each part has some of these. Messages
 with one place in a log meet, and messages and transfers of one masterEpoch: these are compared between
 connections. The messages of one connection may be in several parts, each a stretch of it: then the order in
 which they were requested meets before they are judged. All other events of a connection are in one part.
@@ -18,7 +19,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from replispec.replay.engines.results import Options
+from replispec.replay.engines.results import CaptureResult, Options
+from replispec.replay.engines.rocketmq.broker_sets import BrokerSets, Ending, SetsPiece, pieces_of
 from replispec.replay.engines.rocketmq.known import STORED, Known, Waits, sends_of, with_tables
 from replispec.replay.engines.rocketmq.links import judged_link, links_of
 from replispec.replay.engines.rocketmq.meetings import (
@@ -30,7 +32,6 @@ from replispec.replay.engines.rocketmq.meetings import (
     by_group,
     meet,
 )
-from replispec.replay.engines.rocketmq.told import result_of
 from replispec.replay.engines.spread import Read, Round, Said, Spread
 from replispec.replay.events.capture_events import MANY, CaptureEvents, Columns
 from replispec.replay.events.event_tables import Numbers, split
@@ -44,7 +45,7 @@ from replispec.replay.events.rocketmq.falls_in_order import (
     requested,
     together,
 )
-from replispec.replay.events.rocketmq.history import history_of
+from replispec.replay.events.rocketmq.history import Named, history_of
 from replispec.replay.events.rocketmq.ranges import Epoch
 from replispec.replay.events.rocketmq.recounts import (
     Fallen,
@@ -82,7 +83,8 @@ from replispec.replay.events.rocketmq.telling import (
 from replispec.replay.events.tables import SCHEMAS, Events
 from replispec.replay.judges.machines import of_connections, of_pairs
 from replispec.replay.judges.parts import PartFinding, PartFindings, add_up
-from replispec.replay.judges.rocketmq.judge import Judgement, conclude, named_learners, stream_judges
+from replispec.replay.judges.rocketmq.judge import lost_in, named_learners, stream_judges
+from replispec.replay.machines.rocketmq.findings import machine_walks
 from replispec.replay.machines.rocketmq.replication_walks import walk_replication
 from replispec.replay.report.model import Overlap
 from replispec.replay.report.ranks import Ranks, counted
@@ -228,11 +230,17 @@ def _given(known: Known, told: Sequence[_Second], _: Sequence[Any]) -> Known:
     known.cut = {name for name, count in stretches.items() if count > 1}
     joined = known.joined()
     known.given = joined.given
+    learners = named_learners(known.options.learners)
+    walks = [*machine_walks(joined.for_machines(learners), joined.groups, learners)]
+    known.sets = BrokerSets.of(joined, walks, known.parts)
     headers = joined.frames.take(np.flatnonzero(joined.frames.are(*RUNS)))
     known.replicated = {*zip(*(headers.coded(each).listed() for each in ("group", "epoch")), strict=True)}
     known.written_again = {*written_again(joined.sends)}
     known.extents = extents_of((each.carried for each in told), known.block)
     known.borders = borders_of(known.named.rows, known.given.history.tenures)
+    if not known.options.all_ack:
+        # Nobody asks for them any more but who judges the sets.
+        known.named = Named([], known.named.groups)
     return known
 
 
@@ -280,7 +288,7 @@ def _part_of(known: Known, number: int, part: Events) -> Judged:
     events = CaptureEvents(numbered(number, part))
     frames = with_groups(events.columns(*FRAMES), known.named.groups)
     sends = with_epochs(sends_of(known, events), known.given.history.offices)
-    return Judged(events, [], sends, frames, known.given, known.given.listed, [])
+    return Judged.of(events, [], sends, frames, known.given, known.given.listed, [])
 
 
 def _third(known: Known, number: int, read: Read) -> Said:
@@ -328,7 +336,7 @@ def _judged(known: Known, told: Sequence[_Third], met: Sequence[Met]) -> Known:
     known.cuts = least_of(each.cuts for each in told)
     _compare(known, met)
     known.recut = {epoch for epoch in known.bodies if epoch in known.cuts}
-    return _concluded(known)
+    return _added_up(known)
 
 
 # ---- bodies of epochs of which more had to be known ------------------------------------------------
@@ -343,7 +351,7 @@ def _after_cuts(known: Known, _: Sequence[None], met: Sequence[Met]) -> Known:
     known.differing = {*known.differing} - {*known.recut}
     known.recut = ()
     _compare(known, met)
-    return _concluded(known)
+    return _added_up(known)
 
 
 def _differing(known: Known, number: int, read: Read) -> Said:
@@ -354,7 +362,7 @@ def _after_all(known: Known, _: Sequence[None], met: Sequence[Met]) -> Known:
     known.bodies |= {epoch: [] for epoch in known.differing}
     known.differing = ()
     _compare(known, met)
-    return _concluded(known)
+    return _added_up(known)
 
 
 def _compare(known: Known, met: Iterable[Met]) -> None:
@@ -366,18 +374,13 @@ def _compare(known: Known, met: Iterable[Met]) -> None:
                 known.differing = {*known.differing, each.epoch}
 
 
-def _concluded(known: Known) -> Known:
-    """What a capture comes to, where all is known."""
+def _added_up(known: Known) -> Known:
+    """What parts of connections come to, where all of it is known, and which messages they call lost."""
     if known.recut or known.differing:
         return known
-    learners = named_learners(known.options.learners)
-    joined = known.joined()
-    judged = [*known.judged, *chain.from_iterable(known.bodies.values())]
-    found = conclude(known.capture.file, joined, judged, known.walked, known.pairs, learners)
-    known.findings, known.losses, known.stored = found.findings, found.losses, found.sends
-    known.lost = found.lost
-    if not known.losses:
-        _tell(known, joined)
+    known.judged = [add_up([*known.judged, *known.walked, *chain.from_iterable(known.bodies.values())])]
+    known.walked, known.bodies = [], {}
+    known.lost = lost_in(known.judged)
     return known
 
 
@@ -391,16 +394,28 @@ def _fourth(known: Known, number: int, read: Read) -> Said:
 
 def _with_losses(known: Known, told: Sequence[Tables], _: Sequence[Any]) -> Known:
     known.take(told)
-    _tell(known, known.joined())
     return known
 
 
-def _tell(known: Known, joined: Judged) -> None:
-    judgement = Judgement(known.capture.file, joined, known.findings, known.losses, known.stored)
-    judgement.lost = known.lost.among(numbers_of(joined.sends))
-    result = result_of(known.capture, judgement, known.options)
-    result.latencies, result.answers, result.overlaps = known.latencies, known.answers, known.overlaps
-    known.result = result
+# ---- broker sets -----------------------------------------------------------------------------------
+
+
+def _cut(known: Known, _: int) -> tuple[Ending, Sequence[SetsPiece]]:
+    assert known.given is not None
+    sends, frames = known.frequent()
+    sends = with_epochs(sends, known.given.history.offices)
+    (found,) = known.judged
+    pieces = pieces_of(known.sets, known.capture, known.options, sends, frames, found)
+    return Ending(known.capture, known.pairs, known.latencies, known.answers, known.overlaps), pieces
+
+
+def _fifth(piece: SetsPiece, _: int, __: Read) -> Said:
+    return Said(piece.judged())
+
+
+def _ended(ending: Ending, told: Sequence[CaptureResult], _: Sequence[Any]) -> Ending:
+    ending.add(told)
+    return ending
 
 
 SPREAD: Final = Spread(
@@ -413,7 +428,8 @@ SPREAD: Final = Spread(
         Round(_third, _judged, meet),
         Round(_recut, _after_cuts, meet, due=lambda known: bool(known.recut)),
         Round(_differing, _after_all, meet, due=lambda known: bool(known.differing)),
-        Round(_fourth, _with_losses),
+        Round(_fourth, _with_losses, due=lambda known: len(known.lost.each) > 0),
+        Round(_fifth, _ended, cut=_cut),
     ),
-    result=lambda known: known.result,
+    result=lambda known: known.result if isinstance(known, Ending) else None,
 )

@@ -41,6 +41,16 @@ class History:
     learners: dict[str, Learners] = field(default_factory=lambda: defaultdict(Learners))
     offices: dict[str, Offices] = field(default_factory=dict)
 
+    def of(self, groups: Iterable[str]) -> History:
+        """The masters of some groups, and where their epochs start."""
+        found = History()
+        for group in groups:
+            if group in self.tenures:
+                found.tenures[group] = self.tenures[group]
+            if group in self.starts:
+                found.starts[group] = self.starts[group]
+        return found
+
     def is_compared(self, group: str, epoch: int) -> bool:
         """Whether the histories of all later logs tell what became of messages of this epoch."""
         return self.unseen.get(group, -1) <= epoch and epoch not in self.left_out.get(group, ())

@@ -6,7 +6,7 @@ value was not seen is UNKNOWN. Every event carries its observation as `row`, whi
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from replispec.replay.events.capture_events import CaptureEvents, Columns
-from replispec.replay.events.event_tables import EventTable, split, table_of
+from replispec.replay.events.event_tables import EventTable
 from replispec.replay.events.observation import Observation, ObservationKind, in_capture_order
 from replispec.replay.events.rocketmq.addresses import behind_names
 from replispec.replay.events.rocketmq.confirms import confirms
@@ -26,6 +26,7 @@ from replispec.replay.events.rocketmq.grants import grants, offers
 from replispec.replay.events.rocketmq.groups import BrokerGroups, learn_groups
 from replispec.replay.events.rocketmq.history import History, Named, epoch_starts, history_of
 from replispec.replay.events.rocketmq.identities import Identities
+from replispec.replay.events.rocketmq.judged_groups import JudgedGroups, StreamEvent, StreamEvents
 from replispec.replay.events.rocketmq.leaders import leader_changes
 from replispec.replay.events.rocketmq.learners import succeeded
 from replispec.replay.events.rocketmq.offices import followed
@@ -67,59 +68,40 @@ _ABOUT_NO_GROUP = (
     ObservationKind.MISPAIRED,
     ObservationKind.LATENCY,
 )
-_NUMBERS = ("offset", "confirm_offset", "covered", "end", "before", "acknowledged", "fell_from")
-"""Attributes that are numbers of their own; those of few values are codes."""
-
-
-@dataclass(frozen=True, slots=True)
-class StreamEvent:
-    """One event: the stream that it belongs to, its kind there, and the object with its attributes."""
-
-    stream: str
-    name: str
-    event: Any
-
-    @property
-    def group(self) -> str:
-        """The broker group that the event is about."""
-        return str(self.event.group)
-
-
-@dataclass(frozen=True, slots=True)
-class GroupEvents:
-    """What is about one group, in the order of the capture: rows of what is rare, and columns."""
-
-    rows: list[Observation]
-    sends: Columns
-    frames: Columns
 
 
 @dataclass
-class Judged:
-    """Everything that one capture's events were joined to.
+class Judged(JudgedGroups):
+    """Everything that one capture's events, or those of a part of it, were joined to.
 
-    `rows` are those of all kinds but MANY, `sends` acknowledged messages, `frames` those of replication: all
-    with their groups, messages with their epochs. `listed` are the events of streams that there is little of,
-    `tables` those of the others, as far as they were made here.
+    `tables` are the events of streams that there is much of, as far as they were made here.
     """
 
     events: CaptureEvents
-    rows: list[Observation]
-    sends: Columns
-    frames: Columns
     given: Given
-    listed: list[StreamEvent]
     tables: list[EventTable]
+
+    @classmethod
+    def of(
+        cls,
+        events: CaptureEvents,
+        rows: list[Observation],
+        sends: Columns,
+        frames: Columns,
+        given: Given,
+        listed: list[StreamEvent],
+        few: list[StreamEvents],
+    ) -> Judged:
+        """Of what was joined, as it is called here."""
+        groups = given.groups
+        return cls(
+            rows, sends, frames, given.history, listed, few, groups.main, groups.ended(), events, given, []
+        )
 
     @property
     def groups(self) -> BrokerGroups:
         """The groups of the capture."""
         return self.given.groups
-
-    @property
-    def history(self) -> History:
-        """Their history."""
-        return self.given.history
 
     @cached_property
     def replication(self) -> EventTable:
@@ -134,27 +116,6 @@ class Judged:
             return [*unanswered, *self.rows]
         reports = self.frames.rows(np.flatnonzero(self.frames.are(ObservationKind.REPORT)))
         return in_capture_order([*unanswered, *self.rows, *reports])
-
-    def of_group(self, group: str) -> GroupEvents:
-        """What is about one group."""
-        nothing = np.zeros(0, np.int64)
-        sends, frames = (
-            each.take(own.get(group, nothing))
-            for each, own in zip((self.sends, self.frames), self._columns, strict=True)
-        )
-        return GroupEvents(self._rows.get(group, []), sends, frames)
-
-    @cached_property
-    def _rows(self) -> Mapping[str | None, list[Observation]]:
-        found: dict[str | None, list[Observation]] = defaultdict(list)
-        for row in self.rows:
-            found[row.group].append(row)
-        return found
-
-    @cached_property
-    def _columns(self) -> list[Mapping[str, Any]]:
-        columns = [each.coded("group") for each in (self.sends, self.frames)]
-        return [{each.values[code]: rows for code, rows in split(each.codes)} for each in columns]
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,9 +241,9 @@ def judged_of(
         *(StreamEvent("grants", "granted", event) for event in grants(rows, groups)),
         *(StreamEvent("offers", "offered", event) for event in offers(rows, groups)),
     ]
-    tables = [
-        _table("sends", "acknowledged", _unseen(rows, groups)),
-        _table("logs", "log_end", ends),
+    few = [
+        StreamEvents("sends", "acknowledged", [*_unseen(rows, groups)]),
+        StreamEvents("logs", "log_end", ends),
     ]
     given = Given(
         groups,
@@ -296,7 +257,7 @@ def judged_of(
         ends_of(ends, starts),
         epochs,
     )
-    return Judged(events, rows, sends, frames, given, listed, [each for each in tables if len(each)])
+    return Judged.of(events, rows, sends, frames, given, listed, [each for each in few if each.events])
 
 
 def _replicas(
@@ -311,12 +272,7 @@ def _replicas(
 def confirms_table(rows: list[Observation], frames: Columns) -> EventTable:
     """The stream `confirms` of whole groups, whose members are known to acknowledge all that is sent."""
     every = in_capture_order([*rows, *frames.rows(np.flatnonzero(frames.are(*_HEADERS)))])
-    return _table("confirms", "confirm", confirms(every, all_ack=True))
-
-
-def _table(stream: str, name: str, events: Iterable[SimpleNamespace]) -> EventTable:
-    each = [(name, event) for event in events]
-    return table_of(stream, each, _NUMBERS, lambda place: each[place][1].row)
+    return StreamEvents("confirms", "confirm", [*confirms(every, all_ack=True)]).table()
 
 
 def _event(row: Observation, **attributes: Any) -> SimpleNamespace:

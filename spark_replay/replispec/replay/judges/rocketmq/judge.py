@@ -9,15 +9,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
+from replispec.replay.events.event_tables import EventTable
 from replispec.replay.events.group_names import is_named
-from replispec.replay.events.rocketmq.stream_events import Judged, StreamEvent, join
+from replispec.replay.events.rocketmq.judged_groups import JudgedGroups, StreamEvent
+from replispec.replay.events.rocketmq.stream_events import Judged, join
 from replispec.replay.events.tables import Events
 from replispec.replay.judges.findings import FindingRow, finding_of
 from replispec.replay.judges.machines import of_connections, of_machines, of_pairs
 from replispec.replay.judges.parts import PartFinding, PartFindings, add_up
 from replispec.replay.judges.sends import LossRow, LostAt, SendsRow, losses_of, lost_at, sends_of
 from replispec.replay.judges.streams import StreamJudges
-from replispec.replay.machines.rocketmq.findings import machine_findings
+from replispec.replay.machines.group_walks import GroupWalk, walked
+from replispec.replay.machines.rocketmq.findings import machine_walks
 from replispec.replay.machines.rocketmq.replication_walks import walk_replication
 from replispec.replay.pairing.pairs import EVERYTHING, PAIRING
 from replispec.runtime.rocketmq import rules
@@ -31,10 +34,10 @@ _CONTEXT = ("epoch_started", "epoch_unseen", "epoch_left_out")
 
 @dataclass(slots=True)
 class Judgement:
-    """The result of one capture; `lost`: which of the messages that were joined were lost."""
+    """What is found of a capture, or of some of its groups; `lost`: which of their messages were lost."""
 
     file: str
-    joined: Judged
+    own: JudgedGroups
     findings: list[FindingRow] = field(default_factory=list)
     losses: list[LossRow] = field(default_factory=list)
     sends: list[SendsRow] = field(default_factory=list)
@@ -49,9 +52,16 @@ def judge_capture(
     `learners` and `all_ack` as in stream_events.join.
     """
     learners = named_learners(learners)
-    joined = join(events, learners, all_ack=all_ack)
-    walked = of_connections(walk_replication(joined.replication, joined.groups))
-    return conclude(file, joined, [], walked, of_pairs(joined.events), learners)
+    return judge_joined(file, join(events, learners, all_ack=all_ack), learners)
+
+
+def judge_joined(file: str, joined: Judged, learners: Collection[str]) -> Judgement:
+    """Judge all events of a capture, which were joined; `learners` as `named_learners` has them."""
+    connections = of_connections(walk_replication(joined.replication, joined.groups))
+    walks = machine_walks(joined.for_machines(learners), joined.groups, learners)
+    judgement = conclude(file, joined, walks, add_up(connections), joined.tables)
+    judgement.findings = with_pairs(file, judgement.findings, of_pairs(joined.events))
+    return judgement
 
 
 def named_learners(learners: Collection[str]) -> list[str]:
@@ -66,26 +76,22 @@ def stream_judges(listed: Iterable[StreamEvent]) -> StreamJudges:
 
 def conclude(
     file: str,
-    joined: Judged,
-    judged: Iterable[PartFindings],
-    walked: Iterable[PartFindings],
-    pairs: PartFinding,
-    learners: Collection[str],
+    own: JudgedGroups,
+    walks: Iterable[GroupWalk],
+    judged: PartFindings,
+    tables: Iterable[EventTable] = (),
 ) -> Judgement:
-    """The result of one capture: of all that was joined, and of what parts come to beside it.
-
-    `judged` by invariants, `walked` by the machines of replication; `pairs`: of requests and answers.
-    """
-    streams = stream_judges(joined.listed)
-    of_tables = add_up([*judged, *map(streams.of, joined.tables)])
-    machines = of_machines(machine_findings(joined.for_machines(learners), joined.groups, learners))
-    found = add_up([streams.listed(), of_tables, machines, *walked])
-    judgement = Judgement(file, joined)
-    seen = {event.group for event in joined.listed if event.name not in _CONTEXT}
+    """What is found of a capture, or of some of its groups. `walks`: of machines, about these groups;
+    `judged`: what rules and machines came to that were asked of parts of connections; `tables`: the events of
+    streams that were not."""
+    streams = stream_judges(own.listed)
+    of_tables = add_up([judged, *map(streams.of, (*tables, *(each.table() for each in own.few)))])
+    found = add_up([streams.listed(), of_tables, of_machines(walked(walks))])
+    judgement = Judgement(file, own)
+    seen = {event.group for event in own.listed if event.name not in _CONTEXT}
     seen |= {group for group, _ in of_tables}
-    ended = joined.groups.ended()
     for group in sorted(seen | {group for group, rule in found if rule in WATCHED}):
-        for rule in (*INVARIANTS, *WATCHED):
+        for rule in sorted((*INVARIANTS, *WATCHED)):
             if rule != PAIRING:
                 part = found.get((group, rule), PartFinding())
                 judgement.findings.append(finding_of(file, group, rule, part))
@@ -93,9 +99,18 @@ def conclude(
         judgement.losses += losses_of(file, group, survival)
         if survival.messages:
             judgement.sends.append(
-                sends_of(file, group, survival, begun_anew=group in ended, named=is_named(group))
+                sends_of(file, group, survival, begun_anew=group in own.ended, named=is_named(group))
             )
-    judgement.lost = lost_at(part for (_, rule), part in found.items() if rule == SURVIVAL)
-    judgement.findings.append(finding_of(file, EVERYTHING, PAIRING, pairs))
-    judgement.findings.sort(key=lambda row: (row.group == EVERYTHING, row.group, row.invariant))
+    judgement.lost = lost_in([found])
     return judgement
+
+
+def lost_in(parts: Iterable[PartFindings]) -> LostAt:
+    """Which messages were lost by what parts came to."""
+    return lost_at(each for part in parts for (_, rule), each in part.items() if rule == SURVIVAL)
+
+
+def with_pairs(file: str, findings: Iterable[FindingRow], pairs: PartFinding) -> list[FindingRow]:
+    """All findings of a capture in their order: `findings` about groups; `pairs`: of requests and answers."""
+    every = [*findings, finding_of(file, EVERYTHING, PAIRING, pairs)]
+    return sorted(every, key=lambda row: (row.group == EVERYTHING, row.group, row.invariant))

@@ -12,7 +12,7 @@ those do.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
@@ -23,6 +23,7 @@ from replispec.replay.events.rocketmq.decisions import NOTIFIED
 from replispec.replay.events.rocketmq.facts import BY_ADDRESS
 from replispec.replay.events.rocketmq.groups import BrokerGroups
 from replispec.replay.events.rocketmq.wholeness import controllers_were_seen
+from replispec.replay.machines.group_walks import GroupWalk
 from replispec.replay.machines.rocketmq.broker_set_history import (
     ANYTHING,
     MACHINE,
@@ -51,13 +52,14 @@ _Request = tuple[str, int, int | None]
 _Place = tuple[int, ...]
 
 
-def walk_broker_sets(rows: Sequence[Observation], groups: BrokerGroups, found: Findings) -> None:
-    """Walk the machine of a broker set for each life of each group."""
+def walks_of_broker_sets(rows: Sequence[Observation], groups: BrokerGroups) -> Iterable[GroupWalk]:
+    """The machine of a broker set for each life of each group."""
     by_address = {
         row.controller for row in rows if row.kind == ObservationKind.FACT and row.named_by == BY_ADDRESS
     }
     holed = not controllers_were_seen(rows, groups)
     begun = {row.group for row in rows if row.kind == ObservationKind.CLEANED and row.text is None}
+    led: Led = {}
     sets: dict[str, _Set] = {}
     for row in rows:
         if (
@@ -67,12 +69,9 @@ def walk_broker_sets(rows: Sequence[Observation], groups: BrokerGroups, found: F
         ):
             group = row.group or ""
             if group not in sets:
-                sets[group] = _Set(begun=group in begun, holed=holed)
+                sets[group] = _Set(group, begun=group in begun, holed=holed, led=led)
             sets[group].add(row, ends_life=groups.lives.is_end(groups.key(row), row))
-    led: Led = {}
-    for group, one in sets.items():
-        for row, verdict, says in one.walk(led):
-            found[group, MACHINE.finding].note(verdict, says, row)
+    return sets.values()
 
 
 def _is_claim(row: Observation, groups: BrokerGroups) -> bool:
@@ -191,23 +190,36 @@ _Judged = list[tuple[Observation, Verdict, str]]
 class _Set:
     """What was seen of one broker set in one life.
 
-    `begun`: the capture shows that nothing was known of it at first; `holed`: bytes were lost.
+    `begun`: the capture shows that nothing was known of it at first; `holed`: bytes were lost; `led`: what
+    the histories of all sets remember, see History.
     """
 
+    group: str
     begun: bool
     holed: bool
+    led: Led
     rows: list[tuple[Observation, bool]] = field(default_factory=list)
 
     def add(self, row: Observation, *, ends_life: bool) -> None:
         """One more row, in the order of its connection."""
         self.rows.append((row, ends_life))
 
-    def walk(self, led: Led) -> _Judged:
+    @property
+    def groups(self) -> Collection[str]:
+        """The group that is this set in one of its lives."""
+        return (self.group,)
+
+    def walk(self, found: Findings) -> None:
+        """Note what the answers and notifications come to, in the order of the capture."""
+        for row, verdict, says in self._judged():
+            found[self.group, MACHINE.finding].note(verdict, says, row)
+
+    def _judged(self) -> _Judged:
         """Judge every answer and notification in the order, of those tried, that leaves the fewest faults:
-        verdicts in the order of the capture, each with what it says. `led`: see History."""
+        verdicts in the order of the capture, each with what it says."""
         best: _Judged = []
         for choice in _CHOICES:
-            history = History(begun=self.begun, unseen=ANYTHING if self.holed else UNSEEN, led=led)
+            history = History(begun=self.begun, unseen=ANYTHING if self.holed else UNSEEN, led=self.led)
             order = _Order(choice, history, Owners(begun=self.begun, whole=not self.holed))
             for row, ends_life in self.rows:
                 order.add(row, ends_life=ends_life)

@@ -6,30 +6,27 @@ machine may be, or that its edge attributes to the peer, is violated; see walks.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from replispec.replay.events.observation import Observation
 from replispec.replay.events.rocketmq.groups import BrokerGroups
-from replispec.replay.machines.rocketmq.broker_set_walks import walk_broker_sets
-from replispec.replay.machines.rocketmq.learner_walks import walk_learners
-from replispec.replay.machines.rocketmq.registration_walks import walk_registrations
-from replispec.replay.machines.rocketmq.start_walks import walk_starts
-from replispec.replay.machines.rocketmq.strangers import judge_members
-from replispec.replay.machines.steps import MachineFinding
+from replispec.replay.machines.group_walks import GroupWalk
+from replispec.replay.machines.rocketmq.broker_set_walks import walks_of_broker_sets
+from replispec.replay.machines.rocketmq.learner_walks import walks_of_learners
+from replispec.replay.machines.rocketmq.registration_walks import walks_of_registrations
+from replispec.replay.machines.rocketmq.start_walks import walks_of_starts
+from replispec.replay.machines.rocketmq.strangers import members_to_judge
 
 
-def machine_findings(
+def machine_walks(
     rows: Sequence[Observation], groups: BrokerGroups, learners: Collection[str]
-) -> Mapping[tuple[str, str], MachineFinding]:
-    """Walk every machine but those of replication over the observations of one capture, in its order.
+) -> Iterator[GroupWalk]:
+    """Every machine but those of replication over the observations of one capture, which are in its order.
 
-    Findings by (group, id of the machine's finding). `learners` as in stream_events.join.
+    `learners` as in stream_events.join.
     """
-    found: dict[tuple[str, str], MachineFinding] = defaultdict(MachineFinding)
-    walk_registrations(rows, found)
-    walk_starts(rows, groups, found)
-    walk_broker_sets(rows, groups, found)
-    judge_members(rows, groups, found)
-    walk_learners(rows, learners, found)
-    return found
+    yield from walks_of_registrations(rows)
+    yield from walks_of_starts(rows, groups)
+    yield from walks_of_broker_sets(rows, groups)
+    yield from members_to_judge(rows, groups)
+    yield from walks_of_learners(rows, learners)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.machines.group_walks import GroupWalk
 from replispec.replay.machines.rocketmq.releases import walk_of
 from replispec.replay.machines.steps import Findings, MachineFinding, step
 from replispec.replay.machines.walks import Walk
@@ -51,8 +52,28 @@ class _Claims:
         self.members = self.members if row.members is None else frozenset(row.members)
 
 
-def walk_learners(rows: Sequence[Observation], given: Collection[str], found: Findings) -> None:
-    """Walk each broker that `given` names, or that some handshake calls a learner, connection by connection.
+@dataclass(frozen=True, slots=True)
+class _Learners:
+    """Those brokers of a group that are walked as learners."""
+
+    group: str
+    own: _Group
+    names: Collection[str]
+    given: Collection[str]
+
+    @property
+    def groups(self) -> Collection[str]:
+        """Their group."""
+        return (self.group,)
+
+    def walk(self, found: Findings) -> None:
+        """Each of them, connection by connection."""
+        for name in self.names:
+            _walk(self.own, name, found[self.group, MACHINE.finding], is_given=name in self.given)
+
+
+def walks_of_learners(rows: Sequence[Observation], given: Collection[str]) -> Iterator[GroupWalk]:
+    """Each broker that `given` names, or that some handshake calls a learner.
 
     Brokers are named as in the facts. What happened before the capture is not known, unless `given` tells.
     What a broker calls itself to its master and what controllers say of it are ordered by one thing alone:
@@ -60,8 +81,9 @@ def walk_learners(rows: Sequence[Observation], given: Collection[str], found: Fi
     """
     for group, own in _groups(rows).items():
         learners = {name for name, declared in own.declared.items() if any(declared)}
-        for name in dict.fromkeys((*(given if own.told else ()), *sorted(learners))):
-            _walk(own, name, found[group, MACHINE.finding], is_given=name in given)
+        names = [*dict.fromkeys((*(given if own.told else ()), *sorted(learners)))]
+        if names:
+            yield _Learners(group, own, names, given)
 
 
 def name_of(handshake: Observation) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from replispec.replay.events.content import seen_of
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.registrations import SENT
+from replispec.replay.machines.group_walks import GroupWalk
 from replispec.replay.machines.rocketmq.releases import walk_of
 from replispec.replay.machines.steps import Findings, MachineFinding, step
 from replispec.replay.machines.walks import Walk
@@ -39,12 +40,32 @@ def owners_of(rows: Sequence[Observation]) -> dict[str, str]:
     return {row.connection: row.address for row in rows if row.kind in _OWNING and row.address}
 
 
-def walk_registrations(rows: Sequence[Observation], found: Findings) -> None:
-    """Walk the machine of registration for each broker, connection by connection.
+@dataclass(frozen=True, slots=True)
+class _Broker:
+    """What was seen of one broker of a group, by connection."""
 
-    The connections of a broker tell no order: between two frames of one of them it may have done whatever the
-    others show.
-    """
+    group: str
+    rows: Mapping[str, Sequence[Observation]]
+
+    @property
+    def groups(self) -> Collection[str]:
+        """Its group."""
+        return (self.group,)
+
+    def walk(self, found: Findings) -> None:
+        """Connection by connection: these tell no order, so that between two frames of one of them it may
+        have done whatever the others show."""
+        for connection, own in self.rows.items():
+            broker = _Registration(walk_of(MACHINE, own[0].version))
+            others = [row for each, rows in self.rows.items() if each != connection for row in rows]
+            elsewhere = [*dict.fromkeys(_KINDS[row.message or ""] for row in others)]
+            for row in own:
+                broker.walk.meanwhile(elsewhere)
+                _register(broker, row, found[self.group, MACHINE.finding])
+
+
+def walks_of_registrations(rows: Sequence[Observation]) -> Iterator[GroupWalk]:
+    """The machine of registration for each broker."""
     owners = owners_of(rows)
     brokers: dict[tuple[str, str], dict[str, list[Observation]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
@@ -52,13 +73,7 @@ def walk_registrations(rows: Sequence[Observation], found: Findings) -> None:
             key = (row.group or "", owners.get(row.connection) or row.connection)
             brokers[key][row.connection].append(row)
     for (group, _), connections in brokers.items():
-        for connection, own in connections.items():
-            broker = _Registration(walk_of(MACHINE, own[0].version))
-            others = [row for each, rows in connections.items() if each != connection for row in rows]
-            elsewhere = [*dict.fromkeys(_KINDS[row.message or ""] for row in others)]
-            for row in own:
-                broker.walk.meanwhile(elsewhere)
-                _register(broker, row, found[group, MACHINE.finding])
+        yield _Broker(group, dict(connections))
 
 
 def _register(broker: _Registration, row: Observation, finding: MachineFinding) -> None:

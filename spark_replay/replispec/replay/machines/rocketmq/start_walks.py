@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -12,6 +12,7 @@ from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.groups import BrokerGroups
 from replispec.replay.events.rocketmq.registrations import SENT as REGISTERING
 from replispec.replay.events.rocketmq.starts import ANSWERS, HEARTBEAT, SENT
+from replispec.replay.machines.group_walks import GroupWalk
 from replispec.replay.machines.rocketmq.registration_walks import owners_of
 from replispec.replay.machines.rocketmq.releases import walk_of
 from replispec.replay.machines.steps import Findings, step
@@ -27,71 +28,67 @@ _FIRST_TIME: Final = REGISTERING[controller.GetNextBrokerIdRequest.__name__]
 
 @dataclass(slots=True)
 class _Broker:
-    """One broker: what each of its connections carries, and whether something of that may have been lost.
+    """One broker: what each of its connections carries, each row with its group, and which of them may have
+    lost something.
 
     `begun`: it was seen from its very first start.
     """
 
     version: int | None
     begun: bool = False
-    holed: bool = False
-    rows: dict[str, list[Observation]] = field(default_factory=lambda: defaultdict(list))
+    holed: set[str] = field(default_factory=set)
+    rows: dict[str, list[tuple[Observation, str]]] = field(default_factory=lambda: defaultdict(list))
 
+    @property
+    def groups(self) -> Collection[str]:
+        """Those that its name is in, by where its rows stand: it may outlive a broker set."""
+        return {group for own in self.rows.values() for _, group in own}
 
-def walk_starts(rows: Sequence[Observation], groups: BrokerGroups, found: Findings) -> None:
-    """Walk the machine of a broker's start for each broker whose address is told, connection by connection.
-
-    The connections of a broker tell no order: between two frames of one of them it may have done whatever
-    the others show, and on a new one a new process may begin. A broker that asks for its first id on a
-    connection seen from its start begins there; of every other one nobody knows how far it was when the
-    capture began.
-    """
-    holed = _with_holes(rows)
-    for address, broker in _brokers(rows, groups, holed).items():
-        kinds = {connection: _kinds(own) for connection, own in broker.rows.items()}
-        for connection, own in broker.rows.items():
+    def walk(self, found: Findings) -> None:
+        """Connection by connection: these tell no order, so that between two frames of one of them it may
+        have done whatever the others show, and on a new one a new process may begin."""
+        kinds = {connection: _kinds(own) for connection, own in self.rows.items()}
+        for connection, own in self.rows.items():
             elsewhere = [kind for each, others in kinds.items() if each != connection for kind in others]
-            walk = walk_of(MACHINE, broker.version)
-            if broker.begun:
+            walk = walk_of(MACHINE, self.version)
+            if self.begun:
                 walk.begin()
-            for row in own:
-                if connection in holed:
+            for row, group in own:
+                if connection in self.holed:
                     walk.forget()
                 walk.meanwhile([*dict.fromkeys(elsewhere)])
                 message = row.message or HEARTBEAT
                 facts = seen_of(row.content, _KINDS[message])
-                finding = found[groups.group_of(_name(groups, address), row), _ID]
-                sent = message in _SENT
-                step(walk, row, facts, finding, sent=sent, message=message, whole=not broker.holed)
+                sent, whole = message in _SENT, not self.holed
+                step(walk, row, facts, found[group, _ID], sent=sent, message=message, whole=whole)
 
 
-def _brokers(rows: Sequence[Observation], groups: BrokerGroups, holed: Collection[str]) -> dict[str, _Broker]:
-    """The rows of each broker that are steps, by its address."""
-    owners = owners_of(rows)
+def walks_of_starts(rows: Sequence[Observation], groups: BrokerGroups) -> Iterable[GroupWalk]:
+    """The machine of a broker's start for each broker whose address is told.
+
+    A broker that asks for its first id on a connection seen from its start begins there; of every other one
+    nobody knows how far it was when the capture began.
+    """
+    owners, holed = owners_of(rows), _with_holes(rows)
     fresh = _first_connections(rows)
     brokers: dict[str, _Broker] = {}
     for row in rows:
         if row.kind != ObservationKind.START and not _is_heartbeat(row, groups):
             continue
         address = row.address or owners.get(row.connection)
-        if address is None or groups.name_at(address) is None:
+        name = groups.name_at(address)
+        if address is None or name is None:
             continue
         broker = brokers.setdefault(address, _Broker(groups.version_at(address)))
         broker.begun = broker.begun or row.connection in fresh
-        broker.holed = broker.holed or row.connection in holed
-        broker.rows[row.connection].append(row)
-    return brokers
+        broker.holed |= {row.connection} & holed
+        broker.rows[row.connection].append((row, groups.group_of(name, row)))
+    return brokers.values()
 
 
-def _kinds(rows: Sequence[Observation]) -> tuple[type, ...]:
+def _kinds(rows: Sequence[tuple[Observation, str]]) -> tuple[type, ...]:
     """The events that rows are."""
-    return tuple(dict.fromkeys(_KINDS[row.message or HEARTBEAT] for row in rows))
-
-
-def _name(groups: BrokerGroups, address: str) -> str:
-    name = groups.name_at(address)
-    assert name is not None
-    return name
+    return tuple(dict.fromkeys(_KINDS[row.message or HEARTBEAT] for row, _ in rows))
 
 
 def _is_heartbeat(row: Observation, groups: BrokerGroups) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,6 +18,7 @@ from replispec.replay.events.rocketmq.grants import ASKED
 from replispec.replay.events.rocketmq.groups import BrokerGroups
 from replispec.replay.events.rocketmq.lives import FIRST_BROKER_ID
 from replispec.replay.events.rocketmq.wholeness import controllers_were_seen
+from replispec.replay.machines.group_walks import GroupWalk
 from replispec.replay.machines.rocketmq.broker_set_history import MACHINE
 from replispec.replay.machines.steps import Findings
 from replispec.runtime.primitives.invariants import Verdict
@@ -43,20 +44,36 @@ class _Ids:
     altered: list[Observation] = field(default_factory=list)
 
 
-def judge_members(rows: Sequence[Observation], groups: BrokerGroups, found: Findings) -> None:
-    """Judge the members of sets that masters asked for and got, where grants were seen from the first on."""
+@dataclass(frozen=True, slots=True)
+class _Members:
+    """The members of the sets that the masters of a group asked for and got."""
+
+    group: str
+    ids: _Ids
+
+    @property
+    def groups(self) -> Collection[str]:
+        """Their group."""
+        return (self.group,)
+
+    def walk(self, found: Findings) -> None:
+        """Judge them."""
+        for row in self.ids.altered:
+            members = {int(each) for each in row.members or ()}
+            strangers = members - self.ids.granted
+            if strangers and not strangers & self.ids.used and len(members - strangers) >= GRANTED_MIN:
+                stranger = min(strangers)
+                verdict, says = _judged(self.ids, row.sync_state_set_epoch or 0, stranger)
+                found[self.group, MACHINE.finding].note(verdict, f"{MACHINE.name}: {says}", row)
+
+
+def members_to_judge(rows: Sequence[Observation], groups: BrokerGroups) -> Iterator[GroupWalk]:
+    """The members of each group whose grants were seen from the first on."""
     if not controllers_were_seen(rows, groups):
         return
     for group, ids in _ids(rows).items():
-        if FIRST_BROKER_ID not in ids.granted:
-            continue
-        for row in ids.altered:
-            members = {int(each) for each in row.members or ()}
-            strangers = members - ids.granted
-            if strangers and not strangers & ids.used and len(members - strangers) >= GRANTED_MIN:
-                stranger = min(strangers)
-                verdict, says = _judged(ids, row.sync_state_set_epoch or 0, stranger)
-                found[group, MACHINE.finding].note(verdict, f"{MACHINE.name}: {says}", row)
+        if FIRST_BROKER_ID in ids.granted and ids.altered:
+            yield _Members(group, ids)
 
 
 def _judged(ids: _Ids, epoch: int, stranger: int) -> tuple[Verdict, str]:

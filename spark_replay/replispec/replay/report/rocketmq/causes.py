@@ -8,7 +8,7 @@ import numpy as np
 
 from replispec.replay.events.capture_events import Columns
 from replispec.replay.events.observation import Observation, ObservationKind
-from replispec.replay.events.rocketmq.stream_events import Judged
+from replispec.replay.events.rocketmq.judged_groups import JudgedGroups
 from replispec.replay.events.rocketmq.tenures import Tenure
 from replispec.replay.judges.sends import LossRow
 from replispec.replay.report.model import LossCause
@@ -42,7 +42,7 @@ CAPTURE_CONTROLLER = "Capture the controllers' port too: only their answers tell
 
 
 def loss_causes(
-    file: str, judged: Judged, losses: Sequence[LossRow], lost: Columns, *, all_ack: bool = False
+    file: str, judged: JudgedGroups, losses: Sequence[LossRow], lost: Columns, *, all_ack: bool = False
 ) -> list[LossCause]:
     """One cause for each loss, in their order. `lost`: the messages that were; `all_ack` as in
     stream_events.join."""
@@ -52,13 +52,13 @@ def loss_causes(
 class _Cause:
     """What is known around one loss."""
 
-    def __init__(self, judged: Judged, loss: LossRow, lost: Columns, *, all_ack: bool) -> None:
+    def __init__(self, judged: JudgedGroups, loss: LossRow, lost: Columns, *, all_ack: bool) -> None:
         self._loss = loss
         own = lost.coded("group").where(loss.group) & lost.coded("epoch").where(loss.epoch)
         self._lost_ns = lost.numbers("time_ns").numbers[own]
         self._all_ack = all_ack
         self._own = judged.of_group(loss.group)
-        self._main = judged.groups.main
+        self._main = judged.main
         self._tenures = judged.history.tenures[loss.group]
         starts = judged.history.starts[loss.group]
         later = [

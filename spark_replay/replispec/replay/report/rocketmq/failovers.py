@@ -5,7 +5,7 @@ Every moment is a frame (or the end of a connection) of the capture; what it doe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -13,8 +13,7 @@ import numpy as np
 from replispec.replay.events.capture_events import Columns
 from replispec.replay.events.event_tables import Flags
 from replispec.replay.events.observation import Observation, ObservationKind
-from replispec.replay.events.rocketmq.groups import BrokerGroups
-from replispec.replay.events.rocketmq.stream_events import GroupEvents, Judged
+from replispec.replay.events.rocketmq.judged_groups import GroupEvents, JudgedGroups
 from replispec.replay.events.rocketmq.tenures import Tenure
 from replispec.replay.report.model import FailOver, Moment, MomentKind
 from replispec.wire.rocketmq.codes import RequestCode
@@ -24,7 +23,7 @@ _STORED = (ObservationKind.BATCH, ObservationKind.ACKNOWLEDGED)
 _SENT = (*_STORED, ObservationKind.HEARTBEAT, ObservationKind.ANSWER)
 
 
-def failovers(file: str, judged: Judged) -> list[FailOver]:
+def failovers(file: str, judged: JudgedGroups) -> list[FailOver]:
     """Every change of a group's master, in the order of groups and masterEpochs."""
     found = []
     for group in sorted(judged.history.tenures):
@@ -32,7 +31,7 @@ def failovers(file: str, judged: Judged) -> list[FailOver]:
         tenures = sorted(judged.history.tenures[group].items())
         for (_, before), (epoch, after) in pairwise(tenures):
             if before.master != after.master:
-                found.append(_Anatomy(judged.groups, own, before, after, epoch).failover(file, group))
+                found.append(_Anatomy(judged.main, own, before, after, epoch).failover(file, group))
     return found
 
 
@@ -40,9 +39,9 @@ class _Anatomy:
     """Looks for the moments of one change among the observations of its group."""
 
     def __init__(
-        self, groups: BrokerGroups, own: GroupEvents, before: Tenure, after: Tenure, epoch: int
+        self, main: Mapping[str, str], own: GroupEvents, before: Tenure, after: Tenure, epoch: int
     ) -> None:
-        self._groups = groups
+        self._main = main
         self._rows = own.rows
         self._sends = own.sends
         self._frames = own.frames
@@ -91,7 +90,7 @@ class _Anatomy:
 
     def _at(self, row: Observation, tenure: Tenure) -> bool:
         """Whether the row is about the broker of this tenure, by its main or replication address."""
-        return row.address is not None and tenure.address == self._groups.main.get(row.address, row.address)
+        return row.address is not None and tenure.address == self._main.get(row.address, row.address)
 
     def _notifies(self, row: Observation) -> bool:
         return (
@@ -103,7 +102,7 @@ class _Anatomy:
 
     def _are_at(self, events: Columns, tenure: Tenure, kinds: Sequence[ObservationKind]) -> Flags:
         """Which events are of these kinds, and about the broker of this tenure."""
-        main, addresses = self._groups.main, events.coded("address")
+        main, addresses = self._main, events.coded("address")
         known = [each for each in addresses.values if each is not None]
         own = addresses.where(*(each for each in known if main.get(each, each) == tenure.address))
         return events.are(*kinds) & own

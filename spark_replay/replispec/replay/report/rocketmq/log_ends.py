@@ -13,7 +13,7 @@ import numpy as np
 from replispec.replay.events.capture_events import Columns
 from replispec.replay.events.event_tables import Coded, Numbers, Rows, coded, split
 from replispec.replay.events.observation import Observation, ObservationKind
-from replispec.replay.events.rocketmq.stream_events import GroupEvents
+from replispec.replay.events.rocketmq.judged_groups import GroupEvents
 from replispec.replay.report.model import Curve, CurveKind, Lag
 
 # One point per curve and this part of the capture's time: more cannot be seen.

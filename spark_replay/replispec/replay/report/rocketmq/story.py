@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from replispec.replay.events.capture_events import Columns
 from replispec.replay.events.observation import Observation, ObservationKind
-from replispec.replay.events.rocketmq.stream_events import GroupEvents, Judged
+from replispec.replay.events.rocketmq.judged_groups import GroupEvents, JudgedGroups
 from replispec.replay.events.rocketmq.tenures import Tenure
 from replispec.replay.judges.findings import FindingRow
 from replispec.replay.judges.sends import LossRow
@@ -29,7 +29,7 @@ SILENT_NS = 3_000_000_000
 MARKS_MAX = 200
 
 
-def switches(file: str, judged: Judged) -> list[Switch]:
+def switches(file: str, judged: JudgedGroups) -> list[Switch]:
     """Every change of a group's master, in the order of groups and masterEpochs."""
     found = []
     for group in sorted(judged.history.tenures):
@@ -89,7 +89,7 @@ def _clients(sends: Columns, before: Tenure, after: Tenure) -> str:
 
 
 def timelines(
-    judged: Judged,
+    judged: JudgedGroups,
     span_ns: tuple[int, int],
     file: str,
     findings: list[FindingRow],
