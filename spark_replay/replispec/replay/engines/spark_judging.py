@@ -152,7 +152,14 @@ def _keep_known(folders: Folders, own: CaptureParts, number: int, known: Any) ->
         known, pieces = cut(known, own.count)
         for part, piece in enumerate(pieces):
             keep(_piece(folders, own.number, number, part), piece)
+    known, aside = spread.apart(known)
     keep(_known(folders, own.number, number), known)
+    keep(_aside(folders, own.number, number), aside)
+
+
+def _aside(folders: Folders, owner: int, number: int) -> Path:
+    """Where that lies which parts are not told."""
+    return folders.passing / f"aside-{owner}-{number}"
 
 
 def _piece(folders: Folders, owner: int, number: int, part: int) -> Path:
@@ -236,7 +243,8 @@ def _concluded(folders: Folders, number: int, rows: Iterator[Passed]) -> Iterato
     assert found[-1][0] == owner, "a partition is one capture"
     told = [unsqueezed(payload) for _, name, payload in found if name.startswith(TOLD)]
     met = [unsqueezed(payload) for _, name, payload in found if not name.startswith(TOLD)]
-    known = spread.rounds[number].together(kept(_known(folders, owner, number)), told, met)
+    known = spread.whole(kept(_known(folders, owner, number)), kept(_aside(folders, owner, number)))
+    known = spread.rounds[number].together(known, told, met)
     result = spread.result(known)
     following = number + 1
     if result is None:

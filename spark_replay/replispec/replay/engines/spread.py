@@ -52,12 +52,15 @@ class Round:
 class Spread:
     """How a family spreads judging. `begin` is given a capture's figures, its events of all kinds that are
     not `frequent`, how many parts there are, and the options; what is known after the rounds is the result,
-    None as long as another round is needed."""
+    None as long as another round is needed. `apart` says what of that parts and meetings are told, and what
+    they are not, which `whole` puts together again."""
 
     frequent: Sequence[str]
     begin: Callable[[CaptureRow, Events, int, Options], Any]
     rounds: Sequence[Round]
     result: Callable[[Any], CaptureResult | None]
+    apart: Callable[[Any], tuple[Any, Any]] = lambda known: (known, None)
+    whole: Callable[[Any, Any], Any] = lambda known, _: known
 
     def following(self, known: Any, number: int) -> int:
         """The first round that is due, of those from this number on."""
@@ -75,11 +78,14 @@ def judged_in_parts(
             return result
         if not each.due(known):
             continue
-        pieces: Sequence[Any] = [known] * len(parts)
+        pieces: Sequence[Any] = ()
         if each.cut is not None:
             known, pieces = each.cut(known, len(parts))
+        known, aside = spread.apart(known)
+        pieces = pieces or [known] * len(parts)
         said = [each.of_part(piece, number, parts.__getitem__) for number, piece in enumerate(pieces)]
-        known = each.together(known, [part.told for part in said], _met(each, known, said))
+        met = _met(each, known, said)
+        known = each.together(spread.whole(known, aside), [part.told for part in said], met)
     result = spread.result(known)
     assert result is not None, "the last round has a result"
     return result

@@ -6,7 +6,7 @@ time. What is rare on it (where it was opened, handshakes, answers, lost bytes) 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -20,6 +20,7 @@ from replispec.replay.events.event_tables import INT64_MAX
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.recounts import Ahead, Around, Before, LinkEnds, Recounts
 from replispec.replay.events.rocketmq.stream_tables import FRAMES, ToldOn, with_groups
+from replispec.replay.events.tables import Events
 from replispec.replay.judges.machines import of_connections
 from replispec.replay.judges.parts import PartFindings, add_up
 from replispec.replay.judges.rocketmq.judge import stream_judges
@@ -50,6 +51,12 @@ def _order(stretch: tuple[int, LinkEnds]) -> int:
     return _BEGINNING if stretch[1].order is None else stretch[1].order
 
 
+def rare_on(links: Collection[str], rare: Events) -> Events:
+    """Of all rare events those of replication on such connections."""
+    names = pa.array(sorted(links), pa.string())
+    return {kind: rare[kind].filter(pc.field("connection").isin(names)) for kind in _RARE}
+
+
 def judged_link(known: Known, name: str, read: Read) -> tuple[PartFindings, PartFindings]:
     """What invariants say of one connection, and what machines."""
     assert known.given is not None
@@ -76,7 +83,7 @@ class _Link:
         self._name = name
         self._read = read
         self._parts = known.links[name]
-        self._rare = {kind: self._own(known.rare[kind]) for kind in _RARE}
+        self._rare = {kind: self._own(known.rare_on_links[kind]) for kind in _RARE}
 
     def stretches(self, *, backwards: bool = False) -> Iterator[Columns]:
         """The frames of each stretch, with their groups."""
@@ -87,7 +94,7 @@ class _Link:
             own: dict[ObservationKind, pa.Table] = {kind: self._own(part[kind]) for kind in _FREQUENT}
             for kind, table in self._rare.items():
                 own[kind] = table.filter((pc.field("order") >= first) & (pc.field("order") < behind))
-            yield with_groups(CaptureEvents(own).columns(*FRAMES), self._known.named.groups)
+            yield with_groups(CaptureEvents(own).columns(*FRAMES), self._known.groups)
 
     def looked_through(self) -> tuple[list[Ahead], bool]:
         """What stands behind each stretch, and whether one direction was taken for what the other one is."""

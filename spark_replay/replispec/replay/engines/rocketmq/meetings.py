@@ -165,7 +165,7 @@ def meet(known: Known, brought: Sequence[Brought]) -> Met:
 
     rule, epoch, number = brought[0].rule, brought[0].epoch, brought[0].block
     if rule == _CONFIRMS:
-        return Met(judged(confirms_table(known.named.rows, frames)))
+        return Met(judged(confirms_table(known.rows, frames)))
     sends = from_short([each.messages for each in brought if each.messages is not None])
     due = least_of([known.given.due, known.cuts, *(each.cuts for each in brought)])
     bodies = known.given.bodies(frames, sends, due, known.written_again)
@@ -192,4 +192,4 @@ def between_blocks(known: Known, met: Sequence[Met]) -> PartFindings:
 
 
 def _frames(known: Known, tables: Tables) -> Columns:
-    return with_groups(CaptureEvents(tables).columns(*FRAMES), known.named.groups)
+    return with_groups(CaptureEvents(tables).columns(*FRAMES), known.groups)

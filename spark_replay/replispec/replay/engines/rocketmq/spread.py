@@ -21,8 +21,8 @@ import pyarrow as pa
 
 from replispec.replay.engines.results import CaptureResult, Options
 from replispec.replay.engines.rocketmq.broker_sets import BrokerSets, Ending, SetsPiece, pieces_of
-from replispec.replay.engines.rocketmq.known import STORED, Known, Waits, sends_of, with_tables
-from replispec.replay.engines.rocketmq.links import judged_link, links_of
+from replispec.replay.engines.rocketmq.known import STORED, Aside, Known, Waits, sends_of, with_tables
+from replispec.replay.engines.rocketmq.links import judged_link, links_of, rare_on
 from replispec.replay.engines.rocketmq.meetings import (
     Met,
     again_by_block,
@@ -101,7 +101,8 @@ _PLACES, _ORDER = "places", "order"
 def _begin(capture: CaptureRow, rare: Events, parts: int, options: Options) -> Known:
     events = {kind: table for kind, table in rare.items() if kind not in MANY}
     capture = replace(capture, commands_unread=events[ObservationKind.UNDECODABLE].num_rows)
-    return Known(capture, options, parts, events, name_events(CaptureEvents(events).few))
+    named = name_events(CaptureEvents(events).few)
+    return Known(capture, options, parts, named.groups, Aside(events, named.rows))
 
 
 # ---- what tells the history ------------------------------------------------------------------------
@@ -121,8 +122,8 @@ class _First:
 
 def _first(known: Known, number: int, read: Read) -> Said:
     events = CaptureEvents(numbered(number, read(number)))
-    frames = with_groups(events.columns(*FRAMES), known.named.groups)
-    sends = with_groups(events.columns(STORED), known.named.groups)
+    frames = with_groups(events.columns(*FRAMES), known.groups)
+    sends = with_groups(events.columns(STORED), known.groups)
     told = _First(
         [handed_on(frames, of_history(frames)), _unanswered(events)],
         of_pairs(events),
@@ -162,7 +163,7 @@ def _meet_at_places(known: Known, brought: Sequence[pa.Table]) -> tuple[Numbers,
     table = pa.concat_tables(brought)
     names = [*SCHEMAS[STORED].names, AT]
     events = CaptureEvents({STORED: table.select(names)})
-    sends = with_groups(events.columns(STORED), known.named.groups)
+    sends = with_groups(events.columns(STORED), known.groups)
     dropped, shared = alike_elsewhere(sends)
     return numbers_of(sends)[dropped], handed_on(sends, shared)
 
@@ -171,11 +172,12 @@ def _history(known: Known, told: Sequence[_First], met: Sequence[tuple[Numbers, 
     known.take([*(tables for each in told for tables in each.tables), *(tables for _, tables in met)])
     known.dropped = np.sort(np.concatenate([known.dropped, *(dropped for dropped, _ in met)]))
     known.links = links_of([each.links for each in told])
+    known.rare_on_links = rare_on(known.links, known.aside.rare)
     between = fallen_between([ends for _, ends in own] for own in known.links.values())
     known.fallen = fallen_of(chain((each.fallen for each in told), between))
     for each in told:
-        known.pairs.add(each.pairs)
-    known.answers = answers_of(known.capture.file, [each.answers for each in told])
+        known.aside.pairs.add(each.pairs)
+    known.aside.answers = answers_of(known.capture.file, [each.answers for each in told])
     counts: dict[int, Counter[int]] = defaultdict(Counter)
     for each in told:
         for code, (unanswered, own) in each.waits.items():
@@ -186,9 +188,10 @@ def _history(known: Known, told: Sequence[_First], met: Sequence[tuple[Numbers, 
         ranks = {rank_of(percent, found.answered) for percent in PERCENTS} if found.answered else ()
         found.ranks = Ranks.of(counts[code], ranks)
     frames = with_groups(
-        CaptureEvents(with_tables(known.rare, known.tables)).columns(*FRAMES), known.named.groups
+        CaptureEvents(with_tables(known.aside.rare, known.aside.tables)).columns(*FRAMES), known.groups
     )
-    known.history = history_of(known.named, frames, named_learners(known.options.learners))
+    named = Named(known.aside.rows, known.groups)
+    known.history = history_of(named, frames, named_learners(known.options.learners))
     return known
 
 
@@ -208,7 +211,7 @@ def _second(known: Known, number: int, read: Read) -> Said:
     events = CaptureEvents(numbered(number, read(number)))
     sends = sends_of(known, events)
     tables = [handed_on(sends, of_logs(sends, known.history.offices))]
-    frames = with_groups(events.columns(*FRAMES), known.named.groups)
+    frames = with_groups(events.columns(*FRAMES), known.groups)
     if known.fallen:
         tables.append(handed_on(frames, of_recounts(frames, known.fallen)))
     if any(each.named() for each in known.history.learners.values()):
@@ -224,7 +227,7 @@ def _given(known: Known, told: Sequence[_Second], _: Sequence[Any]) -> Known:
         parts = [each.waits[code] for each in told if code in each.waits]
         found = own.ranks.found(np.concatenate([np.zeros(0, np.int64), *parts]))
         shown = [found.get(rank_of(percent, own.answered)) for percent in PERCENTS]
-        known.latencies.append(latency(known.capture.file, code, own.unanswered, own.answered, shown))
+        known.aside.latencies.append(latency(known.capture.file, code, own.unanswered, own.answered, shown))
     known.records = longest_of(each.steps for each in told)
     stretches = Counter(name for each in told for name in each.steps)
     known.cut = {name for name, count in stretches.items() if count > 1}
@@ -232,15 +235,14 @@ def _given(known: Known, told: Sequence[_Second], _: Sequence[Any]) -> Known:
     known.given = joined.given
     learners = named_learners(known.options.learners)
     walks = [*machine_walks(joined.for_machines(learners), joined.groups, learners)]
-    known.sets = BrokerSets.of(joined, walks, known.parts)
+    known.aside.sets = BrokerSets.of(joined, walks, known.parts)
     headers = joined.frames.take(np.flatnonzero(joined.frames.are(*RUNS)))
     known.replicated = {*zip(*(headers.coded(each).listed() for each in ("group", "epoch")), strict=True)}
     known.written_again = {*written_again(joined.sends)}
     known.extents = extents_of((each.carried for each in told), known.block)
-    known.borders = borders_of(known.named.rows, known.given.history.tenures)
-    if not known.options.all_ack:
-        # Nobody asks for them any more but who judges the sets.
-        known.named = Named([], known.named.groups)
+    known.borders = borders_of(known.aside.rows, known.given.history.tenures)
+    # But for one rule only who judges the sets asks for what is rare, and is told it.
+    known.rows, known.aside.rows = known.aside.rows if known.options.all_ack else [], []
     return known
 
 
@@ -286,7 +288,7 @@ def _part_of(known: Known, number: int, part: Events) -> Judged:
     """A part, joined to what is known."""
     assert known.given is not None
     events = CaptureEvents(numbered(number, part))
-    frames = with_groups(events.columns(*FRAMES), known.named.groups)
+    frames = with_groups(events.columns(*FRAMES), known.groups)
     sends = with_epochs(sends_of(known, events), known.given.history.offices)
     return Judged.of(events, [], sends, frames, known.given, known.given.listed, [])
 
@@ -329,13 +331,13 @@ def _span(known: Known) -> tuple[int, int]:
 
 def _judged(known: Known, told: Sequence[_Third], met: Sequence[Met]) -> Known:
     known.take(tables for each in told for tables in each.tables)
-    known.overlaps = added(overlap for each in told for overlap in each.overlaps)
-    known.judged = [*(each.judged for each in told), *(each.judged for each in met)]
-    known.judged.append(between_blocks(known, met))
-    known.walked = [each.walked for each in told]
+    known.aside.overlaps = added(overlap for each in told for overlap in each.overlaps)
+    known.aside.judged = [*(each.judged for each in told), *(each.judged for each in met)]
+    known.aside.judged.append(between_blocks(known, met))
+    known.aside.walked = [each.walked for each in told]
     known.cuts = least_of(each.cuts for each in told)
     _compare(known, met)
-    known.recut = {epoch for epoch in known.bodies if epoch in known.cuts}
+    known.recut = {epoch for epoch in known.aside.bodies if epoch in known.cuts}
     return _added_up(known)
 
 
@@ -347,7 +349,7 @@ def _recut(known: Known, number: int, read: Read) -> Said:
 
 
 def _after_cuts(known: Known, _: Sequence[None], met: Sequence[Met]) -> Known:
-    known.bodies |= {epoch: [] for epoch in known.recut}
+    known.aside.bodies |= {epoch: [] for epoch in known.recut}
     known.differing = {*known.differing} - {*known.recut}
     known.recut = ()
     _compare(known, met)
@@ -359,7 +361,7 @@ def _differing(known: Known, number: int, read: Read) -> Said:
 
 
 def _after_all(known: Known, _: Sequence[None], met: Sequence[Met]) -> Known:
-    known.bodies |= {epoch: [] for epoch in known.differing}
+    known.aside.bodies |= {epoch: [] for epoch in known.differing}
     known.differing = ()
     _compare(known, met)
     return _added_up(known)
@@ -369,7 +371,7 @@ def _compare(known: Known, met: Iterable[Met]) -> None:
     """What bodies come to, by epochs that are compared in blocks."""
     for each in met:
         if each.epoch is not None:
-            known.bodies.setdefault(each.epoch, []).append(each.bodies)
+            known.aside.bodies.setdefault(each.epoch, []).append(each.bodies)
             if each.differs:
                 known.differing = {*known.differing, each.epoch}
 
@@ -378,9 +380,10 @@ def _added_up(known: Known) -> Known:
     """What parts of connections come to, where all of it is known, and which messages they call lost."""
     if known.recut or known.differing:
         return known
-    known.judged = [add_up([*known.judged, *known.walked, *chain.from_iterable(known.bodies.values())])]
-    known.walked, known.bodies = [], {}
-    known.lost = lost_in(known.judged)
+    own = known.aside
+    own.judged = [add_up([*own.judged, *own.walked, *chain.from_iterable(own.bodies.values())])]
+    own.walked, own.bodies = [], {}
+    known.lost = lost_in(own.judged)
     return known
 
 
@@ -404,13 +407,22 @@ def _cut(known: Known, _: int) -> tuple[Ending, Sequence[SetsPiece]]:
     assert known.given is not None
     sends, frames = known.frequent()
     sends = with_epochs(sends, known.given.history.offices)
-    (found,) = known.judged
-    pieces = pieces_of(known.sets, known.capture, known.options, sends, frames, found)
-    return Ending(known.capture, known.pairs, known.latencies, known.answers, known.overlaps), pieces
+    own = known.aside
+    (found,) = own.judged
+    pieces = pieces_of(own.sets, known.capture, known.options, sends, frames, found)
+    return Ending(known.capture, own.pairs, own.latencies, own.answers, own.overlaps), pieces
 
 
 def _fifth(piece: SetsPiece, _: int, __: Read) -> Said:
     return Said(piece.judged())
+
+
+def _apart(known: Known | Ending) -> tuple[Known | Ending, Aside]:
+    return known.apart() if isinstance(known, Known) else (known, Aside())
+
+
+def _whole(known: Known | Ending, aside: Aside) -> Known | Ending:
+    return replace(known, aside=aside) if isinstance(known, Known) else known
 
 
 def _ended(ending: Ending, told: Sequence[CaptureResult], _: Sequence[Any]) -> Ending:
@@ -432,4 +444,6 @@ SPREAD: Final = Spread(
         Round(_fifth, _ended, cut=_cut),
     ),
     result=lambda known: known.result if isinstance(known, Ending) else None,
+    apart=_apart,
+    whole=_whole,
 )
