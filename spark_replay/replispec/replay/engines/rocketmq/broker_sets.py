@@ -21,6 +21,7 @@ from replispec.replay.engines.results import CaptureResult, Options
 from replispec.replay.engines.rocketmq.told import told_of
 from replispec.replay.events.capture_events import Columns
 from replispec.replay.events.event_tables import Rows
+from replispec.replay.events.group_names import is_named
 from replispec.replay.events.rocketmq.judged_groups import JudgedGroups
 from replispec.replay.events.rocketmq.telling import numbers_of
 from replispec.replay.judges.parts import PartFinding, PartFindings
@@ -72,9 +73,12 @@ class BrokerSets:
 
 
 def _parts_of(own: JudgedGroups, walks: Sequence[GroupWalk], count: int) -> dict[str, int]:
-    weights = Counter(row.group for row in own.rows if row.group is not None)
-    told = {event.group for event in own.listed} | {event.group for each in own.few for event in each.events}
-    one_by_one = [frozenset((group,)) for group in {*weights, *told, *own.history.tenures}]
+    every_group = {row.group for row in own.rows if row.group is not None}
+    every_group |= {event.group for event in own.listed} | {*own.history.tenures}
+    every_group |= {event.group for each in own.few for event in each.events}
+    # A row that no name is on is walked with its broker's, not with what it is counted under.
+    weights = Counter(row.group for row in own.rows if row.group is not None and is_named(row.group))
+    one_by_one = [frozenset((group,)) for group in every_group]
     joined = together(walks)
     apart = set(chain.from_iterable(joined))
     every = [*joined, *(each for each in one_by_one if not each <= apart)]

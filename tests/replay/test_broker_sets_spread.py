@@ -1,0 +1,92 @@
+"""Broker sets are judged by parts of a capture, each told of its own sets alone, as the whole judges them."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from benchmarks.rocketmq.generate_capture import Kind, Wanted, generate
+from replispec.replay.engines.decoding import decode_capture
+from replispec.replay.engines.local import capture_row
+from replispec.replay.engines.results import Options
+from replispec.replay.engines.rocketmq.broker_sets import SetsPiece
+from replispec.replay.engines.rocketmq.spread import SPREAD
+from replispec.replay.events.group_names import is_named
+from replispec.replay.events.observe import observe
+from replispec.replay.events.tables import Events
+from replispec.replay.machines.group_walks import together
+from replispec.replay.machines.steps import Findings
+from replispec.replay.report.summary import CaptureRow
+from tests.replay.test_spread import assert_same, in_parts
+
+SETS, CONNECTIONS, LOST = 7, 40, 3
+# Parts of which some have no broker set, and some several.
+PARTS = (2, 5, 11)
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> tuple[CaptureRow, Events]:
+    path: Path = tmp_path_factory.mktemp("many") / "many.pcap"
+    generate(path, Wanted(0.5, 7, Kind.MANY, LOST, SETS, CONNECTIONS))
+    decoded = decode_capture(path)
+    return capture_row(path, decoded), observe(decoded.frames, decoded.holes, decoded.streams)
+
+
+def told_last(capture: CaptureRow, events: Events, count: int) -> tuple[list[SetsPiece], list[int]]:
+    """The pieces of the last round, and how many bytes all that parts were told before had, by round."""
+    rare = {kind: table for kind, table in events.items() if kind not in SPREAD.frequent}
+    parts = in_parts(events, 1, count)
+    known = SPREAD.begin(capture, rare, count, Options())
+    sizes: list[int] = []
+    for each in SPREAD.rounds:
+        if each.cut is not None:
+            return list(each.cut(known, count)[1]), sizes
+        if not each.due(known):
+            continue
+        told, aside = SPREAD.apart(known)
+        sizes.append(len(pickle.dumps(told)))
+        said = [each.of_part(told, number, parts.__getitem__) for number in range(count)]
+        brought: dict[str, list[object]] = {}
+        for part in said:
+            for name, what in part.meetings.items():
+                brought.setdefault(name, []).append(what)
+        met = [] if each.meet is None else [each.meet(told, own) for _, own in sorted(brought.items())]
+        known = each.together(SPREAD.whole(told, aside), [part.told for part in said], met)
+    raise AssertionError("no round is cut")
+
+
+@pytest.mark.parametrize("count", PARTS)
+def test_many_sets_come_to_the_same_whoever_judges_them(many: tuple[CaptureRow, Events], count: int) -> None:
+    assert_same(*many, Options(), count, count)
+
+
+def test_what_is_rare_about_a_set_is_told_to_one_part_alone(many: tuple[CaptureRow, Events]) -> None:
+    pieces, told_before = told_last(*many, count=3)
+    told = [{row.group for row in pickle.loads(each.rare)[0].rows} for each in pieces]
+    groups = [{group for group in own if is_named(group)} for own in told]
+    assert sum(map(len, groups)) == len(set().union(*groups)) == SETS
+    assert all(own for own in groups)
+    sizes = [len(each.rare) for each in pieces]
+    assert max(sizes) < sum(sizes) / 2
+    # Before that all parts are told the same, and it is little: not what is rare.
+    assert max(told_before) < sum(sizes) / 2
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A walk that has to do with some groups."""
+
+    groups: Collection[str]
+
+    def walk(self, found: Findings) -> None:
+        """None of these is walked."""
+        raise NotImplementedError
+
+
+def test_sets_that_one_broker_joins_are_one_parts() -> None:
+    walks = [Walk(groups) for groups in ("a", "bc", "d", "ce", "fa", "e")]
+    assert sorted("".join(sorted(each)) for each in together(walks)) == ["af", "bce", "d"]
