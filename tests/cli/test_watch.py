@@ -163,6 +163,8 @@ def test_an_interface_needs_dumpcap_and_the_right_to_capture(tmp_path: Path) -> 
     done = replispec(*options, environment=environment)
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
     assert "dumpcap does not capture on lo: dumpcap: You don't have permission to capture." in done.stderr
+    # Nothing was begun that another watch would have to continue.
+    assert not (tmp_path / "out").exists()
 
 
 def test_what_an_interface_carries_is_watched_in_a_private_folder(tmp_path: Path) -> None:
@@ -172,6 +174,7 @@ def test_what_an_interface_carries_is_watched_in_a_private_folder(tmp_path: Path
     capturing = programs / "dumpcap"
     capturing.write_text(
         "#!/bin/sh\n"
+        'case "$*" in *-L) exit 0;; esac\n'
         'while [ "$1" != -w ]; do shift; done\n'
         f'/bin/cp "{LOST}" "$2"\n'
         f"echo $$ > {tmp_path}/pid\n"

@@ -38,14 +38,43 @@ class Listening:
         return not self.died
 
 
-@contextmanager
-def listening(interface: str, folder: Path, ha_ports: Sequence[int]) -> Iterator[Listening]:
-    """Capture as long as the block lasts. Raises click.ClickException without dumpcap, or without the
-    right."""
+def check(interface: str) -> None:
+    """Whether it could be captured there, asked before anything is made for it. Raises click.ClickException
+    without dumpcap, without the right, and where there is no such interface."""
+    try:
+        asked = subprocess.run(
+            [_program(), "-i", interface, "-L"],
+            capture_output=True,
+            text=True,
+            timeout=STOP_S_MAXIMUM,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        # Who is this slow to answer may capture all the same; what then fails is said then.
+        return
+    if asked.returncode:
+        raise _refused(interface, asked.stderr)
+
+
+def _program() -> str:
     program = shutil.which(DUMPCAP)
     if program is None:
         remedy = INSTALL[DUMPCAP].partition(", or")[0]
         raise click.ClickException(f"{DUMPCAP} is not on this machine: {remedy}, or watch a folder")
+    return program
+
+
+def _refused(interface: str, said: str) -> click.ClickException:
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    reason = next((line for line in lines if not line.startswith("Capturing on")), "it says nothing")
+    return click.ClickException(f"{DUMPCAP} does not capture on {interface}: {reason}")
+
+
+@contextmanager
+def listening(interface: str, folder: Path, ha_ports: Sequence[int]) -> Iterator[Listening]:
+    """Capture as long as the block lasts. Raises click.ClickException without dumpcap, or without the
+    right."""
+    program = _program()
     folder.mkdir(parents=True, exist_ok=True, mode=PRIVATE)
     known = folder.parent / f"{DUMPCAP}.pid"
     _end_orphan(known, folder)
@@ -87,9 +116,7 @@ def _started(process: subprocess.Popen[bytes], interface: str, said: Path) -> No
         process.wait(START_S_MAXIMUM)
     except subprocess.TimeoutExpired:
         return
-    lines = [line.strip() for line in said.read_text(errors="replace").splitlines() if line.strip()]
-    reason = next((line for line in lines if not line.startswith("Capturing on")), "it says nothing")
-    raise click.ClickException(f"{DUMPCAP} does not capture on {interface}: {reason}")
+    raise _refused(interface, said.read_text(errors="replace"))
 
 
 def _ended(process: subprocess.Popen[bytes]) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from threading import Event
 from typing import TYPE_CHECKING
 
 import click
@@ -16,11 +14,12 @@ import orjson
 from replispec.cli import capture_options, engines
 from replispec.cli.failures import EXIT_UNUSABLE, complain, describe
 from replispec.cli.finite import Finite
-from replispec.cli.listening import Listening, listening
+from replispec.cli.listening import Listening, check, listening
 from replispec.cli.output import ReaderGone, standard_output
 from replispec.cli.overwriting import overwritten, resolved
 from replispec.cli.places import NamedPath
 from replispec.cli.replay import command_line
+from replispec.cli.stopping import Stop, stopped_by_signals
 
 if TYPE_CHECKING:
     from replispec.replay.engines.results import Options
@@ -164,11 +163,10 @@ def watch(
     bounds = Bounds(stretch=stretch_mib * MIB)
     kept = checkpoint or out / CHECKPOINT_NAME
     told = _Told(shape, quiet=quiet)
-    pace = _Pace(chosen, interval_s, quiet_s)
     with _plain_failures(), watching(folder or kept / RING_NAME, out, kept, options, bounds) as watcher:
         with ExitStack() as stack:
             # Whoever ends the watch ends what it has started, from the first moment on.
-            pace.stop = stack.enter_context(_stopped())
+            pace = _Pace(chosen, interval_s, quiet_s, stack.enter_context(stopped_by_signals()))
             if interface is not None:
                 pace.ring = stack.enter_context(listening(interface, kept / RING_NAME, ha_ports))
             told.begins(interface or str(folder), watcher)
@@ -179,9 +177,9 @@ def watch(
 class _Pace:
     """When to look again, and when to end."""
 
-    def __init__(self, engine: str, interval_s: float, quiet_s: float | None) -> None:
+    def __init__(self, engine: str, interval_s: float, quiet_s: float | None, stop: Stop) -> None:
         self.engine = engine
-        self.stop = Event()
+        self._stop = stop
         self.ring: Listening | None = None
         self._interval_s = interval_s
         self._rounds = None if quiet_s is None else int(quiet_s / interval_s)
@@ -194,7 +192,7 @@ class _Pace:
             return False
         if self.ring is not None and not self.ring.is_alive():
             return False
-        return not self.stop.wait(0.0 if more else self._interval_s)
+        return not self._stop.wait(0.0 if more else self._interval_s)
 
 
 def _watched(
@@ -307,30 +305,6 @@ class _Told:
 
 
 @contextmanager
-def _stopped() -> Iterator[Event]:
-    """An event that Ctrl-C, SIGTERM and a closed terminal set; a second Ctrl-C ends at once.
-
-    Where a closed terminal is ignored (nohup), it stays so.
-    """
-    stop = Event()
-
-    def ask(number: int, _frame: object) -> None:
-        if stop.is_set() and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        stop.set()
-
-    heard = [signal.SIGINT, signal.SIGTERM]
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        heard.append(signal.SIGHUP)
-    before = {number: signal.signal(number, ask) for number in heard}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
 def _plain_failures() -> Iterator[None]:
     """What a user can act on, as one line. Raises click.ClickException."""
     from replispec.replay.capture.records import CaptureError
@@ -359,6 +333,8 @@ def _check(folder: Path | None, interface: str | None, out: Path, checkpoint: Pa
     """Refuse what cannot be meant. Raises click.UsageError."""
     if (folder is None) == (interface is None):
         raise click.UsageError("name a FOLDER to watch, or an interface with -i")
+    if interface is not None:
+        check(interface)
     if folder is None:
         return
     for option, path in (("--out", out), ("--checkpoint", checkpoint)):

@@ -1,0 +1,63 @@
+"""Being asked to stop by a signal, while this process works or waits."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class Stop:
+    """Whether somebody has asked.
+
+    A signal may come at any moment of the thread that waits here, also while it begins or ends to wait. So
+    nothing here takes a lock, as an Event does: that thread may have it.
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._heard, self._say = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+
+    def ask(self) -> None:
+        """Ask, from anywhere."""
+        if not self.asked:
+            self.asked = True
+            os.write(self._say, b".")
+
+    def wait(self, seconds: float) -> bool:
+        """Wait so long, or until it is asked; whether it was."""
+        if not self.asked:
+            select.select([self._heard], [], [], seconds)
+        return self.asked
+
+    def close(self) -> None:
+        """Give back what the system lent."""
+        os.close(self._heard)
+        os.close(self._say)
+
+
+@contextmanager
+def stopped_by_signals() -> Iterator[Stop]:
+    """What Ctrl-C, SIGTERM and a closed terminal ask to stop; a second Ctrl-C ends at once.
+
+    Where a closed terminal is ignored (nohup), it stays so.
+    """
+    stop = Stop()
+
+    def ask(number: int, _frame: object) -> None:
+        if stop.asked and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        stop.ask()
+
+    heard = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        heard.append(signal.SIGHUP)
+    before = {number: signal.signal(number, ask) for number in heard}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        stop.close()
