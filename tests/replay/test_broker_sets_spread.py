@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
 
 from benchmarks.rocketmq.generate_capture import Kind, Wanted, generate
 from replispec.replay.engines.decoding import decode_capture
+from replispec.replay.engines.family import judged
 from replispec.replay.engines.local import capture_row
 from replispec.replay.engines.results import Options
 from replispec.replay.engines.rocketmq.broker_sets import SetsPiece
 from replispec.replay.engines.rocketmq.spread import SPREAD
 from replispec.replay.events.group_names import is_named
 from replispec.replay.events.observe import observe
-from replispec.replay.events.tables import Events
+from replispec.replay.events.tables import Events, to_tables
 from replispec.replay.machines.group_walks import together
 from replispec.replay.machines.steps import Findings
 from replispec.replay.report.summary import CaptureRow
-from tests.replay.test_spread import assert_same, in_parts
+from tests.replay.event_rows import from_tables
+from tests.replay.test_spread import assert_same, in_parts, seen
 
 SETS, CONNECTIONS, LOST = 7, 40, 3
 # Parts of which some have no broker set, and some several.
@@ -90,3 +93,24 @@ class Walk:
 def test_sets_that_one_broker_joins_are_one_parts() -> None:
     walks = [Walk(groups) for groups in ("a", "bc", "d", "ce", "fa", "e")]
     assert sorted("".join(sorted(each)) for each in together(walks)) == ["af", "bce", "d"]
+
+
+YEAR_NS = 365 * 86_400 * 10**9
+
+
+@pytest.mark.parametrize("years", [1, 56])
+def test_a_clock_that_was_set_within_a_capture_changes_nothing(years: int) -> None:
+    """The times of its first half may lie years before the others; its curves are in the order of time."""
+    capture, events = seen("older_copy")
+    middle = (capture.first_time_ns or 0) // 2 + (capture.last_time_ns or 0) // 2
+    rows = [
+        replace(row, time_ns=row.time_ns - years * YEAR_NS) if row.time_ns < middle else row
+        for row in from_tables(events)
+    ]
+    capture = replace(capture, first_time_ns=(capture.first_time_ns or 0) - years * YEAR_NS)
+    assert_same(capture, to_tables(rows), Options(), 1, 4)
+    curves = [
+        curve for line in judged(capture, to_tables(rows), Options()).timelines for curve in line.curves
+    ]
+    assert any(len(curve.points) > 1 for curve in curves)
+    assert all(list(curve.points) == sorted(curve.points, key=itemgetter(0)) for curve in curves)

@@ -11,7 +11,7 @@ import pytest
 from replispec.replay.capture.records import CaptureError
 from replispec.replay.engines.cluster import Cluster
 from replispec.replay.engines.decoding import decode_capture
-from replispec.replay.engines.spark_frames import decode_on_spark
+from replispec.replay.engines.spark_frames import FLOWS_A_BUCKET, buckets_of, decode_on_spark
 from replispec.replay.engines.spark_session import spark_session
 from replispec.replay.frames.tables import FRAMES_ORDER, HOLES_ORDER, STREAMS_ORDER
 from tests.replay.pcap_writer import pcap
@@ -56,6 +56,15 @@ def test_both_engines_give_the_same_rows(captures: list[Path], tmp_path: Path) -
             assert sum(decoded.counts.values()) == expected.num_rows
     assert [len(own) for own in decoded.warnings] == [0, 2, 0, 0]
     assert decoded.warnings == tuple(part.warnings for part in local)
+
+
+@pytest.mark.parametrize("cores", [1, 2, 64])
+def test_who_stitches_holds_a_bounded_number_of_flows(cores: int) -> None:
+    """However few cores there are; and where there are many, each has some."""
+    for crossing in (0, 1, FLOWS_A_BUCKET, FLOWS_A_BUCKET + 1, 40_000):
+        buckets = buckets_of(cores, 4, crossing)
+        assert buckets >= cores
+        assert crossing / buckets <= FLOWS_A_BUCKET
 
 
 def test_what_is_no_capture_is_refused_before_any_work(tmp_path: Path) -> None:

@@ -47,8 +47,8 @@ class Options:
     `split_bytes`: size of a Spark split; `cluster`: where Spark runs. `command`: the command line, which the
     report names. `window`: only packets captured then are replayed; `groups`: patterns, only groups that
     fit one of them are told of, and what may be of such groups; `compared`: the content of an older
-    summary.json, with which the outcome is compared. `events_together`: of a capture with more frequent
-    events Spark judges parts; of a log it compares `log_together_bytes` at once.
+    summary.json, with which the outcome is compared. `events_together`: of a capture with more events,
+    rare ones by what they cost, Spark judges parts; of a log it compares `log_together_bytes` at once.
     """
 
     learners: Collection[str] = ()

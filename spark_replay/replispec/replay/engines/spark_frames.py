@@ -66,6 +66,8 @@ SPLIT_BYTES = 32 << 20
 EVEN_SPLIT_BYTES_MINIMUM = 1 << 20
 # So many splits share a bucket of flows that one task stitches, unless there are too few buckets to go round.
 SPLITS_A_BUCKET = 8
+# Of so many flows one task holds what splits know: some 8 KB of each, of each split.
+FLOWS_A_BUCKET = 1 << 12
 BUCKETS_MAXIMUM = 256
 REMARKS: pa.Schema = pa.schema(
     [pa.field("split", pa.int32()), pa.field("name", pa.string()), pa.field("count", pa.int64())]
@@ -173,12 +175,13 @@ def decode_on_spark(
         splits = _numbered(captures, even, walked_on_spark(spark, staging, files, even))
         warnings = [capture.warnings for capture in captures]
         _make_empty(folder)
-        buckets = min(BUCKETS_MAXIMUM, max(cores, len(splits) // SPLITS_A_BUCKET))
+        buckets = buckets_of(cores, len(splits))
         surveyed = _Job(hints or Hints(), staging, folder.absolute(), buckets, "surveyed")
         surveyed.keep(_Plan(splits, {}))
-        grounds, records = _grounds(spark, surveyed)
+        grounds, records, crossing = _grounds(spark, surveyed)
         light = {at: replace(ground, joined=None, remarks=NO_REMARKS) for at, ground in grounds.items()}
-        job = replace(surveyed, stage="grounded")
+        buckets = buckets_of(cores, len(splits), crossing)
+        job = replace(surveyed, stage="grounded", buckets=buckets)
         job.keep(_Plan(splits, light))
         found = _answers(_stitched(spark, job))
         with pa.ipc.new_file(staging / "placements", PLACEMENTS) as writer:
@@ -202,6 +205,11 @@ def decode_on_spark(
         wires=wires,
         numbered=numbered_splits(splits.values(), records),
     )
+
+
+def buckets_of(cores: int, splits: int, crossing: int = 0) -> int:
+    """In how many tasks flows are stitched; `crossing`: how often one is in a split that shares it."""
+    return min(BUCKETS_MAXIMUM, max(cores, splits // SPLITS_A_BUCKET, -(-crossing // FLOWS_A_BUCKET)))
 
 
 def _numbered(captures: Sequence[Rotation], split_bytes: int, known: Walks) -> dict[int, Split]:
@@ -241,9 +249,9 @@ def _numbers(spark: SparkSession, job: _Job, tasks: int) -> DataFrame:
     return spark.range(0, count, 1, numPartitions=max(1, min(count, tasks)))
 
 
-def _grounds(spark: SparkSession, job: _Job) -> tuple[dict[int, Ground], dict[int, int]]:
-    """The ground of each capture, and how many records each split has; packets, outlines and turns of each
-    split are in the staging folder."""
+def _grounds(spark: SparkSession, job: _Job) -> tuple[dict[int, Ground], dict[int, int], int]:
+    """The ground of each capture, how many records each split has, and how often a flow is in a split that
+    shares it with others; packets, outlines and turns of each split are in the staging folder."""
 
     splits = job.plan().splits
 
@@ -269,7 +277,7 @@ def _grounds(spark: SparkSession, job: _Job) -> tuple[dict[int, Ground], dict[in
     owners: dict[int, list[int]] = defaultdict(list)
     for number, split in sorted(splits.items()):
         owners[split.owner].append(number)
-    grounds = {}
+    grounds, crossing = {}, 0
     for owner, own in owners.items():
         ground = lay_ground(reader.data(own[0]), [found[number] for number in own])
         for number in own:
@@ -282,8 +290,9 @@ def _grounds(spark: SparkSession, job: _Job) -> tuple[dict[int, Ground], dict[in
             keep_turns(job.staging, number, turns)
         for number, flows in crossing_flows(told, joined_flows(ground)):
             _crossing_file(job, number).write_bytes(pickle.dumps(flows, 5))
+            crossing += len(flows)
         grounds[owner] = ground
-    return grounds, counts
+    return grounds, counts, crossing
 
 
 def _stitched(spark: SparkSession, job: _Job) -> DataFrame:
@@ -306,7 +315,7 @@ def _stitched(spark: SparkSession, job: _Job) -> DataFrame:
             yield _stitch(job, bucket, parts)
 
     left = mapped(_numbers(spark, job, len(job.plan().splits)), decode, _schema(LEFT))
-    return mapped(left.repartition(job.buckets, "bucket"), stitch, _schema(ANSWERS))
+    return mapped(left.repartitionById(job.buckets, "bucket"), stitch, _schema(ANSWERS))
 
 
 def _left(job: _Job, number: int) -> pa.RecordBatch:

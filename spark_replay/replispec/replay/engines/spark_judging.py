@@ -41,6 +41,8 @@ from replispec.replay.events.observation import ObservationKind
 from replispec.replay.events.tables import Events, joined_events, no_events
 
 OPTIONS_NAME, TASKS_NAME = "options", "tasks"
+# One event that is rare costs as much as so many frequent ones: machines walk it.
+FREQUENT_FOR_ONE = 8
 RESULTS: pa.Schema = pa.schema(
     [pa.field("owner", pa.int32()), pa.field("result", pa.binary()), pa.field("round", pa.int32())]
 )
@@ -121,12 +123,13 @@ def _begun(folders: Folders, rows: Iterator[Passed]) -> Iterator[Concluded]:
     options: Options = shared(folders.passing / OPTIONS_NAME)
     own = _capture(folders, owner)
     spread = spread_of_all()
-    if spread is None or events <= options.events_together:
-        yield owner, judged(own.row, read_events(folders.out, owner, range(own.count)), options), 0
-        return
     rare = joined_events(
         (ObservationKind(name), from_bytes(payload)) for _, _, name, payload in found if name != COUNTS
     )
+    events += FREQUENT_FOR_ONE * sum(table.num_rows for table in rare.values())
+    if spread is None or events <= options.events_together:
+        yield owner, judged(own.row, read_events(folders.out, owner, range(own.count)), options), 0
+        return
     known = spread.begin(own.row, rare, own.count, options)
     number = spread.following(known, 0)
     _keep_known(folders, own, number, known)

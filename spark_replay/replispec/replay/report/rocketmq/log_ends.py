@@ -18,6 +18,8 @@ from replispec.replay.report.model import Curve, CurveKind, Lag
 
 # One point per curve and this part of the capture's time: more cannot be seen.
 MOMENTS = 800
+# So many bits of a time and those of MOMENTS are a number of 64 bits.
+_EXACT_BITS = 63 - MOMENTS.bit_length()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,10 @@ def moments(events: Columns, span_ns: tuple[int, int]) -> Numbers:
 
 
 def _moments(times: Numbers, span_ns: tuple[int, int]) -> Numbers:
-    return np.asarray((times - span_ns[0]) * MOMENTS // max(span_ns[1] - span_ns[0], 1))
+    lasted = max(span_ns[1] - span_ns[0], 1)
+    # Of a capture of months, or of a clock that was set within it, the last bits are left out: products fit.
+    less = max(lasted.bit_length() - _EXACT_BITS, 0)
+    return np.asarray(((times - span_ns[0]) >> less) * MOMENTS // (lasted >> less))
 
 
 def _thinned(times: Numbers, offsets: Numbers, span_ns: tuple[int, int]) -> tuple[tuple[int, int], ...]:
