@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Stop:
+class Stopping:
     """Whether somebody has asked.
 
     A signal may come at any moment of the thread that waits here, also while it begins or ends to wait. So
@@ -39,12 +39,12 @@ class Stop:
 
 
 @contextmanager
-def stopped_by_signals() -> Iterator[Stop]:
+def stopped_by_signals() -> Iterator[Stopping]:
     """What Ctrl-C, SIGTERM and a closed terminal ask to stop; a second Ctrl-C ends at once.
 
     Where a closed terminal is ignored (nohup), it stays so.
     """
-    stop = Stop()
+    stop = Stopping()
 
     def ask(number: int, _frame: object) -> None:
         if stop.asked and number == signal.SIGINT:
