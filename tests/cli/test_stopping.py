@@ -8,10 +8,10 @@ import sys
 # A clock of the process sends a signal every few microseconds, wherever its only thread is then.
 STORM = """
 import signal
-from replispec.cli.stopping import Stopping
+from replispec.cli.stopping import AskedToStop
 told = 0
 for _ in range(400):
-    stop = Stopping()
+    stop = AskedToStop()
     signal.signal(signal.SIGALRM, lambda number, frame: stop.ask())
     signal.setitimer(signal.ITIMER_REAL, 2e-5, 2e-5)
     while not stop.wait(0.0):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Stopping:
+class AskedToStop:
     """Whether somebody has asked.
 
     A signal may come at any moment of the thread that waits here, also while it begins or ends to wait. So
@@ -39,12 +39,12 @@ class Stopping:
 
 
 @contextmanager
-def stopped_by_signals() -> Iterator[Stopping]:
+def stopped_by_signals() -> Iterator[AskedToStop]:
     """What Ctrl-C, SIGTERM and a closed terminal ask to stop; a second Ctrl-C ends at once.
 
     Where a closed terminal is ignored (nohup), it stays so.
     """
-    stop = Stopping()
+    stop = AskedToStop()
 
     def ask(number: int, _frame: object) -> None:
         if stop.asked and number == signal.SIGINT:

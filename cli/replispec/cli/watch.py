@@ -19,7 +19,7 @@ from replispec.cli.output import ReaderGone, standard_output
 from replispec.cli.overwriting import overwritten, resolved
 from replispec.cli.places import NamedPath
 from replispec.cli.replay import command_line
-from replispec.cli.stopping import Stopping, stopped_by_signals
+from replispec.cli.stopping import AskedToStop, stopped_by_signals
 
 if TYPE_CHECKING:
     from replispec.replay.engines.results import Options
@@ -177,7 +177,7 @@ def watch(
 class _Pace:
     """When to look again, and when to end."""
 
-    def __init__(self, engine: str, interval_s: float, quiet_s: float | None, stop: Stopping) -> None:
+    def __init__(self, engine: str, interval_s: float, quiet_s: float | None, stop: AskedToStop) -> None:
         self.engine = engine
         self._stop = stop
         self.ring: Listening | None = None
