@@ -95,19 +95,18 @@ def test_sets_that_one_broker_joins_are_one_parts() -> None:
     assert sorted("".join(sorted(each)) for each in together(walks)) == ["af", "bce", "d"]
 
 
-YEAR_NS = 365 * 86_400 * 10**9
+YEARS_NS = 56 * 365 * 86_400 * 10**9
 
 
-@pytest.mark.parametrize("years", [1, 56])
-def test_a_clock_that_was_set_within_a_capture_changes_nothing(years: int) -> None:
-    """The times of its first half may lie years before the others; its curves are in the order of time."""
+def test_a_clock_that_was_set_within_a_capture_changes_nothing() -> None:
+    """The times of its first half may lie in 1970; its curves are in the order of time."""
     capture, events = seen("older_copy")
     middle = (capture.first_time_ns or 0) // 2 + (capture.last_time_ns or 0) // 2
     rows = [
-        replace(row, time_ns=row.time_ns - years * YEAR_NS) if row.time_ns < middle else row
+        replace(row, time_ns=row.time_ns - YEARS_NS) if row.time_ns < middle else row
         for row in from_tables(events)
     ]
-    capture = replace(capture, first_time_ns=(capture.first_time_ns or 0) - years * YEAR_NS)
+    capture = replace(capture, first_time_ns=(capture.first_time_ns or 0) - YEARS_NS)
     assert_same(capture, to_tables(rows), Options(), 1, 4)
     curves = [
         curve for line in judged(capture, to_tables(rows), Options()).timelines for curve in line.curves
