@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from operator import itemgetter
@@ -18,6 +19,7 @@ from replispec.replay.engines.results import Options
 from replispec.replay.engines.rocketmq.broker_sets import SetsPiece
 from replispec.replay.engines.rocketmq.spread import SPREAD
 from replispec.replay.events.group_names import is_named
+from replispec.replay.events.observation import Batch
 from replispec.replay.events.observe import observe
 from replispec.replay.events.tables import Events, to_tables
 from replispec.replay.machines.group_walks import together
@@ -113,3 +115,25 @@ def test_a_clock_that_was_set_within_a_capture_changes_nothing() -> None:
     ]
     assert any(len(curve.points) > 1 for curve in curves)
     assert all(list(curve.points) == sorted(curve.points, key=itemgetter(0)) for curve in curves)
+
+
+LEAST = -(1 << 63)
+
+
+@pytest.mark.parametrize("all_ack", [False, True])
+def test_the_least_number_of_a_header_hides_no_other_one(all_ack: bool) -> None:
+    """One transfer of each connection confirms the least number of all, a later one more than any other."""
+    capture, events = seen("hung_master")
+    rows = from_tables(events)
+    own: dict[str, list[int]] = defaultdict(list)
+    for at, row in enumerate(rows):
+        if isinstance(row, Batch):
+            own[row.connection].append(at)
+    for places in own.values():
+        first, later, last = (rows[places[at]] for at in (len(places) // 3, len(places) // 2, -1))
+        assert isinstance(first, Batch)
+        assert isinstance(later, Batch)
+        assert isinstance(last, Batch)
+        rows[places[len(places) // 3]] = replace(first, confirm_offset=LEAST)
+        rows[places[len(places) // 2]] = replace(later, confirm_offset=(last.confirm_offset or 0) + 10**6)
+    assert_same(capture, to_tables(rows), Options(all_ack=all_ack), 5, 4)

@@ -115,7 +115,7 @@ def _confirmed(
             continue
         first = int(rows[own[np.argmax(confirms.numbers[rows[own]])]])
         before = best.setdefault((name, number), first)
-        if (-confirms.numbers[first], first) < (-confirms.numbers[before], before):
+        if (~confirms.numbers[first], first) < (~confirms.numbers[before], before):
             best[name, number] = first
     found = frames.rows(np.array(list(best.values()), np.int64))
     return dict(zip(best, found, strict=True))

@@ -95,7 +95,7 @@ def of_history(frames: Columns) -> Rows:
         many[ends_of_each(frames.alike("connection", "address", "direction")[many], many)],
         _least(connection, frames.numbers("max_offset").numbers, reports),
         _least(connection, offsets, batches),
-        _least(offices, -confirms.numbers, confirming),
+        _least(offices, ~confirms.numbers, confirming),
     )
 
 
@@ -185,7 +185,7 @@ def of_story(frames: Columns, borders: Borders, moments: Numbers) -> Rows:
         *_ends(combined(owners, moments), frames.places, many),
         *_ends(between, frames.places, many),
         *_ends(between, times, many),
-        _least(between, -ends, many),
+        _least(between, ~ends, many),
     )
 
 
@@ -198,7 +198,7 @@ def of_stored(sends: Columns, borders: Borders, moments: Numbers) -> Rows:
     return _union(
         *_ends(combined(owners, moments), sends.places, every),
         *_ends(between, sends.numbers("time_ns").numbers, every),
-        _least(between, -offsets.numbers, every),
+        _least(between, ~offsets.numbers, every),
     )
 
 
@@ -212,7 +212,8 @@ def _between(events: Columns, borders: Borders) -> Codes:
 
 
 def _least(codes: Codes, values: Numbers, rows: Rows) -> Rows:
-    """Of some rows of each code the first one with the least value."""
+    """Of some rows of each code the first one with the least value. Numbers come from peers: who asks for the
+    largest turns them round by `~`, as the least of all has no negative in 64 bits."""
     order = rows[np.lexsort((rows, values[rows], codes[rows]))]
     own = codes[order]
     return order[np.append(True, own[1:] != own[:-1])] if len(order) else order
@@ -220,7 +221,7 @@ def _least(codes: Codes, values: Numbers, rows: Rows) -> Rows:
 
 def _ends(codes: Codes, values: Numbers, rows: Rows) -> Iterator[Rows]:
     yield _least(codes, values, rows)
-    yield _least(codes, -values, rows)
+    yield _least(codes, ~values, rows)
 
 
 def _union(*rows: Rows) -> Rows:
