@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lab.cluster import Cluster, Settings
@@ -34,11 +34,12 @@ class Apache(RocketmqSubject):
 
     def __init__(self, release: str) -> None:
         self.release = self.speaks = release
+        self.artefacts = f"{Apache.implementation}-{release}"
 
     def fetch(self) -> Path:
         """The folder of its jars. See fetch_apache."""
         java()
-        return fetch_apache(self.name, self.release)
+        return fetch_apache(self.artefacts, self.release)
 
     def command(self, cluster: Cluster, role: str, name: str, settings: Settings) -> Sequence[str]:
         """A controller, nameserver or broker with a small heap."""
@@ -66,8 +67,39 @@ class Apache(RocketmqSubject):
             f"-Drocketmq.home.dir={cluster.folder}",
             f"-Dtarget.log={cluster.part('log')}/{name}.log",
             *options,
-            *("-cp", os.pathsep.join([*path, str(logging), f"{jars(self.name)}/*"])),
+            *("-cp", os.pathsep.join([*path, str(logging), f"{jars(self.artefacts)}/*"])),
         ]
+
+
+class JraftApache(Apache):
+    """The same release, with the other of its two ways to agree on a log: controllers alone."""
+
+    implementation = "apache-jraft"
+    kinds: Mapping[str, str] = {"controller": CONTROLLER}
+
+    def command(self, cluster: Cluster, role: str, name: str, settings: Settings) -> Sequence[str]:
+        """A controller of a jRaft group, from the settings of a DLedger group; nothing else is started."""
+        if role != CONTROLLER:
+            raise LabError(f"{self.name} has no {role}")
+        return super().command(cluster, role, name, {**settings, **_jraft(settings)})
+
+
+def _jraft(settings: Settings) -> dict[str, object]:
+    """The group in the words of jRaft: beside its port for everybody each member has one for the others."""
+    group = dict(each.split("-", 1) for each in str(settings["controllerDLegerPeers"]).split(";"))
+    own = {name: _above(address) for name, address in group.items()}
+    return {
+        "controllerType": "jRaft",
+        "jRaftGroupId": settings["controllerDLegerGroup"],
+        "jRaftServerId": own[str(settings["controllerDLegerSelfId"])],
+        "jRaftInitConf": ",".join(own.values()),
+        "jRaftControllerRPCAddr": ",".join(group.values()),
+    }
+
+
+def _above(address: str) -> str:
+    host, _, port = address.rpartition(":")
+    return f"{host}:{int(port) + 1}"
 
 
 def java(program: str = "java") -> str:

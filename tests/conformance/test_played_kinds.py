@@ -117,7 +117,7 @@ def test_what_an_adapter_cannot_do_is_unsupported() -> None:
 
 
 def test_a_kind_that_is_played_has_no_target() -> None:
-    with pytest.raises(PlanError, match=r"starts it: --adapter, not --target"):
+    with pytest.raises(PlanError, match=r"has its subject started: --adapter, not --target"):
         make_plan(KIND, {"target": "127.0.0.1:1"})
 
 
