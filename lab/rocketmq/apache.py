@@ -10,7 +10,7 @@ from pathlib import Path
 from lab.cluster import Cluster, Settings
 from lab.errors import LabError, NotInstalledError
 from lab.rocketmq.fetch import fetch_apache, jars
-from lab.rocketmq.roles import RocketmqSubject
+from lab.rocketmq.roles import GROUP, NAME_SERVER, PLAYED, RocketmqSubject
 from lab.rocketmq.serving import BROKER, CONTROLLER, NAMESERVER
 
 MAINS = {
@@ -24,6 +24,8 @@ HEAPS = {CONTROLLER: 96, NAMESERVER: 64, BROKER: 256}
 DIRECT = 512
 # Packages that the releases open by reflection; a JDK from 17 on refuses that unless it is told.
 OPENED = ("java.lang", "java.nio", "java.util", "jdk.internal.misc", "jdk.internal.ref", "sun.nio.ch")
+# As what the releases are judged beside controller and HA master: one of them as everything.
+ADAPTED = {"5.4.0": (NAME_SERVER, *PLAYED, GROUP)}
 LOGGING = Path(__file__).with_name("rmq.logback.xml")
 
 
@@ -35,6 +37,7 @@ class Apache(RocketmqSubject):
     def __init__(self, release: str) -> None:
         self.release = self.speaks = release
         self.artefacts = f"{Apache.implementation}-{release}"
+        self.adapted = ADAPTED.get(release, ())
 
     def fetch(self) -> Path:
         """The folder of its jars. See fetch_apache."""
@@ -76,6 +79,10 @@ class JraftApache(Apache):
 
     implementation = "apache-jraft"
     kinds: Mapping[str, str] = {"controller": CONTROLLER}
+
+    def __init__(self, release: str) -> None:
+        super().__init__(release)
+        self.adapted = (GROUP,)
 
     def command(self, cluster: Cluster, role: str, name: str, settings: Settings) -> Sequence[str]:
         """A controller of a jRaft group, from the settings of a DLedger group; nothing else is started."""
