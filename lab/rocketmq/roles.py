@@ -12,7 +12,6 @@ from lab.subjects.subject import Subject
 from replispec.wire.rocketmq.codes import Release
 from replispec.wire.rocketmq.controller import EpochEntryCache
 
-
 NAME_SERVER, GROUP = "name-server", "controller-group"
 PLAYED = ("ha-replica", "registering-broker", "learner")
 

@@ -75,7 +75,8 @@ def test_the_page_says_when_and_by_what_it_was_played() -> None:
 
 def test_every_failure_is_told_with_its_symptom_and_what_is_known_of_it() -> None:
     came = [TraceEntry(0.1, "main", "<", "", "0041", 2), TraceEntry(0.2, "main", "<", "SUCCESS")]
-    known = {"standing": Standing.EXPECTED, "bugs": ["B1", "B2"], "symptom": "step 1: a | b\nc", "trace": came}
+    known: dict[str, object] = {"standing": Standing.EXPECTED, "bugs": ["B1", "B2"], "trace": came}
+    known["symptom"] = "step 1: a | b\nc"
     run = a_run(a_result(ALTER.format(1), FAIL, known), a_result(ALTER.format(2), FAIL))
     defects = {"B1": Defect("B1", "It is wrong", ("a/b#7",)), "B2": Defect("B2", "It is wrong too", ())}
     page = compliance_page([run], [], defects).splitlines()

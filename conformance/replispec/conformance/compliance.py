@@ -20,6 +20,7 @@ SIGNS = {
 
 # Of what a subject said last so much is shown.
 SHOWN_BYTES = 160
+_AS_TEXT = bytes(byte for byte in range(0x21, 0x7F) if byte not in b"`|\\")
 
 
 def compliance_page(
@@ -140,7 +141,7 @@ def _last_bytes(result: CaseResult) -> str:
     if came is None:
         return ""
     data = bytes.fromhex(came.data)[:SHOWN_BYTES]
-    text = "".join(chr(byte) if 32 < byte < 127 and byte not in b"`|\\" else f"\\x{byte:02x}" for byte in data)
+    text = "".join(chr(byte) if byte in _AS_TEXT else f"\\x{byte:02x}" for byte in data)
     return f"`{text}`{'...' if came.size > SHOWN_BYTES else ''}"
 
 
