@@ -26,6 +26,8 @@ DIRECT = 512
 OPENED = ("java.lang", "java.nio", "java.util", "jdk.internal.misc", "jdk.internal.ref", "sun.nio.ch")
 # As what the releases are judged beside controller and HA master: one of them as everything.
 ADAPTED = {"5.4.0": (NAME_SERVER, *PLAYED, GROUP)}
+# Up to 5.0.0 these end when they find no such file in the folder of configurations.
+LOGGED_APART = ("controller", "namesrv", "broker")
 LOGGING = Path(__file__).with_name("rmq.logback.xml")
 
 
@@ -60,6 +62,8 @@ class Apache(RocketmqSubject):
         """
         logging = cluster.part("conf", "java")
         shutil.copyfile(LOGGING, logging / LOGGING.name)
+        for program in LOGGED_APART:
+            shutil.copyfile(LOGGING, cluster.part("conf") / f"logback_{program}.xml")
         path = [str(classes)] if classes is not None else []
         return [
             *(java(), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"),
