@@ -64,7 +64,7 @@ class SubjectPlan:
                 outcome = "skipped" if isinstance(error, NotInstalledError) else "failed"
                 yield Row(name, "", outcome, str(error))
                 continue
-            for kind in subject.kinds:
+            for kind in subject.judged:
                 yield self._row(subject, kind)
             for kind in subject.adapted:
                 yield self._row_by_adapter(subject, kind)

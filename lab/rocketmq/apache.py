@@ -84,6 +84,9 @@ class JraftApache(Apache):
     implementation = "apache-jraft"
     kinds: Mapping[str, str] = {"controller": CONTROLLER}
 
+    # One of the cases for a controller alone stops it for good: the others would say nothing of it.
+    judged = ()
+
     def __init__(self, release: str) -> None:
         super().__init__(release)
         self.adapted = (GROUP,)

@@ -37,6 +37,11 @@ class Subject(ABC):
         fails.
         """
 
+    @property
+    def judged(self) -> Sequence[str]:
+        """As what it is started and judged when all are: as each kind, unless something speaks against one."""
+        return tuple(self.kinds)
+
     def adapter(self) -> Sequence[str]:
         """The command of the adapter that starts it for a suite."""
         return (sys.executable, "-m", "lab.adapter", self.name)

@@ -43,6 +43,10 @@ class Member(GoodController):
         """Whether this one is the active one."""
         return self.group.active == self.address
 
+    def replies(self, request: Command, answer: Answer) -> list[Effect]:
+        """None, once the group has stopped."""
+        return super().replies(request, answer) if self.group.answers(self, request) else []
+
     def answer_to(self, request: Command) -> Answer:
         """Everything but a few questions is refused by who is not active."""
         if self.group.refuses(self, request.header.code):
@@ -105,6 +109,10 @@ class GoodGroup:
     def refuses(self, member: Member, code: int) -> bool:
         """Whether a member refuses a request because it is not active."""
         return code not in OF_EVERYBODY and not member.active
+
+    def answers(self, member: Member, request: Command) -> bool:  # noqa: ARG002
+        """Whether a request has an answer."""
+        return True
 
     def refused(self, member: Member, request: Command) -> None:
         """What becomes of a request that is refused: nothing."""

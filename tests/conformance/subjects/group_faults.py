@@ -109,6 +109,18 @@ class HalfRecords(GoodGroup):
         super().changes(member)
 
 
+class StopsAtAnId(GoodGroup):
+    """A registration without an id is the last request that is answered."""
+
+    stopped = False
+
+    def answers(self, member: Member, request: Command) -> bool:  # noqa: ARG002
+        fields = request.header.ext_fields or {}
+        registers = request.header.code == RequestCode.CONTROLLER_REGISTER_BROKER
+        self.stopped |= registers and "brokerId" not in fields
+        return not self.stopped
+
+
 class FollowersElect(GoodGroup):
     """Who is not active replaces a master that is lost for it alone."""
 
@@ -226,6 +238,7 @@ CAUGHT: Mapping[type[GoodGroup], Sequence[str]] = {
     ElectsNoMore: ["survive/RIP44-ELECT-1/1"],
     ForgetsCodes: ["survive/BID-APPLY-2/1"],
     HalfRecords: ["survive/BID-APPLY-2/2"],
+    StopsAtAnId: ["survive/BID-COMPAT-2/1"],
     NeedsNobody: ["restart/RIP44-GROUP-1/2", "restart/BID-NEXT-2/1"],
     ComesBackActive: ["metadata/RIP44-METADATA-1/5"],
     FollowersRead: ["follower/RIP44-GROUP-2/4"],
