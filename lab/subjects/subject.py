@@ -39,7 +39,7 @@ class Subject(ABC):
 
     @property
     def judged(self) -> Sequence[str]:
-        """As what it is started and judged when all are: as each kind, unless something speaks against one."""
+        """As what it is judged when all are: as each kind, unless something speaks against it."""
         return tuple(self.kinds)
 
     def adapter(self) -> Sequence[str]:
