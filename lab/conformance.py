@@ -7,6 +7,7 @@ was started for it is stopped, and the next one begins.
 from __future__ import annotations
 
 import argparse
+import shlex
 import shutil
 import subprocess
 import sys
@@ -26,6 +27,8 @@ RESULTS = Path(__file__).parents[1] / "out" / "conformance"
 FINDINGS = 1
 NOTHING_PLAYED, INTERRUPTED = 2, 130
 RUN_S_MAXIMUM = 3600
+# Cases at a time that have their subjects started: each is up to three processes.
+ADAPTED_JOBS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +64,10 @@ class SubjectPlan:
                 outcome = "skipped" if isinstance(error, NotInstalledError) else "failed"
                 yield Row(name, "", outcome, str(error))
                 continue
-            for kind in subject.kinds:
+            for kind in subject.judged:
                 yield self._row(subject, kind)
+            for kind in subject.adapted:
+                yield self._row_by_adapter(subject, kind)
 
     def compliance(self, table: Path) -> bool:
         """Write the table from all results there are; whether that worked."""
@@ -72,8 +77,7 @@ class SubjectPlan:
 
     def _row(self, subject: Subject, kind: str) -> Row:
         """Play one run. Its folder is kept when it failed: logs tell why."""
-        written = self.results / f"{subject.name}-{kind}.json"
-        written.unlink(missing_ok=True)
+        written = self._result_of(subject, kind)
         folder = Path(tempfile.mkdtemp(prefix=f"{subject.name}-{kind}-"))
         try:
             with Cluster(folder) as cluster:
@@ -86,18 +90,27 @@ class SubjectPlan:
         shutil.rmtree(folder, ignore_errors=True)
         return row
 
+    def _row_by_adapter(self, subject: Subject, kind: str) -> Row:
+        """Play one run whose subject the suite has started itself."""
+        options = {"--adapter": shlex.join(subject.adapter()), "--jobs": ADAPTED_JOBS}
+        written = self._result_of(subject, kind)
+        try:
+            return self._judge(subject, kind, {**options, **_numbered(subject), "--json": written})
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return Row(subject.name, kind, "failed", str(error))
+
+    def _result_of(self, subject: Subject, kind: str) -> Path:
+        """Where the result of a run is written; that of an earlier one is gone."""
+        written = self.results / f"{subject.name}-{kind}.json"
+        written.unlink(missing_ok=True)
+        return written
+
     def _play(self, subject: Subject, kind: str, ready: Mapping[str, object], written: Path) -> Row:
-        options = {
-            "--kind": kind,
-            "--target": ready["target"],
-            **subject.suite_options(ready),
-            # The releases of a reference implementation are those of the protocol; others number their own.
-            "--implementation": ready["implementation"]
-            if ready["release"] == ready["speaks"]
-            else subject.name,
-            "--release": ready["speaks"],
-            "--json": written,
-        }
+        options = {"--target": ready["target"], **subject.suite_options(ready)}
+        return self._judge(subject, kind, {**options, **_numbered(subject), "--json": written})
+
+    def _judge(self, subject: Subject, kind: str, options: Mapping[str, object]) -> Row:
+        options = {"--kind": kind, **options}
         given = [
             str(part) for option, value in options.items() if value is not None for part in (option, value)
         ]
@@ -105,6 +118,15 @@ class SubjectPlan:
         if done.returncode not in (0, FINDINGS):
             return Row(subject.name, kind, "failed", f"the suite ended with exit code {done.returncode}")
         return Row(subject.name, kind, "findings" if done.returncode else "ok")
+
+
+def _numbered(subject: Subject) -> Mapping[str, object]:
+    """The releases of a reference implementation are those of the protocol; others number their own."""
+    same = subject.release == subject.speaks
+    return {
+        "--implementation": subject.implementation if same else subject.name,
+        "--release": subject.speaks,
+    }
 
 
 def run_all(plan: SubjectPlan, chosen: Sequence[str]) -> int:

@@ -7,6 +7,7 @@ the tests of whoever lives by it. Which systems compose a machine is read from t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,7 @@ def judges_of(edit: Edit, spec: Path) -> Stages:
     return {who: asked[who] for who in ORDER if who in asked}
 
 
+@cache
 def systems_with(machine: str, spec: Path) -> Sequence[str]:
     """The systems that compose a machine, by name."""
     found = []

@@ -7,6 +7,8 @@ and replication's machines and messages. Each is made in a copy of the project;
 all a copy without an edit must pass. An edit that nothing notices is a hole in the tests, unless it changes
 nothing that anybody could see: those are named in lab/equivalent_edits.yaml, with the reason.
 
+With --judge one of them is asked alone: what it lets pass it does not notice, whoever else does.
+
 With --alone the explorer is asked about each edit, and then the others, the cheapest first, until one of them
 notices; each with those of its tests that can see the edited source (lab/mutant_judges.py). Stories of the
 machines come last, for they tell the specification again, edge by edge, and notice each edit of it. With
@@ -42,7 +44,7 @@ from queue import SimpleQueue
 import yaml
 
 from lab.edits import Edit, edits
-from lab.mutant_judges import QUICK, SLOW, Stages, judges_of, nearest
+from lab.mutant_judges import ORDER, QUICK, SLOW, Stages, judges_of, nearest
 from lab.mutant_outcomes import (
     EQUAL,
     EXPLORER,
@@ -81,6 +83,8 @@ def main() -> int:
     if unknown := kinds - {edit.kind for edit in every}:
         sys.exit(f"mutants: no edit is of the kind {', '.join(sorted(unknown))}")
     every = [edit for edit in every if not kinds or edit.kind in kinds]
+    if arguments.judge:
+        every = [edit for edit in every if arguments.judge in judges_of(edit, ROOT / "spec")]
     chosen = random.Random(arguments.seed).sample(every, min(arguments.count, len(every)))
     print(f"{len(every)} single edits; {len(chosen)} of them, seed {arguments.seed}", flush=True)
     for kind, count in Counter(edit.kind for edit in every).most_common():
@@ -128,6 +132,7 @@ def _arguments() -> argparse.Namespace:
     asked.add_argument("--quick", action="store_true", help="ask only the quick judges")
     asked.add_argument("--alone", action="store_true", help="say what the explorer alone notices")
     asked.add_argument("--everybody", action="store_true", help="ask every judge, whoever notices")
+    asked.add_argument("--judge", choices=ORDER, help="ask this judge alone, about the edits that it can see")
     parser.add_argument("--list", action="store_true", help="name the edits and do nothing")
     parser.add_argument("--out", type=Path, default=Path("out/mutants.json"), help="where outcomes go")
     parser.add_argument("--go-on", action="store_true", help="believe the outcomes that OUT has already")
@@ -149,6 +154,9 @@ def _lasting(arguments: Sequence[str]) -> Iterator[str]:
 
 
 def _plan(arguments: argparse.Namespace) -> Plan:
+    if arguments.judge:
+        who = arguments.judge
+        return Plan(lambda edit: {who: judges_of(edit, ROOT / "spec")[who]}, lambda _outcome, _who: False)
     if arguments.alone or arguments.everybody:
         spares = _is_told if arguments.alone else lambda _outcome, _who: False
         return Plan(lambda edit: judges_of(edit, ROOT / "spec"), spares)

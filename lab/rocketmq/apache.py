@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lab.cluster import Cluster, Settings
 from lab.errors import LabError, NotInstalledError
 from lab.rocketmq.fetch import fetch_apache, jars
-from lab.rocketmq.roles import RocketmqSubject
+from lab.rocketmq.roles import GROUP, NAME_SERVER, PLAYED, RocketmqSubject
 from lab.rocketmq.serving import BROKER, CONTROLLER, NAMESERVER
 
 MAINS = {
@@ -24,6 +24,10 @@ HEAPS = {CONTROLLER: 96, NAMESERVER: 64, BROKER: 256}
 DIRECT = 512
 # Packages that the releases open by reflection; a JDK from 17 on refuses that unless it is told.
 OPENED = ("java.lang", "java.nio", "java.util", "jdk.internal.misc", "jdk.internal.ref", "sun.nio.ch")
+# As what the releases are judged beside controller and HA master: one of them as everything.
+ADAPTED = {"5.4.0": (NAME_SERVER, *PLAYED, GROUP)}
+# Up to 5.0.0 these end when they find no such file in the folder of configurations.
+LOGGED_APART = ("controller", "namesrv", "broker")
 LOGGING = Path(__file__).with_name("rmq.logback.xml")
 
 
@@ -34,11 +38,13 @@ class Apache(RocketmqSubject):
 
     def __init__(self, release: str) -> None:
         self.release = self.speaks = release
+        self.artefacts = f"{Apache.implementation}-{release}"
+        self.adapted = ADAPTED.get(release, ())
 
     def fetch(self) -> Path:
         """The folder of its jars. See fetch_apache."""
         java()
-        return fetch_apache(self.name, self.release)
+        return fetch_apache(self.artefacts, self.release)
 
     def command(self, cluster: Cluster, role: str, name: str, settings: Settings) -> Sequence[str]:
         """A controller, nameserver or broker with a small heap."""
@@ -56,6 +62,8 @@ class Apache(RocketmqSubject):
         """
         logging = cluster.part("conf", "java")
         shutil.copyfile(LOGGING, logging / LOGGING.name)
+        for program in LOGGED_APART:
+            shutil.copyfile(LOGGING, cluster.part("conf") / f"logback_{program}.xml")
         path = [str(classes)] if classes is not None else []
         return [
             *(java(), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"),
@@ -66,8 +74,46 @@ class Apache(RocketmqSubject):
             f"-Drocketmq.home.dir={cluster.folder}",
             f"-Dtarget.log={cluster.part('log')}/{name}.log",
             *options,
-            *("-cp", os.pathsep.join([*path, str(logging), f"{jars(self.name)}/*"])),
+            *("-cp", os.pathsep.join([*path, str(logging), f"{jars(self.artefacts)}/*"])),
         ]
+
+
+class JraftApache(Apache):
+    """The same release, with the other of its two ways to agree on a log: controllers alone."""
+
+    implementation = "apache-jraft"
+    kinds: Mapping[str, str] = {"controller": CONTROLLER}
+
+    # One of the cases for a controller alone stops it for good: the others would say nothing of it.
+    judged = ()
+
+    def __init__(self, release: str) -> None:
+        super().__init__(release)
+        self.adapted = (GROUP,)
+
+    def command(self, cluster: Cluster, role: str, name: str, settings: Settings) -> Sequence[str]:
+        """A controller of a jRaft group, from the settings of a DLedger group; nothing else is started."""
+        if role != CONTROLLER:
+            raise LabError(f"{self.name} has no {role}")
+        return super().command(cluster, role, name, {**settings, **_jraft(settings)})
+
+
+def _jraft(settings: Settings) -> dict[str, object]:
+    """The group in the words of jRaft: beside its port for everybody each member has one for the others."""
+    group = dict(each.split("-", 1) for each in str(settings["controllerDLegerPeers"]).split(";"))
+    own = {name: _above(address) for name, address in group.items()}
+    return {
+        "controllerType": "jRaft",
+        "jRaftGroupId": settings["controllerDLegerGroup"],
+        "jRaftServerId": own[str(settings["controllerDLegerSelfId"])],
+        "jRaftInitConf": ",".join(own.values()),
+        "jRaftControllerRPCAddr": ",".join(group.values()),
+    }
+
+
+def _above(address: str) -> str:
+    host, _, port = address.rpartition(":")
+    return f"{host}:{int(port) + 1}"
 
 
 def java(program: str = "java") -> str:

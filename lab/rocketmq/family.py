@@ -8,7 +8,7 @@ from lab.cluster import Cluster
 from lab.family import Demo, Edited, Interop, LabFamily
 from lab.rocketmq import demo, questions, settings
 from lab.rocketmq.adapter import LabPrograms
-from lab.rocketmq.apache import Apache
+from lab.rocketmq.apache import Apache, JraftApache
 from lab.rocketmq.fetch import ARTEFACTS
 from lab.rocketmq.interop import scenarios
 from lab.rocketmq.kills import KilledBrokers
@@ -18,6 +18,8 @@ from lab.rocketmq.serving import CONTROLLER
 from lab.subjects.subject import Subject
 
 RUST_RELEASE = "1.0.0"
+# The release whose second kind of group is tried too.
+JRAFT_RELEASE = "5.4.0"
 # Every send of the lab waits for the whole SyncStateSet.
 REPLAY_OPTIONS = ("--all-ack-in-sync-state-set",)
 
@@ -26,6 +28,7 @@ def subjects() -> Iterator[Subject]:
     """Ours, the controller in Rust, and every release of Apache RocketMQ whose jars are pinned."""
     yield OURS
     yield RustController(RUST_RELEASE)
+    yield JraftApache(JRAFT_RELEASE)
     for path in ARTEFACTS.glob("*.txt"):
         yield Apache(path.stem.removeprefix(f"{Apache.implementation}-"))
 

@@ -19,7 +19,11 @@ from lab.errors import LabError, NotInstalledError
 HERE = Path(__file__).resolve().parent
 ARTEFACTS = HERE / "artefacts"
 CACHE_VARIABLE = "REPLISPEC_SUBJECTS"
-COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
+PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
+# Of these releases there are some jars alone: whose others they run with, and the modules that there are.
+PARTIAL: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "5.5.1": ("5.5.0", ("common", "controller", "remoting")),
+}
 FETCH_S_MAXIMUM = 900
 LINES_SHOWN = 3
 
@@ -79,18 +83,16 @@ def _download(place: Path, release: str) -> None:
     if maven is None:
         raise NotInstalledError("mvn is missing: install Maven (Debian, Ubuntu: apt-get install maven)")
     place.parent.mkdir(parents=True, exist_ok=True)
+    whole, replaced = PARTIAL.get(release, (release, ()))
     with tempfile.TemporaryDirectory(dir=place.parent, prefix=".fetch-") as fresh:
         copy = Path(fresh) / "jars"
-        run_quietly(
-            [
-                maven,
-                *("--quiet", "--batch-mode", "--file", str(HERE / "pom.xml")),
-                f"-Drelease={release}",
-                COPY,
-                "-DincludeScope=runtime",
-                f"-DoutputDirectory={copy}",
-            ]
-        )
+        quiet, out = (maven, "--quiet", "--batch-mode"), f"-DoutputDirectory={copy}"
+        chosen = ("--file", str(HERE / "pom.xml"), f"-Drelease={whole}", "-DincludeScope=runtime")
+        run_quietly([*quiet, f"{PLUGIN}:copy-dependencies", *chosen, out])
+        for module in replaced:
+            (copy / f"rocketmq-{module}-{whole}.jar").unlink(missing_ok=True)
+            artefact = f"-Dartifact=org.apache.rocketmq:rocketmq-{module}:{release}"
+            run_quietly([*quiet, f"{PLUGIN}:copy", artefact, out])
         shutil.rmtree(place, ignore_errors=True)
         os.replace(copy, place)
 

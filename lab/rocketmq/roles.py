@@ -12,6 +12,9 @@ from lab.subjects.subject import Subject
 from replispec.wire.rocketmq.codes import Release
 from replispec.wire.rocketmq.controller import EpochEntryCache
 
+NAME_SERVER, GROUP = "name-server", "controller-group"
+PLAYED = ("ha-replica", "registering-broker", "learner")
+
 
 class RocketmqSubject(Subject):
     """One release of one implementation of controller or broker."""
@@ -34,6 +37,8 @@ class RocketmqSubject(Subject):
 class OurRoles(OwnRoles, RocketmqSubject):
     """Our roles, with the files that Java reads; they speak the newest release of the specification."""
 
+    # A controller of ours is its whole group.
+    adapted = (NAME_SERVER, *PLAYED)
     speaks = max(Release).name.removeprefix("V").replace("_", ".")
 
 

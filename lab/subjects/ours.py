@@ -28,6 +28,10 @@ class OwnRoles(Subject):
         """Nothing is to be got: the folder of the interpreter that has the checkout installed."""
         return Path(sys.prefix)
 
+    def adapter(self) -> Sequence[str]:
+        """The command that everybody has."""
+        return (sys.executable, "-P", "-m", "replispec.cli", "adapter")
+
     def command(self, cluster: Cluster, role: str, name: str, settings: Settings) -> Sequence[str]:
         """A role of the command `replispec`."""
         configuration = cluster.configure(name, settings)

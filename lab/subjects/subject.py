@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,13 +14,15 @@ class Subject(ABC):
     """One release of one implementation.
 
     `speaks` is the release of the protocol that it is asked about; `kinds` maps what the suite can judge it
-    as to the role that is judged, the most usual kind first.
+    as to the role that is judged, the most usual kind first. As what is `adapted` it is judged too, by cases
+    that have it started.
     """
 
     implementation: str
     release: str
     speaks: str
     kinds: Mapping[str, str]
+    adapted: Sequence[str] = ()
 
     @property
     def name(self) -> str:
@@ -33,6 +36,15 @@ class Subject(ABC):
         Raises NotInstalledError when something is missing that cannot be fetched, LabError when fetching
         fails.
         """
+
+    @property
+    def judged(self) -> Sequence[str]:
+        """As what it is judged when all are: as each kind, unless something speaks against it."""
+        return tuple(self.kinds)
+
+    def adapter(self) -> Sequence[str]:
+        """The command of the adapter that starts it for a suite."""
+        return (sys.executable, "-m", "lab.adapter", self.name)
 
     @abstractmethod
     def command(self, cluster: Cluster, role: str, name: str, settings: Settings) -> Sequence[str]:

@@ -6,7 +6,9 @@ import pytest
 
 from replispec.conformance.compliance import compliance_page
 from replispec.conformance.coverage import Covered, counted, coverage
+from replispec.conformance.defects import Defect
 from replispec.conformance.results import CaseVerdict, RunResult, Standing
+from replispec.conformance.trace import TraceEntry
 from replispec.wire.rocketmq.clauses import CLAUSES
 from tests.conformance.case_files import METADATA, read
 from tests.conformance.sample_results import a_result, a_run
@@ -65,12 +67,23 @@ def test_runs_stand_in_the_order_of_their_releases_and_not_of_their_letters() ->
     assert _row(page, "clause | apache")[1:] == ["apache 5.1.4", "apache 5.4.0", "apache 5.10.0"]
 
 
+def test_the_page_says_when_and_by_what_it_was_played() -> None:
+    page = _page(a_run(a_result(ALTER.format(1), PASS)))
+    assert "Played 2026-01-01 by replispec 0.1; each run names its seed." in page
+    assert _row(page, "controller | apache 5.4.0")[-1] == "a seed"
+
+
 def test_every_failure_is_told_with_its_symptom_and_what_is_known_of_it() -> None:
-    known = {"standing": Standing.EXPECTED, "bugs": ["B1", "B2"], "symptom": "step 1: a | b\nc"}
-    page = _page(a_run(a_result(ALTER.format(1), FAIL, known), a_result(ALTER.format(2), FAIL)))
+    came = [TraceEntry(0.1, "main", "<", "", "0041", 2), TraceEntry(0.2, "main", "<", "SUCCESS")]
+    known: dict[str, object] = {"standing": Standing.EXPECTED, "bugs": ["B1", "B2"], "trace": came}
+    known["symptom"] = "step 1: a | b\nc"
+    run = a_run(a_result(ALTER.format(1), FAIL, known), a_result(ALTER.format(2), FAIL))
+    defects = {"B1": Defect("B1", "It is wrong", ("a/b#7",)), "B2": Defect("B2", "It is wrong too", ())}
+    page = compliance_page([run], [], defects).splitlines()
     (line,) = (line for line in page if line.startswith("| `controller/alter/RIP44-ALTER-1/1`"))
-    assert line.endswith("| Something holds. | step 1: a \\| b c | B1, B2 |")
-    assert _row(page, "`controller/alter/RIP44-ALTER-1/2`")[-1] == "failure"
+    assert line.endswith("| Something holds. | step 1: a \\| b c | B1 (a/b#7), B2 | `\\x00A` |")
+    assert "RIP44-ALTER-1](../generated/docs/rocketmq/clauses.md#rip44-alter-1): RIP-44, " in line
+    assert _row(page, "`controller/alter/RIP44-ALTER-1/2`")[-2:] == ["failure", ""]
     assert _row(page, "controller | apache 5.4.0")[2:5] == ["0", "2", "1"]
 
 

@@ -65,6 +65,7 @@ def played(name: str, wrong: Wrong | None = None, *, lacks: str = "") -> tuple[C
         "crash/BID-STATE-4/2",
         "crash/BID-STATE-4/3",
         "crash/BID-STATE-1/1",
+        "crash/BID-KEY-1/1",
     ],
 )
 def test_a_broker_that_does_it_right_passes_and_nothing_of_it_stays(name: str) -> None:
@@ -92,6 +93,11 @@ def test_a_broker_that_does_it_right_passes_and_nothing_of_it_stays(name: str) -
             Wrong(new_code=True),
             "step 3: header.registerCheckCode code 2 instead of $check",
         ),
+        (
+            "crash/BID-KEY-1/1",
+            Wrong(keeps_address=True),
+            "step 4: header.brokerAddress 127.0.0.1:40001 instead of $member",
+        ),
         ("register/BID-NEXT-1/1", Wrong(dies=True), "step 2: no answer"),
     ],
 )
@@ -117,7 +123,7 @@ def test_what_an_adapter_cannot_do_is_unsupported() -> None:
 
 
 def test_a_kind_that_is_played_has_no_target() -> None:
-    with pytest.raises(PlanError, match=r"starts it: --adapter, not --target"):
+    with pytest.raises(PlanError, match=r"has its subject started: --adapter, not --target"):
         make_plan(KIND, {"target": "127.0.0.1:1"})
 
 

@@ -140,6 +140,20 @@ def test_the_suite_is_told_all_that_the_ready_line_says(plan: SubjectPlan, start
     }
 
 
+def test_what_a_subject_is_adapted_to_is_played_without_starting_it_here(
+    plan: SubjectPlan, starter: Starter
+) -> None:
+    adapted = Fake("one", starter)
+    adapted.kinds, adapted.adapted = {}, ["name-server"]
+    assert run_all(replace(plan, subjects={"one": adapted}), []) == 0
+    words = (plan.results / "one-name-server.json").read_text()
+    assert f"--kind name-server --adapter {sys.executable} -m lab.adapter one --jobs 2" in words
+    assert words.endswith(
+        f"--implementation one --release 5.4.0 --json {plan.results / 'one-name-server.json'}"
+    )
+    assert starter.asked == []
+
+
 def test_a_subject_that_is_not_installed_is_skipped_with_its_reason(
     plan: SubjectPlan, starter: Starter, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -331,7 +331,7 @@ def compliance(results: tuple[Path, ...], out: Path | None, html_file: Path | No
         runs = [from_json(path.read_bytes(), path.name) for path in results]
     except ResultError as fault:
         raise click.ClickException(str(fault)) from None
-    page = compliance_page(runs, coverage(all_cases(None)))
+    page = compliance_page(runs, coverage(all_cases(None)), all_defects(None))
     if out is not None:
         out.write_text(page, encoding="utf-8")
     elif html_file is None:

@@ -72,7 +72,10 @@ class Living:
 
 @dataclass(frozen=True, slots=True)
 class Starting:
-    """What an instance shall be. `role` and `purposes` in lower case; addresses as HOST:PORT."""
+    """What an instance shall be. `role` and `purposes` in lower case; addresses as HOST:PORT.
+
+    `address` is where it must listen for commands, `member` a controller's place in `controllers`.
+    """
 
     name: str
     role: str
@@ -82,6 +85,8 @@ class Starting:
     name_servers: tuple[str, ...] = ()
     purposes: tuple[str, ...] = ("remoting",)
     at_once: bool = False
+    address: str = ""
+    member: int = 0
 
 
 class Adapter:
@@ -90,6 +95,7 @@ class Adapter:
     def __init__(self, process: trio.Process, patience: float) -> None:
         self.described = AdapterDescription("", "", frozenset(), frozenset())
         self.said = b""  # the end of what it said on its standard error
+        self.reserved: set[str] = set()  # addresses that cases chose for instances
         self._process = process
         self._patience = max(patience, 1.0)
         self._one_by_one = trio.Lock()
@@ -128,7 +134,7 @@ class Adapter:
                 wire.Endpoint(
                     purpose=_spelt(wire.EndpointPurpose, each),
                     host=LOOPBACK,
-                    port=0 if chooses else await _free_port(),
+                    port=await _port(starting, each, chooses=chooses),
                 )
                 for each in starting.purposes
             ],
@@ -140,7 +146,7 @@ class Adapter:
             at_once=starting.at_once,
         )
         if starting.role == "controller" and starting.controllers:
-            asked.member = 0
+            asked.member = starting.member
         living = self._living[starting.name] = Living(starting.name)
         self._names.add(starting.name)
         try:
@@ -370,6 +376,13 @@ async def _takes(address: str) -> bool:
         return False
     await trio.aclose_forcefully(stream)
     return True
+
+
+async def _port(starting: Starting, purpose: str, *, chooses: bool) -> int:
+    """The port that a start names: one that was fixed before, 0, or a free one."""
+    if starting.address and purpose == PURPOSES[0]:
+        return int(starting.address.rpartition(":")[2])
+    return 0 if chooses else await _free_port()
 
 
 async def _free_port() -> int:

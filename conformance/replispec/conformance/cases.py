@@ -23,7 +23,9 @@ from replispec.conformance.model import (
     End,
     GivenStep,
     Listen,
+    Others,
     Raw,
+    Reserve,
     Sent,
     Serve,
     Severity,
@@ -273,6 +275,8 @@ def _check_variables(case: Case, family: Family) -> None:
             known.add(step.action.name)
         if isinstance(step.action, Serve):
             known.add(step.action.name)
+        if isinstance(step.action, Reserve | Others):
+            known.update(step.action.names)
         if isinstance(step.action, Bring):
             known |= {step.action.name, *(f"{step.action.name}_{each}" for each in step.action.purposes)}
         for name in _mentioned(step):

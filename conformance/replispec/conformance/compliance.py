@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from replispec.conformance.coverage import Covered, counted
+from replispec.conformance.defects import Defect
 from replispec.conformance.families import clauses
 from replispec.conformance.results import CaseResult, CaseVerdict, RunResult, Standing, by_clause
 
@@ -17,8 +18,15 @@ SIGNS = {
 }
 
 
-def compliance_page(runs: Sequence[RunResult], covered: Sequence[Covered]) -> str:
-    """The Markdown page. `runs`: at most one of each kind and target."""
+# Of what a subject said last so much is shown.
+SHOWN_BYTES = 160
+_AS_TEXT = bytes(byte for byte in range(0x21, 0x7F) if byte not in b"`|\\")
+
+
+def compliance_page(
+    runs: Sequence[RunResult], covered: Sequence[Covered], defects: Mapping[str, Defect] | None = None
+) -> str:
+    """The Markdown page. `runs`: at most one of each kind and target; `defects` by their marks."""
     ordered = sorted(runs, key=lambda run: (run.kind, run.implementation, _numbers(run.release)))
     lines = [
         "<!-- Written by `make conformance` from the last runs on all targets. Do not edit. -->",
@@ -28,14 +36,24 @@ def compliance_page(runs: Sequence[RunResult], covered: Sequence[Covered]) -> st
         "the cases of a clause: those that passed, of those that were judged. `-` means that no case of the",
         "clause is for this release or kind. How a case is written: [writing a case](writing-a-case.md).",
         "",
+        *_when(ordered),
         *_overview(ordered),
     ]
     for kind in sorted({run.kind for run in ordered}):
         of_kind = [run for run in ordered if run.kind == kind]
         lines += [f"## Clauses: {kind}", "", *_matrix(of_kind)]
-    lines += ["## Failures", "", *_failures(ordered)]
+    lines += ["## Failures", "", *_failures(ordered, defects or {})]
     lines += ["## Clauses without a case", "", *_uncovered(covered)]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _when(runs: Sequence[RunResult]) -> Iterator[str]:
+    days = sorted({run.began.partition("T")[0] for run in runs if run.began})
+    suites = sorted({run.suite for run in runs if run.suite})
+    if days and suites:
+        last = f" to {days[-1]}" if len(days) > 1 else ""
+        yield f"Played {days[0]}{last} by replispec {', '.join(suites)}; each run names its seed."
+        yield ""
 
 
 def label(run: RunResult) -> str:
@@ -49,14 +67,14 @@ def _numbers(release: str) -> tuple[int, ...]:
 
 def _overview(runs: Sequence[RunResult]) -> Iterator[str]:
     heads = ("kind", "subject", "pass", "fail", "of them expected", "unsupported", "skipped", "error")
-    yield _row([*heads, "findings", "took"])
-    yield _row(["---"] * (len(heads) + 2))
+    yield _row([*heads, "findings", "took", "seed"])
+    yield _row(["---"] * (len(heads) + 3))
     for run in runs:
         counts = run.counts()
         known = sum(each.standing is Standing.EXPECTED for each in run.results)
         cells = [run.kind, label(run), counts["pass"], counts["fail"], known]
         cells += [counts["unsupported"], counts["skipped"], counts["error"]]
-        cells += [len(run.findings(strict=False)), f"{run.took_s:.0f} s"]
+        cells += [len(run.findings(strict=False)), f"{run.took_s:.0f} s", run.seed]
         yield _row(cells)
     yield ""
 
@@ -84,20 +102,47 @@ def _cell(results: Sequence[CaseResult]) -> str:
     return f"**{passed}/{len(judged)}**"
 
 
-def _failures(runs: Sequence[RunResult]) -> Iterator[str]:
+def _failures(runs: Sequence[RunResult], defects: Mapping[str, Defect]) -> Iterator[str]:
     for run in runs:
         failed = [each for each in run.results if each.verdict in (CaseVerdict.FAIL, CaseVerdict.ERROR)]
         if not failed:
             continue
         yield f"### {run.kind}: {label(run)}"
         yield ""
-        yield "| case | basis | demands | symptom | known as |"
-        yield "| --- | --- | --- | --- | --- |"
+        yield "| case | paragraph | basis | demands | symptom | known as | what came last |"
+        yield "| --- | --- | --- | --- | --- | --- | --- |"
         for each in failed:
-            known = ", ".join(each.bugs) if each.standing is Standing.EXPECTED else each.standing.value
-            cells = [f"`{each.id}`", each.basis, each.requirement, each.symptom or each.reason]
-            yield _row([*cells, known or "expected"])
+            expected = each.standing is Standing.EXPECTED
+            known = ", ".join(_reported(mark, defects) for mark in each.bugs)
+            cells = [f"`{each.id}`", _paragraph(each), each.basis, each.requirement]
+            cells += [each.symptom or each.reason, known or "expected" if expected else each.standing.value]
+            yield _row([*cells, _last_bytes(each)])
         yield ""
+
+
+def _paragraph(result: CaseResult) -> str:
+    """Where the demand is written, with the clause that says it."""
+    known = clauses().get(result.clause)
+    if known is None:
+        return result.clause
+    clause = known.clause
+    return f"{_linked(known.family, clause.id)}: {', '.join(filter(None, (clause.document, clause.section)))}"
+
+
+def _reported(mark: str, defects: Mapping[str, Defect]) -> str:
+    """A known defect with the numbers under which it was reported."""
+    upstream = defects[mark].upstream if mark in defects else ()
+    return f"{mark} ({', '.join(upstream)})" if upstream else mark
+
+
+def _last_bytes(result: CaseResult) -> str:
+    """The bytes of the subject that came last, as text where they are: its answer, or its request."""
+    came = next((each for each in reversed(result.trace) if each.way == "<" and each.data), None)
+    if came is None:
+        return ""
+    data = bytes.fromhex(came.data)[:SHOWN_BYTES]
+    text = "".join(chr(byte) if byte in _AS_TEXT else f"\\x{byte:02x}" for byte in data)
+    return f"`{text}`{'...' if came.size > SHOWN_BYTES else ''}"
 
 
 def _uncovered(covered: Sequence[Covered]) -> Iterator[str]:

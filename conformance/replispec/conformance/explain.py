@@ -18,8 +18,10 @@ from replispec.conformance.model import (
     Fate,
     Listen,
     Open,
+    Others,
     Raw,
     Replicate,
+    Reserve,
     RuleChange,
     Sent,
     Serve,
@@ -170,7 +172,12 @@ def _staged(action: Staged) -> str:
             where = ", ".join((*action.controllers, *action.name_servers))
             return f"have a {action.role} started as {action.name}, with {where or 'no peers'}"
         case Fate():
-            return f"{action.what} {action.name}"
+            return f"{action.what} {action.name}{' again' if action.what == 'start' else ''}"
+        case Reserve():
+            return f"choose addresses for {', '.join(action.names)}"
+        case Others():
+            of, names = ", ".join(action.of), ", ".join(action.names)
+            return f"call those of {of} that are not at {action.than}: {names}"
 
 
 def _rules(rules: Mapping[str, Answered | None]) -> str:

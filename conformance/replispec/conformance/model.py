@@ -175,13 +175,32 @@ class Bring:
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What becomes of an instance: crash, stop, suspend, resume, reset."""
+    """What becomes of an instance: crash, stop, suspend, resume, reset, start (again, as it was started).
+
+    `name` may be a variable that holds an address: `$leader` is the instance that listens there.
+    """
 
     what: str
     name: str
 
 
-Staged = Serve | RuleChange | Bring | Fate
+@dataclass(frozen=True, slots=True)
+class Reserve:
+    """Choose addresses for instances before any is started: members of a group know each other."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """Name those of the instances `of` whose address is not `than`, in their order."""
+
+    of: tuple[str, ...]
+    than: str
+    names: tuple[str, ...]
+
+
+Staged = Serve | RuleChange | Bring | Fate | Reserve | Others
 Action = Sent | Raw | Open | End | Wait | Listen | Answered | Replicate | Staged
 
 

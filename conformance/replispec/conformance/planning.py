@@ -51,7 +51,7 @@ def make_plan(
     if ("target" in there) is bool(adapter):
         raise PlanError("say where the subject listens (--target) or what brings it to life (--adapter)")
     if family.kind(kind).played and not adapter:
-        raise PlanError(f"the suite is what a {kind} speaks to, and starts it: --adapter, not --target")
+        raise PlanError(f"each case of kind {kind} has its subject started: --adapter, not --target")
     known_releases = family.vocabulary.known_releases()
     spoken = known_releases[-1] if release is None else parse_release(release)
     if spoken is None or spoken not in known_releases:

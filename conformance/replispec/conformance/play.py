@@ -48,7 +48,7 @@ from replispec.conformance.received import (
     ReceivedRequest,
 )
 from replispec.conformance.results import CaseResult, CaseVerdict
-from replispec.conformance.staging import LacksAbility, NotThere, Stage, Unread
+from replispec.conformance.staging import LacksAbility, NotAmongThem, NotThere, Stage, Unread
 from replispec.conformance.trace import Trace
 from replispec.conformance.values import UnknownVariable, filled, names_in, number, renamed, wire_text
 from replispec.conformance.vocabulary import Dialect
@@ -203,7 +203,7 @@ class _Player:
             return verdict, f"{label} ({step.place}): {refused}", f"{label}: the adapter could not do it"
         except NotThere as missing:
             return CaseVerdict.FAIL, f"{label} ({step.place}): {missing}", f"{label}: {GONE}"
-        except _Failed as failed:
+        except (_Failed, NotAmongThem) as failed:
             described = "; ".join(filter(None, (f"{label} ({step.place}): {failed}", self.stage.ended())))
             return (
                 CaseVerdict.FAIL,

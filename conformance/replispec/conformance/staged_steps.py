@@ -6,13 +6,23 @@ from collections.abc import Callable, Collection, Mapping
 
 from replispec.conformance.adapters import PURPOSES, ROLES
 from replispec.conformance.family import Family
-from replispec.conformance.model import Answered, Bring, CaseError, Fate, RuleChange, Serve, Staged
+from replispec.conformance.model import (
+    Answered,
+    Bring,
+    CaseError,
+    Fate,
+    Others,
+    Reserve,
+    RuleChange,
+    Serve,
+    Staged,
+)
 from replispec.conformance.sources import Item
 from replispec.conformance.staging import OTHERS
 from replispec.conformance.vocabulary import Vocabulary
 
 LIVES = ("crash", "stop", "suspend", "resume", "forget")
-ACTIONS = ("serve", "rules", "reply", "start", *LIVES)
+ACTIONS = ("serve", "rules", "reply", "reserve", "others", "start", *LIVES)
 _NEVER = "never"
 
 
@@ -39,8 +49,12 @@ class StagedReader:
                 return RuleChange(on, self._rules(item))
             case "reply":
                 return self._answered(item, asked)
+            case "reserve":
+                return Reserve(self._list(item))
+            case "others":
+                return self._others(item)
             case "start":
-                return self._start(item)
+                return Fate("start", item.value) if isinstance(item.value, str) else self._start(item)
             case _:
                 return Fate("reset" if name == "forget" else name, self._text(item))
 
@@ -95,6 +109,16 @@ class StagedReader:
             name_servers=self._list(fields.get("name_servers")),
             purposes=purposes,
         )
+
+    def _others(self, item: Item) -> Others:
+        fields = item.mapping("others")
+        self._only(item, ("of", "than", "as"))
+        if not {"of", "than", "as"} <= fields.keys():
+            raise CaseError(item.place, "others needs `of`, `than` and `as`")
+        found = Others(self._list(fields["of"]), self._text(fields["than"]), self._list(fields["as"]))
+        if not found.than.startswith("$") or len(found.names) != len(found.of) - 1:
+            raise CaseError(item.place, "others are one less than `of`, and `than` is a variable")
+        return found
 
     def _list(self, item: Item | None) -> tuple[str, ...]:
         return tuple(self._text(each) for each in item.sequence("a list")) if item is not None else ()

@@ -7,21 +7,32 @@ steps of the case, in the order in which it came.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping
+import random
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Protocol
 
 import trio
 
-from replispec.conformance.adapters import Adapter, AdapterRefused, Starting
+from replispec.conformance.adapters import LOOPBACK, Adapter, AdapterRefused, Starting
 from replispec.conformance.encoding import Unsendable
-from replispec.conformance.model import Answered, Bring, Fate, RuleChange, Serve, Staged
+from replispec.conformance.model import (
+    Answered,
+    Bring,
+    Fate,
+    Others,
+    Reserve,
+    RuleChange,
+    Serve,
+    Staged,
+)
 from replispec.conformance.received import Breach, Ended, Received, ReceivedRequest
 from replispec.conformance.values import Variables, filled, wire_text
 from replispec.conformance.wires import FLOOD, WAITING_MAXIMUM, Wire
 
 OTHERS = "others"
+PORTS, PORTS_EACH = (12_000, 32_000), 4
 Rules = Mapping[str, Answered | None]
 Answering = Callable[[Wire, ReceivedRequest, Answered], Awaitable[None]]
 
@@ -32,6 +43,10 @@ class NotThere(Exception):
 
 class Unread(Exception):
     """The subject leaves unread what is written to it."""
+
+
+class NotAmongThem(Exception):
+    """An address that the subject gave is that of none of its instances."""
 
 
 class LacksAbility(Exception):
@@ -149,10 +164,14 @@ class Stage:
         self._named = named
         self._adapter = adapter
         self._prefix = hashlib.sha256(seed.encode()).hexdigest()[:10]
-        self._started: dict[str, None] = {}
+        self._started: dict[str, Bring] = {}
+        self._reserved: dict[str, str] = {}
 
     async def act(self, action: Staged) -> None:
-        """Do what a step says. Raises AdapterFault, AdapterRefused, LacksAbility, NotThere, Unsendable."""
+        """Do what a step says.
+
+        Raises AdapterFault, AdapterRefused, LacksAbility, NotThere, NotAmongThem, Unsendable.
+        """
         match action:
             case Serve():
                 service = Service(
@@ -168,8 +187,17 @@ class Stage:
                 self._service(action.name).rules |= action.rules
             case Bring():
                 self._player.variables |= await self._bring(action, self._player.variables)
+            case Fate(what="start"):
+                again = self._started[self._instance(action.name)]
+                self._player.variables |= await self._bring(again, self._player.variables)
             case Fate():
                 await self._live(action)
+            case Reserve():
+                taken = self._able("start_at_once").reserved
+                self._reserved |= await addresses(action.names, self._prefix, taken)
+                self._player.variables |= self._reserved
+            case Others():
+                self._player.variables |= self._others(action)
 
     def _service(self, name: str) -> Service:
         if name not in self.services:
@@ -191,14 +219,18 @@ class Stage:
         adapter = self._able("start_at_once")
         if action.role not in adapter.described.roles:
             raise LacksAbility(f"brings no {action.role} to life")
-        self._started[action.name] = None
+        self._started[action.name] = action
+        address = self._reserved.get(action.name, "")
+        controllers = tuple(wire_text(filled(each, variables)) for each in action.controllers)
         living = await adapter.start(
             Starting(
                 name=self._called(action.name),
                 role=action.role,
                 cluster=wire_text(filled(action.cluster, variables)),
                 set=wire_text(filled(action.set, variables)),
-                controllers=tuple(wire_text(filled(each, variables)) for each in action.controllers),
+                controllers=controllers,
+                address=address,
+                member=controllers.index(address) if address in controllers else 0,
                 name_servers=tuple(wire_text(filled(each, variables)) for each in action.name_servers),
                 purposes=action.purposes,
                 at_once=True,
@@ -210,10 +242,11 @@ class Stage:
         }
 
     async def _live(self, action: Fate) -> None:
-        name = self._called(action.name)
+        instance = self._instance(action.name)
+        name = self._called(instance)
         adapter = self._able("" if action.what == "stop" else action.what.replace("resume", "suspend"))
         if action.what != "reset" and not adapter.lives(name):
-            raise NotThere(f"{action.name} does not run: {adapter.how_ended(name)}")
+            raise NotThere(f"{instance} does not run: {adapter.how_ended(name)}")
         match action.what:
             case "crash":
                 await adapter.crash(name)
@@ -225,6 +258,26 @@ class Stage:
                 await adapter.resume(name)
             case _:
                 await adapter.reset(name)
+
+    def _instance(self, name: str) -> str:
+        """The instance of this name, or at the address of a variable. Raises NotAmongThem, Unsendable."""
+        found = name
+        if name.startswith("$"):
+            address = wire_text(filled(name, self._player.variables))
+            there = [each for each in self._started if self._player.variables.get(each) == address]
+            if not there:
+                raise NotAmongThem(f"{address} is none of {', '.join(self._started)}")
+            found = there[0]
+        if found not in self._started:
+            raise Unsendable(f"no step before starts {found!r}")
+        return found
+
+    def _others(self, action: Others) -> Mapping[str, object]:
+        left_out = wire_text(filled(action.than, self._player.variables))
+        every = [self._player.variables[each] for each in action.of]
+        if left_out not in every:
+            raise NotAmongThem(f"{left_out} is none of {', '.join(action.of)}")
+        return dict(zip(action.names, (each for each in every if each != left_out), strict=True))
 
     async def leave(self) -> None:
         """Leave nothing of this case running or written. Raises AdapterFault."""
@@ -254,3 +307,22 @@ class Stage:
 
     def _called(self, name: str) -> str:
         return f"{self._prefix}-{name}"
+
+
+async def addresses(names: Sequence[str], seed: str, taken: set[str]) -> dict[str, str]:
+    """A loopback address at which nobody listens for each name, below the ports that systems give to clients.
+
+    Each has three ports above it for itself, for what the members of a group say to each other. `taken` are
+    those of other cases, and these from now on.
+    """
+    randomness, found = random.Random(seed), dict[str, str]()
+    while len(found) < len(names):
+        port = randomness.randrange(*PORTS, PORTS_EACH)
+        with suppress(OSError):
+            for listener in await trio.open_tcp_listeners(port, host=LOOPBACK):
+                await listener.aclose()
+            address = f"{LOOPBACK}:{port}"
+            if address not in taken:
+                taken.add(address)
+                found[names[len(found)]] = address
+    return found

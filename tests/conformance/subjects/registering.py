@@ -29,6 +29,7 @@ class Store:
     told: int = 0
     code: str = ""
     granted: bool = False
+    address: str = ""
 
 
 @dataclass
@@ -40,6 +41,7 @@ class Wrong:
     new_code: bool = False
     garbage: bool = False
     dies: bool = False
+    keeps_address: bool = False
 
 
 @dataclass
@@ -53,6 +55,7 @@ class InsideAdapter:
     living: dict[str, trio.CancelScope] = field(default_factory=dict)
     exited: dict[str, str] = field(default_factory=dict)
     starts: int = 0
+    reserved: set[str] = field(default_factory=set)
 
     async def start(self, starting: Starting) -> Living:
         """A broker that speaks to the first controller that it is told of."""
@@ -63,7 +66,11 @@ class InsideAdapter:
             scope = self.living[starting.name] = trio.CancelScope()
             store = Store() if self.wrong.forgets else self.stores.setdefault(starting.name, Store())
             self.nursery.start_soon(self._run, scope, starting, store)
-        return Living(starting.name, {"remoting": f"127.0.0.1:{40_000 + self.starts}"})
+        return Living(starting.name, {"remoting": self.address(starting)})
+
+    def address(self, starting: Starting) -> str:
+        """Where a broker says that it listens."""
+        return starting.address or f"127.0.0.1:{40_000 + self.starts}"
 
     async def crash(self, name: str) -> None:
         """End it at once."""
@@ -112,8 +119,10 @@ class _Broker:
         if not store.granted:
             await self._ask(APPLY, appliedBrokerId=store.told, registerCheckCode=store.code)
             store.granted = True
-        address = f"127.0.0.1:{40_000 + self._adapter.starts}"
-        await self._ask(REGISTER, brokerId=store.told, brokerAddress=address)
+        address = self._adapter.address(self._starting)
+        await self._ask(REGISTER, brokerId=store.told, brokerAddress=store.address or address)
+        if self._wrong.keeps_address:
+            store.address = address
         await trio.sleep_forever()
 
     async def _ask(self, command: str, **header: object) -> Mapping[str, object]:

@@ -37,9 +37,11 @@ class RemotingServer:
         self._channels = itertools.count(1)
         self._wake = trio.Event()
 
-    async def serve(self, *, task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED) -> None:
+    async def serve(
+        self, port: int = 0, *, task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED
+    ) -> None:
         """Serve; the status is the address, `127.0.0.1:PORT`."""
-        listeners = await trio.open_tcp_listeners(0, host=HOST)
+        listeners = await trio.open_tcp_listeners(port, host=HOST)
         address = f"{HOST}:{listeners[0].socket.getsockname()[1]}"
         self._core = self._make(trio.current_time, address)
         async with trio.open_nursery() as self._nursery:

@@ -38,7 +38,14 @@ Ports = Mapping[int, int]
 
 
 class CannotStartError(Exception):
-    """An implementation cannot be started as asked; the text is one sentence."""
+    """An implementation cannot be started as asked; the text is one sentence.
+
+    `unsupported`: it is not made for that, which is no failure.
+    """
+
+    def __init__(self, remark: str, *, unsupported: bool = False) -> None:
+        super().__init__(remark)
+        self.unsupported = unsupported
 
 
 class Programs(Protocol):
@@ -193,7 +200,9 @@ class _Adapter:
             instance.storage.mkdir(parents=True, exist_ok=True)
             instance.launch(self._programs.command(asked, dict(instance.ports), instance.folder))
         except (CannotStartError, OSError) as fault:
-            raise _RefusedError(RefusalReason.FAILED, _one_line(str(fault))) from None
+            lacking = isinstance(fault, CannotStartError) and fault.unsupported
+            reason = RefusalReason.UNSUPPORTED if lacking else RefusalReason.FAILED
+            raise _RefusedError(reason, _one_line(str(fault))) from None
         if not asked.at_once:
             self._await(instance, places, asked.ready_within_ms / 1000)
         ready = messages.Ready(

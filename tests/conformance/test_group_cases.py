@@ -1,0 +1,67 @@
+"""Kind controller-group: three controllers that a case starts, kills and starts again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import trio
+import trio.testing
+
+from replispec.conformance.cases import load
+from replispec.conformance.families import family_of
+from replispec.conformance.judged import JudgedSubject
+from replispec.conformance.model import PROPOSAL, Case
+from replispec.conformance.play import play
+from replispec.conformance.results import CaseResult, CaseVerdict
+from tests.conformance.subjects.against import IDLE_S
+from tests.conformance.subjects.group import GoodGroup
+from tests.conformance.subjects.group_faults import CAUGHT
+
+KIND = "controller-group"
+CASES = {case.id.removeprefix(f"{KIND}/"): case for case in load(KIND)}
+Played = tuple[type[GoodGroup], str]
+
+
+def played(chosen: Iterable[Played]) -> dict[Played, CaseResult]:
+    """Each of these groups with one case, all at once, on a clock that jumps when everybody waits."""
+    found: dict[Played, CaseResult] = {}
+    reserved: set[str] = set()
+
+    async def one(make: type[GoodGroup], name: str) -> None:
+        async with trio.open_nursery() as nursery:
+            group = make(nursery, reserved)
+            found[make, name] = await play(CASES[name], _judged(group, CASES[name]), make.__name__, 1)
+            assert not group.running
+            nursery.cancel_scope.cancel()
+
+    async def everybody() -> None:
+        async with trio.open_nursery() as nursery:
+            for make, name in chosen:
+                nursery.start_soon(one, make, name)
+
+    trio.run(everybody, clock=trio.testing.MockClock(autojump_threshold=IDLE_S))
+    return found
+
+
+def _judged(group: GoodGroup, case: Case) -> JudgedSubject:
+    """A group as its subject; a case of the proposals is judged by them alone."""
+    family = family_of(KIND)
+    lenient = case.basis == PROPOSAL
+    return JudgedSubject({}, family, family.kind(KIND), (5, 5, 0), adapter=group, lenient=lenient)  # type: ignore[arg-type]
+
+
+def test_a_group_that_does_it_right_passes_every_case() -> None:
+    found = {name: each.reason for (_, name), each in played((GoodGroup, name) for name in CASES).items()}
+    assert {name: reason for name, reason in found.items() if reason} == {}
+    assert found.keys() == CASES.keys()
+
+
+def test_a_group_that_does_it_wrong_is_failed_by_the_cases_that_name_its_fault() -> None:
+    found = played((make, name) for make, names in CAUGHT.items() for name in names)
+    missed = {each: one.reason for each, one in found.items() if one.verdict is not CaseVerdict.FAIL}
+    assert missed == {}
+
+
+def test_every_case_fails_somebody() -> None:
+    caught = {name for names in CAUGHT.values() for name in names}
+    assert set(CASES) - caught == set()
