@@ -221,6 +221,9 @@ class MachineEmitter:
         parts.append(repr(timer.field))
         if timer.group:
             parts.append(f"group={timer.group!r}")
+        if timer.longest is not None:
+            name, longest_ms, field = timer.longest
+            parts.append(f"longest={_MACHINES.Longest}({name!r}, {longest_ms}, {field!r})")
         if timer.periodic:
             parts.append("periodic=True")
         if timer.states:
