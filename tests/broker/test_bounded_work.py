@@ -223,7 +223,7 @@ def copying() -> tuple[Turns, int, bytes]:
     brokers.pair()
     brokers.send("10.0.1.1:10911", b"x")
     node = brokers.broker(2)
-    brokers.until(lambda: brokers.epochs("10.0.1.2:10911").max_offset > 0)
+    brokers.until(lambda: bool(brokers.epochs("10.0.1.2:10911").max_offset))
     replica = node._log._replica
     assert replica is not None
     assert replica._connection is not None

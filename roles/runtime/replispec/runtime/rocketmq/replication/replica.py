@@ -171,8 +171,8 @@ class HaReplica(Stepping):
             self._take_coming(event.connection)
 
     def _take_coming(self, connection: int) -> None:
-        """Take frames in order, only so many because of one event; from the first that the log has no file for,
-        they wait. While some wait the connection is not read."""
+        """Take frames in order, only so many because of one event; from the first that the log has no file
+        for, they wait. While some wait the connection is not read."""
         try:
             for _ in range(MESSAGES_AT_ONCE):
                 found = self._next_frame()
