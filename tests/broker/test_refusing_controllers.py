@@ -15,6 +15,7 @@ from replispec.runtime.world import Note
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.options import BrokerOptions
 from tests.broker.simulated_set import BrokerSet
+from tests.broker.test_role import US, fresh
 
 PER_MINUTE = 26
 """Questions of one kind of one process in a minute: what is asked every five seconds, every ten, and tried
@@ -150,3 +151,26 @@ def test_who_is_registered_after_all_begins_with_short_pauses_again() -> None:
     brokers.world.run_for(20_000)
     (request,) = asked
     assert refusing.pauses(request)[:3] == [1, 2, 4]
+
+
+def test_the_oftener_a_set_is_refused_the_longer_is_the_pause_until_one_is_granted() -> None:
+    broker = fresh()
+    broker.replica_info_received(US, 5, frozenset({1}), 7)
+    broker.controller.code = ResponseCode.CONTROLLER_BROKER_NOT_ALIVE
+
+    def seconds_until_asked() -> int:
+        before = len(broker.controller.asked)
+        for passed in range(60):
+            broker.caught_up(2)
+            if len(broker.controller.asked) > before:
+                return passed
+            broker.wait(1_000)
+        return 60
+
+    assert [seconds_until_asked() for _ in range(6)] == [0, 1, 2, 4, 8, 8]
+    broker.controller.code = ResponseCode.SUCCESS
+    seconds_until_asked()
+    broker.controller.code = ResponseCode.CONTROLLER_BROKER_NOT_ALIVE
+    broker.lagging(2)
+    broker.replica_info_received(US, 5, frozenset({1}), 9)
+    assert [seconds_until_asked() for _ in range(3)] == [0, 1, 2]

@@ -249,29 +249,6 @@ def test_what_was_refused_is_asked_for_again_after_a_pause_or_for_another_set() 
     assert len(broker.controller.asked) == 3
 
 
-def test_the_oftener_a_set_is_refused_the_longer_is_the_pause_until_one_is_granted() -> None:
-    broker = fresh()
-    broker.replica_info_received(US, 5, frozenset({1}), 7)
-    broker.controller.code = ResponseCode.CONTROLLER_BROKER_NOT_ALIVE
-
-    def seconds_until_asked() -> int:
-        before = len(broker.controller.asked)
-        for passed in range(60):
-            broker.caught_up(2)
-            if len(broker.controller.asked) > before:
-                return passed
-            broker.wait(1_000)
-        return 60
-
-    assert [seconds_until_asked() for _ in range(6)] == [0, 1, 2, 4, 8, 8]
-    broker.controller.code = ResponseCode.SUCCESS
-    seconds_until_asked()
-    broker.controller.code = ResponseCode.CONTROLLER_BROKER_NOT_ALIVE
-    broker.lagging(2)
-    broker.replica_info_received(US, 5, frozenset({1}), 9)
-    assert [seconds_until_asked() for _ in range(3)] == [0, 1, 2]
-
-
 def test_an_answer_that_is_no_newer_is_not_believed() -> None:
     broker = master_of_two()
     broker.controller.code = None

@@ -13,7 +13,7 @@ PIECES_PER_SECOND_MAX: Final = 40
 within one second, are about ten; a loop of questions and answers is hundreds."""
 
 
-class Pace:
+class AskingPace:
     """Sees the traffic of a run, and hands it on to `tap`, if there is one."""
 
     def __init__(self, controllers: Collection[str], tap: NetworkTap | None) -> None:

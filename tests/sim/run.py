@@ -21,7 +21,7 @@ from tests.sim.client import TOPIC
 from tests.sim.cluster import CONTROLLER, HOSTS, LEARNERS, Cluster, address, broker_at, build
 from tests.sim.history import Place
 from tests.sim.nemesis import Fault
-from tests.sim.pace import Pace
+from tests.sim.pace import AskingPace
 from tests.sim.settings import PLAIN, Promise, Settings, drawn
 
 FAULTS_FROM_MS: Final = 1_500
@@ -64,7 +64,7 @@ def run(
     """Let a cluster live through its faults, heal it, and judge it. `tap` sees its traffic; `prepare` is
     handed the cluster before anything runs."""
     cluster = build(seed, keeps_lines=keeps_lines, settings=settings)
-    pace = Pace({address(CONTROLLER)}, tap)
+    pace = AskingPace({address(CONTROLLER)}, tap)
     cluster.world.network.tap = pace
     prepare(cluster)
     if settings.obeys and settings.is_durable:

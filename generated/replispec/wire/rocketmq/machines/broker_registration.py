@@ -16,14 +16,13 @@ from replispec.runtime.primitives.machines import (
     Assign,
     Edge,
     EventKind,
-    Longest,
     Machine,
     MachineState,
     Origin,
     Overlay,
-    Timer,
     Transitions,
 )
+from replispec.runtime.primitives.periods import Longest, Timer
 from replispec.runtime.primitives.releases import Releases
 from replispec.runtime.primitives.unknown import is_none
 from replispec.wire.rocketmq.controller import (

@@ -18,13 +18,12 @@ from replispec.runtime.primitives.machines import (
     Assign,
     Edge,
     EventKind,
-    Longest,
     Machine,
     MachineState,
     Origin,
-    Timer,
     Transitions,
 )
+from replispec.runtime.primitives.periods import Longest, Timer
 from replispec.runtime.primitives.unknown import is_none
 
 

@@ -15,14 +15,13 @@ from replispec.runtime.primitives.immutable import immutable
 from replispec.runtime.primitives.machines import (
     Edge,
     EventKind,
-    Longest,
     Machine,
     MachineState,
     Origin,
     Overlay,
-    Timer,
     Transitions,
 )
+from replispec.runtime.primitives.periods import Longest, Timer
 from replispec.runtime.primitives.releases import Releases
 from replispec.wire.rocketmq.ha import HaHandshakeAddress, HaHandshakeId, HaReport
 
