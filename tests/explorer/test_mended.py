@@ -157,7 +157,7 @@ ERRORS = {
         "registration",
         ("--set", "lost=0", "--set", "crashes=0", "--set", "removals=1"),
         "nobody_repeats_without_pause",
-        13,
+        15,
     ),
     "a set that was emptied begins its epochs anew": Error(
         "statemachines/rocketmq/broker_set",
