@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from replispec.broker.rocketmq.node import BrokerNode
 from replispec.controller.rocketmq.node import ControllerNode
 from replispec.nameserver.rocketmq.node import NameServerNode
 from replispec.runtime.primitives.jsons import dumps
@@ -41,12 +42,12 @@ from replispec.wire.rocketmq.client import (
     QueryConsumerOffsetRequest,
     UpdateConsumerOffsetRequest,
 )
-from replispec.wire.rocketmq.codes import RequestCode, SerializeType
+from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, SerializeType
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
-from replispec.wire.rocketmq.ha import HaHandshakeId, HaReport
+from replispec.wire.rocketmq.ha import HaHandshakeId, HaReport, HaTransferHeaderFixed
 from replispec.wire.rocketmq.options import ControllerOptions, NameServerOptions
 from replispec.wire.rocketmq.remoting import RemotingHeader
-from tests.broker.simulated_set import BrokerSet, Header, message, wanted
+from tests.broker.simulated_set import CONTROLLER, BrokerSet, Header, message, wanted
 from tests.steps import steps_of
 
 NOW_MS = 1_700_000_100_000
@@ -212,6 +213,45 @@ def test_what_comes_in_many_messages_is_read_in_many_turns(name: str) -> None:
         connection = turns.open(listener)
         turns.say(connection, said(size))
         totals.append(sum(turns.turns))
+        assert max(turns.turns) < TURN_MAX
+    assert totals[1] < 2.3 * totals[0]
+
+
+def copying() -> tuple[Turns, int, bytes]:
+    """A replica, its connection to its master, and a heartbeat of that master."""
+    brokers = BrokerSet()
+    brokers.pair()
+    brokers.send("10.0.1.1:10911", b"x")
+    node = brokers.broker(2)
+    brokers.until(lambda: bool(brokers.epochs("10.0.1.2:10911").max_offset))
+    replica = node._log._replica
+    assert replica is not None
+    assert replica._connection is not None
+    known = replica._variables
+    last = known.epochs[-1]
+    header = HaTransferHeaderFixed(2, 0, known.log_end, last.epoch, last.start_offset, known.log_end)
+    return Turns(node), replica._connection, header.encode()
+
+
+def asking() -> tuple[Turns, int, bytes]:
+    """A broker, its connection to its controller, and an answer that nobody waits for."""
+    turns = broker()
+    assert isinstance(turns.node, BrokerNode)
+    channel = turns.node._calls._by_address[CONTROLLER]
+    header = RemotingHeader(code=0, language="JAVA", version=493, opaque=77, flag=RemotingFlag.RESPONSE)
+    return turns, channel.connection, Command(header, b"").encode()
+
+
+@pytest.mark.parametrize("make", [copying, asking])
+def test_what_others_answer_or_send_to_a_replica_is_read_in_many_turns(
+    make: Callable[[], tuple[Turns, int, bytes]],
+) -> None:
+    totals = []
+    for size in (1_000, 2_000):
+        turns, connection, said = make()
+        turns.say(connection, said * size)
+        totals.append(sum(turns.turns))
+        assert len(turns.turns) > size // 100
         assert max(turns.turns) < TURN_MAX
     assert totals[1] < 2.3 * totals[0]
 

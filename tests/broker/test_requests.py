@@ -315,15 +315,15 @@ def test_a_client_belongs_to_so_many_groups_and_no_more_however_often_it_says_so
     monkeypatch.setattr(clients, "MEMBERS_MAX", 5)
     table = Clients()
     for number in range(10):
-        table.heartbeat_received(1, *_said("c1", f"g{number}", "x" * 2_000), now_ms=0)
-    table.heartbeat_received(2, *_said("c2", "a", "b", "c"), now_ms=0)
-    table.heartbeat_received(3, *_said("x" * 2_000, "g0"), now_ms=0)
+        table.heartbeat_received(1, "one", *_said("c1", f"g{number}", "x" * 2_000), now_ms=0)
+    table.heartbeat_received(2, "one", *_said("c2", "a", "b", "c"), now_ms=0)
+    table.heartbeat_received(3, "one", *_said("x" * 2_000, "g0"), now_ms=0)
     everybody = [f"g{number}" for number in range(10)] + ["a", "b", "c", "x" * 2_000]
     assert [group for group in everybody if table.members(group)] == ["g0", "g1", "g2", "a", "b"]
     table.closed(1)
     table.left(2, "a")
     table.left(2, "g0")
-    table.heartbeat_received(2, *_said("c2", "g0", "c", "d"), now_ms=0)
+    table.heartbeat_received(2, "one", *_said("c2", "g0", "c", "d"), now_ms=0)
     assert [group for group in [*everybody, "d"] if table.members(group)] == ["g0", "b", "c"]
 
 

@@ -39,6 +39,13 @@ REFUSED = [
         "nothing is said",
     ),
     ("event: patience}", "event: patience, periodic: often}", "'periodic' is no truth value", "true"),
+    ("event: patience}", "event: patience, longest: tone}", "'tone' is no duration", "callTimeout"),
+    (
+        "event: patience}",
+        "event: patience, periodic: true, longest: callTimeout}",
+        "no pauses that grow",
+        "leave it out",
+    ),
     ("event: patience}", "event: patience, every: 3}", "unknown option 'every'", "periodic"),
     ("event: patience}", "event: patience, while: AWAY}", "no state is named 'AWAY'", "IDLE"),
     ("event: patience}", "event: patience, while: DONE}", "nothing happens after DONE", "leave it out"),
@@ -148,6 +155,32 @@ def test_a_timer_of_states_is_armed_by_who_enters_and_cancelled_by_who_leaves(tm
     assert "periodic=True, states=frozenset({State.BUSY})" in machine
     assert machine.count('arms=("wait",)') == 1, "by the one edge that enters"
     assert machine.count('cancels=("wait",)') == 7, "by every edge that leaves, or ends"
+
+
+def test_a_timer_of_which_the_pauses_grow_says_up_to_what(tmp_path: Path) -> None:
+    growing = WAIT.replace("}", ", longest: callTimeout}")
+    found = compiled(tmp_path, (WAIT, growing))
+    machine = " ".join(found["replispec/wire/small/machines/caller.py"].split())
+    page = found["docs/small/machines/caller.md"]
+    assert 'Longest("callTimeout", 2000, "call_timeout_ms")' in machine
+    assert "then twice as long each time, at most `callTimeout` (2000 ms)" in page
+
+
+def test_a_longest_pause_is_no_shorter_than_the_first_and_stands_with_it(tmp_path: Path) -> None:
+    calls = "parameters/small/calls.yaml"
+    brief = "  brief: {about: Short., type: duration, default: 1 s, timer_of: [caller]}\n"
+    growing = TIMED.replace(WAIT, WAIT.replace("}", ", longest: brief}"))
+    write(tmp_path)
+    (tmp_path / calls).write_text(FILES[calls] + brief, "utf-8")
+    (tmp_path / CALLER).write_text(growing, "utf-8")
+    with pytest.raises(SpecificationError, match="brief is shorter than callTimeout"):
+        compile_again(tmp_path)
+    (tmp_path / calls).write_text(FILES[calls], "utf-8")
+    about = FILES[calls].partition("parameters:")[0].replace("Calls", "Others")
+    other = brief.replace("1 s", "3 s")
+    (tmp_path / "parameters/small/other.yaml").write_text(f"{about}parameters:\n{other}", "utf-8")
+    with pytest.raises(SpecificationError, match="brief does not stand with callTimeout"):
+        compile_again(tmp_path)
 
 
 def test_what_survives_a_crash_is_named(tmp_path: Path) -> None:

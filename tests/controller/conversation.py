@@ -125,10 +125,10 @@ class Talk:
         self.give(Started(self.now_ms, dict(self.node.listeners)))
         return self
 
-    def connect(self) -> int:
-        """A peer opens a connection."""
+    def connect(self, host: str = "127.0.0.1") -> int:
+        """A peer on this host opens a connection."""
         self.connections += 1
-        peer = f"127.0.0.1:{50_000 + self.connections}"
+        peer = f"{host}:{50_000 + self.connections}"
         self.give(Accepted(self.connections, self.listener, peer, self.now_ms))
         return self.connections
 

@@ -152,12 +152,12 @@ ERRORS = {
     ),
     "a refused registration is sent again at once": Error(
         "statemachines/rocketmq/broker_registration",
-        "    do: [arm retry, tell_failure]\n    clause: [BID-REGISTER-2, BID-REGISTER-3]",
-        "    do: [send_registration]\n    clause: [BID-REGISTER-2, BID-REGISTER-3]",
+        "    do: [arm retry, tell_failure]\n    assign: {failed: 'true'}\n    clause: [BID-REGISTER-2",
+        "    do: [send_registration]\n    assign: {failed: 'true'}\n    clause: [BID-REGISTER-2",
         "registration",
         ("--set", "lost=0", "--set", "crashes=0", "--set", "removals=1"),
         "nobody_repeats_without_pause",
-        13,
+        15,
     ),
     "a set that was emptied begins its epochs anew": Error(
         "statemachines/rocketmq/broker_set",

@@ -9,7 +9,13 @@ import pytest
 
 from replispec.runtime.primitives.machines import Edge
 from replispec.runtime.primitives.timers import Timers
-from replispec.wire.rocketmq.machines import broker_role, controller, learner, replicas_manager
+from replispec.wire.rocketmq.machines import (
+    broker_registration,
+    broker_role,
+    controller,
+    learner,
+    replicas_manager,
+)
 from replispec.wire.rocketmq.options import BrokerOptions, ControllerOptions, LearnerOptions
 
 OPTIONS = BrokerOptions(broker_name="set")
@@ -46,6 +52,27 @@ def test_arming_again_puts_the_end_off_and_cancelling_ends_it() -> None:
     assert timers.armed == {"retry": 300 + OPTIONS.startup_retry_interval_ms}
     timers.follow(edge(cancels=("retry", "heartbeat")), 400)
     assert timers.armed == {}
+
+
+def test_pauses_grow_each_time_that_one_ended_up_to_the_longest_and_until_it_is_cancelled() -> None:
+    timers = Timers(broker_registration.MACHINE, OPTIONS)
+
+    def pauses(count: int) -> list[int]:
+        found = []
+        for _ in range(count):
+            timers.follow(edge(arms=("retry",)), 0)
+            timers.follow(edge(arms=("retry",)), 0)
+            found.append(timers.armed["retry"])
+            assert timers.ended(found[-1]) == broker_registration.RetryDue()
+        return found
+
+    assert pauses(6) == [1_000, 2_000, 4_000, 8_000, 8_000, 8_000]
+    timers.follow(edge(cancels=("retry",)), 0)
+    assert pauses(2) == [1_000, 2_000]
+    timers.changed(replace(OPTIONS, registration_retry_interval_max_ms=3_000), 0)
+    assert pauses(2) == [3_000, 3_000]
+    timers.changed(replace(OPTIONS, registration_retry_interval_ms=9_000), 0)
+    assert pauses(1) == [9_000], "the longest is no shorter than the first"
 
 
 def test_of_timers_that_end_at_once_the_first_declared_comes_first() -> None:
@@ -96,3 +123,5 @@ def test_the_default_of_a_period_is_that_of_its_parameter(machine: Any, options:
     assert machine.timers
     for timer in machine.timers.values():
         assert timer.period_ms(options) == timer.default_ms
+        if timer.longest is not None:
+            assert timer.longest_ms(options) == timer.longest.default_ms

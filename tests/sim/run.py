@@ -18,9 +18,10 @@ from replispec.runtime.sim import NetworkTap, Rng
 from replispec.runtime.world import Note
 from replispec.wire.rocketmq.constants import FLUSHED_FILE, INDEX_FOLDER
 from tests.sim.client import TOPIC
-from tests.sim.cluster import HOSTS, LEARNERS, Cluster, broker_at, build
+from tests.sim.cluster import CONTROLLER, HOSTS, LEARNERS, Cluster, address, broker_at, build
 from tests.sim.history import Place
 from tests.sim.nemesis import Fault
+from tests.sim.pace import AskingPace
 from tests.sim.settings import PLAIN, Promise, Settings, drawn
 
 FAULTS_FROM_MS: Final = 1_500
@@ -63,7 +64,8 @@ def run(
     """Let a cluster live through its faults, heal it, and judge it. `tap` sees its traffic; `prepare` is
     handed the cluster before anything runs."""
     cluster = build(seed, keeps_lines=keeps_lines, settings=settings)
-    cluster.world.network.tap = tap
+    pace = AskingPace({address(CONTROLLER)}, tap)
+    cluster.world.network.tap = pace
     prepare(cluster)
     if settings.obeys and settings.is_durable:
         cluster.history.copies_min, cluster.history.count_copies = settings.copies_min, cluster.copies
@@ -93,7 +95,7 @@ def run(
         # A learner hears of what is confirmed a little after it has the bytes.
         cluster.world.run_until(lambda: not differing(cluster) and not judged(cluster), at_most_ms=SETTLE_MS)
         wrong += differing(cluster)
-    wrong += judged(cluster) + outsiders(cluster) + operator.wrong
+    wrong += judged(cluster) + outsiders(cluster) + operator.wrong + pace.judge()
     return Result(
         seed,
         cluster.world.digest(),

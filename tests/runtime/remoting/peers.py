@@ -38,9 +38,14 @@ class Served:
     """A server, the effects it had, and what each peer was sent. `take` makes of sends what a kernel does
     that takes everything, unless the peer is in `stuck`."""
 
-    def __init__(self, handle: Callable[[Request], None], limits: RemotingLimits | None = None) -> None:
+    def __init__(
+        self,
+        handle: Callable[[Request], None],
+        limits: RemotingLimits | None = None,
+        dropped: Callable[[int], None] = lambda _connection: None,
+    ) -> None:
         self.outbox = Outbox()
-        self.server = RequestServer(self.outbox, handle, limits=limits or RemotingLimits())
+        self.server = RequestServer(self.outbox, handle, limits=limits or RemotingLimits(), dropped=dropped)
         self.effects: list[Effect] = []
         self.sent: dict[int, bytearray] = {}
         self.paused: set[int] = set()
@@ -48,11 +53,11 @@ class Served:
         self.stuck: set[int] = set()
         self.now_ms = 0
 
-    def open(self, *connections: int) -> None:
-        """Peers connect."""
+    def open(self, *connections: int, host: str = "127.0.0.1") -> None:
+        """Peers on a host connect."""
         for connection in connections:
             self.sent[connection] = bytearray()
-            self.server.accepted(Accepted(connection, "remoting", f"127.0.0.1:{connection}", self.now_ms))
+            self.server.accepted(Accepted(connection, "remoting", f"{host}:{connection}", self.now_ms))
         self.take()
 
     def say(self, connection: int, data: bytes) -> None:

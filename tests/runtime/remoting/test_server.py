@@ -182,12 +182,45 @@ def test_a_request_beyond_the_limit_is_refused_before_it_is_there() -> None:
 
 def test_a_connection_beyond_the_limit_is_closed() -> None:
     served = Served(_answer, RemotingLimits(connections_max=2))
-    served.open(1, 2, 3)
+    served.open(1, 2)
+    served.say(1, request(1))
+    served.say(2, request(1))
+    served.open(3)
     assert served.closed == {3}
     served.close(1)
     served.open(4)
     served.say(4, request(1))
     assert served.opaques(4) == [1]
+
+
+def test_connections_of_a_host_that_has_most_give_way_and_those_of_others_stay() -> None:
+    dropped: list[int] = []
+    served = Served(_answer, RemotingLimits(connections_max=20), dropped=dropped.append)
+    served.open(1, 2, host="early")
+    served.open(*range(10, 60), host="greedy")
+    assert served.server.connections == 20
+    served.say(50, request(1))
+    for connection in range(100, 110):
+        served.open(connection, host="late")
+        served.say(connection, request(0))
+    assert not served.closed & {1, 2, 50, *range(100, 109)}, "who asked stays before who did not"
+    assert 109 in served.closed, "nobody has two more than it"
+    served.say(1, request(1))
+    served.say(100, request(1))
+    assert (served.opaques(1), served.opaques(100)) == ([1], [0, 1])
+    assert set(dropped) == served.closed - {109}
+    assert [note.what for note in served.notes] == ["too many connections"], "one line while it is full"
+
+
+def test_who_asks_nothing_gives_way_to_others_of_its_own_host() -> None:
+    served = Served(_answer, RemotingLimits(connections_max=3))
+    served.open(1)
+    served.say(1, request(1))
+    served.open(*range(2, 50))
+    served.open(50)
+    served.say(50, request(1))
+    assert (served.opaques(1), served.opaques(50)) == ([1], [1])
+    assert served.closed == set(range(2, 49))
 
 
 def test_what_all_peers_together_hold_is_bounded_and_the_greediest_goes_first() -> None:

@@ -357,7 +357,7 @@ def test_bytes_that_were_deleted_are_not_sent_and_somebody_is_told() -> None:
 
 def test_more_connections_than_allowed_are_closed() -> None:
     master = master_with(1)
-    master.ha._connections_max = 0
+    master.ha._shares.room = 0
     pair = Pair(master, ReplicaSide())
     pair.follow()
     assert pair.lines[:2] == [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from replispec.compiler.model.binding import Bindings
 from replispec.compiler.model.expressions import Expression
@@ -35,13 +36,22 @@ class VariableSpec:
     durable: bool = False
 
 
+class LongestSpec(NamedTuple):
+    """The parameter that says up to what the pauses of a timer grow, its default, and its field."""
+
+    name: str
+    default_ms: int
+    field: str
+
+
 @dataclass(frozen=True, slots=True)
 class TimerSpec:
     """A timer that raises an event once its period is over, again and again when `periodic`.
 
     `period` is the parameter that says how long, `field` its field in the options of a role, or in a
     `group` of them. Whoever enters one of `states` from another state arms it, whoever leaves them cancels
-    it; within them the events of `restarts` begin its period anew.
+    it; within them the events of `restarts` begin its period anew. With a `longest` each time that it ended
+    doubles how long it lasts, up to that, until it is cancelled.
     """
 
     name: str
@@ -55,6 +65,7 @@ class TimerSpec:
     periodic: bool
     states: tuple[str, ...] = ()
     restarts: tuple[str, ...] = ()
+    longest: LongestSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)

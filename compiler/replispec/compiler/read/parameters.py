@@ -71,7 +71,9 @@ def check_timers(configuration: ConfigurationSpec, machines: Mapping[str, Machin
     timed: dict[str, set[str]] = {}
     for machine in machines.values():
         periods = {event.timer for event in machine.events.values() if event.timer}
-        for period in periods | {timer.period for timer in machine.timers.values()}:
+        periods |= {timer.period for timer in machine.timers.values()}
+        periods |= {timer.longest.name for timer in machine.timers.values() if timer.longest is not None}
+        for period in periods:
             timed.setdefault(period, set()).add(machine.name)
     for each in configuration.parameters.values():
         declared, found = set(each.timer_of), timed.get(each.name, set())

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from replispec.compiler.model.faults import attempt
-from replispec.compiler.model.machine import Event, MachineSpec, TimerSpec
+from replispec.compiler.model.machine import Event, LongestSpec, MachineSpec, TimerSpec
 from replispec.compiler.model.message import Place, SpecificationError
-from replispec.compiler.model.parameter import ConfigurationSpec, field_name
+from replispec.compiler.model.parameter import ConfigurationSpec, Group, field_name
 from replispec.compiler.read.binding_parts import read_name, read_variable_name
 from replispec.compiler.read.parameters import default_ms
 from replispec.compiler.read.yaml_source import Tree
 
-_KEYS: Final = ("about", "period", "event", "periodic", "while", "restarts")
+_KEYS: Final = ("about", "period", "longest", "event", "periodic", "while", "restarts")
 _WORDS: Final = ("arm", "cancel")
 """How an edge says under `do` that it arms or cancels a timer."""
 
@@ -58,7 +58,7 @@ def _timers(
             lasts_ms = default_ms(configuration, period, entry.place_of("period"))
             _check_event(machine, event, entry.place_of("event"))
             parameter = configuration.parameters[period]
-            groups = [each.field for each in configuration.groups if parameter in each.parameters]
+            group = _group(configuration, period)
             armed = states(entry.texts("while"))
             _check_states(machine, armed, entry)
             yield TimerSpec(
@@ -69,11 +69,33 @@ def _timers(
                 period,
                 lasts_ms,
                 field_name(parameter),
-                groups[0],
+                group.field,
                 entry.flag("periodic"),
                 armed,
                 _restarts(machine, entry, armed),
+                _longest(configuration, entry, lasts_ms),
             )
+
+
+def _group(configuration: ConfigurationSpec, name: str) -> Group:
+    parameter = configuration.parameters[name]
+    return next(each for each in configuration.groups if parameter in each.parameters)
+
+
+def _longest(configuration: ConfigurationSpec, entry: Tree, lasts_ms: int) -> LongestSpec | None:
+    """Up to what its pauses grow, if they do. The same roles have both, in the same place."""
+    if "longest" not in entry.items:
+        return None
+    name, place = entry.text("longest"), entry.place_of("longest")
+    longest_ms = default_ms(configuration, name, place)
+    period = entry.text("period")
+    if entry.flag("periodic"):
+        raise SpecificationError(place, "what ends again and again has no pauses that grow", "leave it out")
+    if longest_ms < lasts_ms:
+        raise SpecificationError(place, f"{name} is shorter than {period}", "name a longer duration")
+    if _group(configuration, name) is not _group(configuration, period):
+        raise SpecificationError(place, f"{name} does not stand with {period}", "declare both in one file")
+    return LongestSpec(name, longest_ms, field_name(configuration.parameters[name]))
 
 
 def _check_event(machine: MachineSpec, name: str, place: Place) -> None:

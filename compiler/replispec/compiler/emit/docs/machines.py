@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from replispec.compiler.emit.docs.bindings import answers_section, bound_kind, records_section, sends_section
 from replispec.compiler.emit.docs.tables import table
 from replispec.compiler.language.text import to_english, to_text
-from replispec.compiler.model.machine import Event, MachineSpec, Table, Transition
+from replispec.compiler.model.machine import Event, MachineSpec, Table, TimerSpec, Transition
 
 # From the page of a machine.
 RULES_PAGE = "../rules.md"
@@ -108,13 +108,21 @@ def _event_kind(event: Event) -> str:
     return f"{owner}{', hidden' * event.hidden}{f', with {fields}' if fields else ''}"
 
 
+def _lasts(timer: TimerSpec) -> str:
+    lasts = f"`{timer.period}` ({timer.default_ms} ms){', again and again' * timer.periodic}"
+    if timer.longest is None:
+        return lasts
+    name, at_most_ms = timer.longest.name, timer.longest.default_ms
+    return f"{lasts}, then twice as long each time, at most `{name}` ({at_most_ms} ms)"
+
+
 def _timers(machine: MachineSpec) -> Iterator[str]:
     yield "## Timers"
     rows = (
         (
             f"`{each.name}`",
             f"`{each.event}`",
-            f"`{each.period}` ({each.default_ms} ms){', again and again' * each.periodic}",
+            _lasts(each),
             ", ".join(f"`{state}`" for state in each.states) or "once an edge arms it",
             ", ".join(f"`{event}`" for event in each.restarts),
             each.about,

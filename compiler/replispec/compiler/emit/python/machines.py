@@ -47,6 +47,7 @@ from replispec.compiler.model.message import Model
 from replispec.compiler.model.value_types import Type
 
 _MACHINES = Names(f"{PRIMITIVES}.machines")
+_PERIODS = Names(f"{PRIMITIVES}.periods")
 _RELEASES = Names(f"{PRIMITIVES}.releases")
 _IMMUTABLE = str(Names(f"{PRIMITIVES}.immutable").immutable)
 # Edges that are shorter than this are said for each state.
@@ -179,7 +180,7 @@ class MachineEmitter:
         yield Constant("EVENTS", f"{{{' '.join(kinds)}}}", annotated)
         if machine.timers:
             timers = " ".join(f"{each.name!r}: {self._timer(each)}," for each in machine.timers.values())
-            yield Constant("TIMERS", f"{{{timers}}}", f"{final}[{ABC.Mapping}[str, {_MACHINES.Timer}]]")
+            yield Constant("TIMERS", f"{{{timers}}}", f"{final}[{ABC.Mapping}[str, {_PERIODS.Timer}]]")
         for text, name in self._assignments.items():
             yield Constant(name, text, f"{final}[{ABC.Mapping}[str, {_MACHINES.Assign}]]")
         rows = " ".join(self._rows(machine.table, {}))
@@ -221,11 +222,14 @@ class MachineEmitter:
         parts.append(repr(timer.field))
         if timer.group:
             parts.append(f"group={timer.group!r}")
+        if timer.longest is not None:
+            name, longest_ms, field = timer.longest
+            parts.append(f"longest={_PERIODS.Longest}({name!r}, {longest_ms}, {field!r})")
         if timer.periodic:
             parts.append("periodic=True")
         if timer.states:
             parts.append(f"states=frozenset({{{', '.join(f'State.{each}' for each in timer.states)}}})")
-        return f"{_MACHINES.Timer}({', '.join(parts)})"
+        return f"{_PERIODS.Timer}({', '.join(parts)})"
 
     def _kind(self, event: Event) -> str:
         parts = [repr(event.name), f"{_MACHINES.Origin}.{'PEER' if event.is_peer else 'LOCAL'}"]

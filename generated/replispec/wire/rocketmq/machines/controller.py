@@ -12,15 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from replispec.runtime.primitives.immutable import immutable
-from replispec.runtime.primitives.machines import (
-    Edge,
-    EventKind,
-    Machine,
-    MachineState,
-    Origin,
-    Timer,
-    Transitions,
-)
+from replispec.runtime.primitives.machines import Edge, EventKind, Machine, MachineState, Origin, Transitions
+from replispec.runtime.primitives.periods import Timer
 from replispec.wire.rocketmq import codes
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest, Property
 

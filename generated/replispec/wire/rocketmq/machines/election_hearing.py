@@ -19,9 +19,9 @@ from replispec.runtime.primitives.machines import (
     Machine,
     MachineState,
     Origin,
-    Timer,
     Transitions,
 )
+from replispec.runtime.primitives.periods import Timer
 
 
 class State(MachineState):

@@ -20,9 +20,9 @@ from replispec.runtime.primitives.machines import (
     MachineState,
     Origin,
     Overlay,
-    Timer,
     Transitions,
 )
+from replispec.runtime.primitives.periods import Timer
 from replispec.runtime.primitives.releases import Releases
 from replispec.wire.rocketmq.ha import (
     HaHandshakeAddress,

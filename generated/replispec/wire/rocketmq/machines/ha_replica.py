@@ -18,9 +18,9 @@ from replispec.runtime.primitives.machines import (
     MachineState,
     Origin,
     Overlay,
-    Timer,
     Transitions,
 )
+from replispec.runtime.primitives.periods import Timer
 from replispec.runtime.primitives.releases import Releases
 from replispec.runtime.primitives.unknown import is_none
 from replispec.wire.rocketmq.ha import (

@@ -57,7 +57,11 @@ class BrokerNode:
         self._calls = Calls(self._outbox, version=BROKER_RELEASE)
         self._requests = Requests()
         self._server = RequestServer(
-            self._outbox, self._requests.take, limits=options.limits, version=BROKER_RELEASE
+            self._outbox,
+            self._requests.take,
+            limits=options.limits,
+            version=BROKER_RELEASE,
+            dropped=self._forget_client,
         )
         controllers = Controllers(self._calls, options.controller_addr)
         self._role = Role(self._outbox, self._writes, controllers, files, options, self)
@@ -162,8 +166,12 @@ class BrokerNode:
             case Closed():
                 (self._calls if event.connection < 0 else self._server).closed(event)
                 if event.connection > 0:
-                    self._pulls.closed(event.connection)
-                    self._groups.clients.closed(event.connection)
+                    self._forget_client(event.connection)
+
+    def _forget_client(self, connection: int) -> None:
+        """A connection is gone, whoever ended it: nothing waits on it, and its client is in no group."""
+        self._pulls.closed(connection)
+        self._groups.clients.closed(connection)
 
     def _started(self, event: Started) -> None:
         addresses = {**self.listeners, **event.addresses}

@@ -25,7 +25,7 @@ from replispec.runtime.primitives.errors import LocalProtocolError
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.derived_options import is_any, join_address
 from replispec.runtime.rocketmq.membership import MachineRunner, Nothing
-from replispec.runtime.rocketmq.remoting import Prepared, Request, RequestServer
+from replispec.runtime.rocketmq.remoting import Prepared, Request, RequestServer, host_of
 from replispec.runtime.rocketmq.remoting.answering import BODY_BYTES_MAX, Requests, give
 from replispec.runtime.storage import JournalReader, StorageFailed
 from replispec.runtime.world import (
@@ -81,7 +81,9 @@ class ControllerNode:
         self._writes = Writes(self._outbox)
         self._log = ControllerLog(self._outbox, self._writes, journal, self, snapshot_records)
         self._requests = Requests()
-        self._server = RequestServer(self._outbox, self._requests.take, limits=options.limits)
+        self._server = RequestServer(
+            self._outbox, self._requests.take, limits=options.limits, dropped=self._forget
+        )
         self._notifier = Notifier(self._outbox)
         self._sets = BrokerSets(unclean=options.enable_elect_unclean_master)
         self._hearings = Hearings(options, self._elect)
@@ -193,6 +195,7 @@ class ControllerNode:
         command = request.command
         header, release = command.header, command.release
         fields = header.ext_fields or {}
+        self._sets.asker = host_of(request.peer)
         asked = wire.event_of(header.code, fields, command.body, self._sets, rules, release)
         if asked is None:
             raise LocalProtocolError(f"request {request.code} is no event")
@@ -212,8 +215,12 @@ class ControllerNode:
             self._notifier.closed(event)
             return
         self._server.closed(event)
-        for key in self._sets.heartbeats.closed(event.connection):
-            self._lost(*key, "connection lost", event.now_ms)
+        self._forget(event.connection)
+
+    def _forget(self, connection: int) -> None:
+        """A connection is gone, whoever ended it."""
+        for key in self._sets.heartbeats.closed(connection):
+            self._lost(*key, "connection lost", self._sets.heartbeats.now_ms)
 
     def _tick(self, now_ms: int) -> None:
         self._notifier.ticked(now_ms)
@@ -278,7 +285,9 @@ class ControllerNode:
     def apply(self, record: ControllerEvent, now_ms: int, *, is_new: bool) -> None:
         """Decide about a record that is on the disk, and answer its request, if that came since the start."""
         asked = self._waiting.pop(record.proposal, None) if is_new else None
-        applied = self._sets.apply(record, None if asked is None else asked.request.command.release)
+        release = None if asked is None else asked.request.command.release
+        asker = "" if asked is None else host_of(asked.request.peer)
+        applied = self._sets.apply(record, release, asker)
         if applied is not None and is_new:
             broker_set, replies = applied
             self._carry_out(broker_set, replies, asked, now_ms)

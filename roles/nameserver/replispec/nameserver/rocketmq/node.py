@@ -46,7 +46,9 @@ class NameServerNode:
         self._options = options
         self._outbox = Outbox()
         self._requests = Requests()
-        self._server = RequestServer(self._outbox, self._requests.take, limits=options.limits)
+        self._server = RequestServer(
+            self._outbox, self._requests.take, limits=options.limits, dropped=self._forget
+        )
         self._routes = Routes(limits or Limits())
         self._stranger = 0
         answering = Answering(
@@ -77,8 +79,7 @@ class NameServerNode:
                 self._server.accepted(event)
             case Closed():
                 self._server.closed(event)
-                for gone in self._routes.closed(event.connection):
-                    self._note_gone(gone, "connection lost")
+                self._forget(event.connection)
             case Started():
                 self._watching.begin(event.now_ms)
             case Ticked():
@@ -90,6 +91,11 @@ class NameServerNode:
     def deadline_ms(self) -> int | None:
         """The next look for brokers that were silent for too long."""
         return self._watching.deadline_ms()
+
+    def _forget(self, connection: int) -> None:
+        """A connection is gone, whoever ended it."""
+        for gone in self._routes.closed(connection):
+            self._note_gone(gone, "connection lost")
 
     def _note_gone(self, gone: RouteRegistration, reason: str) -> None:
         self._outbox.note(

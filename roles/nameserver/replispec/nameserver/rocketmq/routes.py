@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from replispec.runtime.primitives.bindings import Kept
+from replispec.runtime.rocketmq.remoting import Shares
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import (
     BrokerData,
@@ -34,7 +35,8 @@ HEARD_MS: Final = constants.ROUTE_TIMEOUT_MS // 3
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What brokers may make grow: registrations that count, and topics, once for each broker set."""
+    """What brokers may make grow: registrations that count, and topics, once for each broker set. When one of
+    them is reached the host that has most of it gives way to others."""
 
     brokers: int = 10_000
     topics: int = 500_000
@@ -96,6 +98,9 @@ class Routes:
         self._routes: dict[str, Kept[TopicRouteData]] = {}
         self._clusters: Kept[ClusterInfo] | None = None
         self._topics = 0
+        self._registrations = Shares[Key](limits.brokers)
+        # Broker sets that have topics, by the host that registered the first of each.
+        self._held_topics = Shares[str](limits.topics)
 
     def is_strangers(self, new: RouteRegistration, host: str, now_ms: int) -> bool:
         """Whether a registration from this host is of another broker's address, or takes another's id."""
@@ -115,10 +120,13 @@ class Routes:
         """Take a registration; false when it is one too many."""
         key = (new.cluster, new.address)
         known = self._live.get(key)
-        if len(new.topics) > self._limits.topics or (
-            known is None and len(self._live) >= self._limits.brokers
-        ):
+        if len(new.topics) > self._limits.topics:
             return False
+        if known is None and self._registrations.is_full:
+            going = self._registrations.giving_way(host)
+            if going is None:
+                return False
+            self._remove(going)
         if self._is_replaced(new):
             if known is not None:
                 self._remove(key)
@@ -134,8 +142,9 @@ class Routes:
             del broker_set.addresses[broker_id]
         broker_set.addresses[new.broker_id] = new.address
         if new.broker_id == min(broker_set.addresses):
-            self._take_topics(broker_set, new, known)
+            self._take_topics(broker_set, new, known, host)
         self._forget_live(key)
+        self._registrations.take(host, key)
         self._live[key] = _Live(replace(new, topics={}), connection, host, now_ms)
         self._by_connection.setdefault(connection, set()).add(key)
         return True
@@ -238,15 +247,21 @@ class Routes:
         holder = self._live.get((broker_set.cluster, address))
         return holder is not None and _state(holder.registration) > _state(new)
 
-    def _take_topics(self, broker_set: _BrokerSet, new: RouteRegistration, known: _Live | None) -> None:
+    def _take_topics(
+        self, broker_set: _BrokerSet, new: RouteRegistration, known: _Live | None, host: str
+    ) -> None:
         """The topics of the master, or of who stands in for it, unless its version did not change."""
         is_unchanged = known is not None and known.registration.version == new.version
         if is_unchanged and new.topics.keys() <= broker_set.queues.keys():
             return
+        before = len(broker_set.queues)
         for name, topic in new.topics.items():
             if name not in broker_set.queues:
                 if self._topics >= self._limits.topics:
-                    return
+                    self._hold_topics(host, new.broker_name, len(broker_set.queues) - before)
+                    before = len(broker_set.queues)
+                    if not self._make_room_for_topics(host, new.broker_name):
+                        return
                 self._topics += 1
             broker_set.queues[name] = QueueData(
                 new.broker_name,
@@ -256,10 +271,30 @@ class Routes:
                 topic.write_queue_nums,
             )
             self._holders.setdefault(name, set()).add(new.broker_name)
+        self._hold_topics(host, new.broker_name, len(broker_set.queues) - before)
+
+    def _hold_topics(self, host: str, broker_name: str, count: int) -> None:
+        """A broker set has so many topics more."""
+        if broker_name in self._held_topics:
+            self._held_topics.grow(broker_name, count)
+        elif count:
+            self._held_topics.take(host, broker_name, weight=count)
+
+    def _make_room_for_topics(self, host: str, broker_name: str) -> bool:
+        """The newest broker set of the host that has most topics gives way, if that is another host."""
+        going = self._held_topics.giving_way(host)
+        if going is None or going == broker_name:
+            return False
+        broker_set = self._sets[going]
+        for address in list(broker_set.addresses.values()):
+            if (broker_set.cluster, address) in self._live:
+                self._remove((broker_set.cluster, address))
+        return self._topics < self._limits.topics
 
     def _forget_live(self, key: Key) -> _Live | None:
         live = self._live.pop(key, None)
         if live is not None:
+            self._registrations.drop(key)
             keys = self._by_connection[live.connection]
             keys.discard(key)
             if not keys:
@@ -281,6 +316,7 @@ class Routes:
         return gone
 
     def _remove_set(self, name: str) -> None:
+        self._held_topics.drop(name)
         queues = self._sets.pop(name).queues
         self._topics -= len(queues)
         for topic in queues:

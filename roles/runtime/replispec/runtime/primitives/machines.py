@@ -20,6 +20,7 @@ from operator import attrgetter, is_
 from typing import Any, Final, Generic, TypeVar
 
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
+from replispec.runtime.primitives.periods import Timer
 from replispec.runtime.primitives.releases import Releases
 from replispec.runtime.primitives.unknown import UNKNOWN, AtLeast, UnknownRead, Unseen, covers, is_same
 
@@ -95,31 +96,6 @@ class Edge(Generic[StateT]):
 
 
 Transitions = Mapping[tuple[StateT, type], tuple[Edge[StateT], ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class Timer:
-    """A timer of a machine: it raises an event of the class `event` when its period is over, and is then
-    armed again if it is `periodic`.
-
-    `period` is the parameter that says how long that is, `default_ms` its default, `field` its field in the
-    options of a role, which may stand in a `group` of them. It runs in `states`; others arm it by an edge.
-    """
-
-    name: str
-    event: type[Any]
-    period: str
-    default_ms: int
-    field: str
-    group: str = ""
-    periodic: bool = False
-    states: frozenset[Any] = frozenset()
-
-    def period_ms(self, options: Any) -> int:
-        """How long it runs by these options: those of a role, or of the timer's group."""
-        holder = getattr(options, self.group, options) if self.group else options
-        period: int = getattr(holder, self.field)
-        return period
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,8 @@ class Timers:
         self._machine = machine
         self._periods_ms = _periods_ms(machine, options)
         self._due_ms: dict[str, int] = {}
+        # Of those whose pauses grow: how long the next one is.
+        self._grown_ms: dict[str, int] = {}
 
     @property
     def armed(self) -> Mapping[str, int]:
@@ -34,6 +36,7 @@ class Timers:
         """Arm and cancel what an edge says that was taken."""
         for name in edge.cancels:
             self._due_ms.pop(name, None)
+            self._grown_ms.pop(name, None)
         for name in edge.arms:
             self._arm(name, now_ms)
 
@@ -52,17 +55,25 @@ class Timers:
             self._arm(name, now_ms)
         else:
             del self._due_ms[name]
+            if timer.longest is not None:
+                self._grown_ms[name] = 2 * self._lasts_ms(name)
         return timer.event()
 
     def changed(self, options: Any, now_ms: int) -> None:
         """Other options hold from now on: a shorter period ends sooner, a longer one puts nothing off."""
         self._periods_ms = _periods_ms(self._machine, options)
         for name, at_ms in self._due_ms.items():
-            self._due_ms[name] = min(at_ms, now_ms + self._periods_ms[name])
+            self._due_ms[name] = min(at_ms, now_ms + self._lasts_ms(name))
 
     def _arm(self, name: str, now_ms: int) -> None:
-        self._due_ms[name] = now_ms + self._periods_ms[name]
+        self._due_ms[name] = now_ms + self._lasts_ms(name)
+
+    def _lasts_ms(self, name: str) -> int:
+        period_ms, longest_ms = self._periods_ms[name]
+        return min(max(self._grown_ms.get(name, 0), period_ms), longest_ms)
 
 
-def _periods_ms(machine: Machine[Any, Any], options: Any) -> dict[str, int]:
-    return {name: timer.period_ms(options) for name, timer in machine.timers.items()}
+def _periods_ms(machine: Machine[Any, Any], options: Any) -> dict[str, tuple[int, int]]:
+    """How long each timer lasts at first, and at most."""
+    timers = machine.timers.items()
+    return {name: (timer.period_ms(options), timer.longest_ms(options)) for name, timer in timers}

@@ -9,13 +9,14 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from replispec.runtime.primitives.bindings import TEXT_MAX
+from replispec.runtime.rocketmq.remoting import Shares
 from replispec.wire.rocketmq.client import ConsumerData
 from replispec.wire.rocketmq.constants import CLIENT_EXPIRY_MS
 
 GROUPS_MAX: Final = 1_000
 """Groups that one client may belong to; those beyond are not noted."""
 MEMBERS_MAX: Final = 100_000
-"""Members of all groups; those beyond are not noted."""
+"""Members of all groups; beyond that the host that has most of them gives way to others."""
 
 
 class Clients:
@@ -28,20 +29,21 @@ class Clients:
         self._telling: tuple[str, list[int]] | None = None
         self._groups: dict[str, dict[int, str]] = {}
         self._joined: dict[int, set[str]] = {}
-        self._members = 0
+        self._shares = Shares[tuple[int, str]](MEMBERS_MAX)
         # When each connection was heard last, the longest silence first.
         self._heard: dict[int, int] = {}
 
     def heartbeat_received(
-        self, connection: int, client: str, groups: Sequence[ConsumerData], now_ms: int
+        self, connection: int, host: str, client: str, groups: Sequence[ConsumerData], now_ms: int
     ) -> None:
-        """A client says which groups it belongs to. Longer names than anybody needs are not noted."""
+        """A client on this host says which groups it belongs to. Longer names than anybody needs are not
+        noted."""
         self._heard.pop(connection, None)
         self._heard[connection] = now_ms
         for each in groups[:GROUPS_MAX]:
             group = each.group_name or ""
-            if max(len(client), len(group)) <= TEXT_MAX and self._admits(connection, group):
-                self._join(connection, group, client)
+            if max(len(client), len(group)) <= TEXT_MAX and self._admits(connection, host, group):
+                self._join(connection, host, group, client)
 
     def left(self, connection: int, group: str) -> None:
         """A client leaves one group."""
@@ -51,7 +53,7 @@ class Clients:
         joined.discard(group)
         if not joined:
             del self._joined[connection]
-        self._members -= 1
+        self._shares.drop((connection, group))
         members = self._groups[group]
         del members[connection]
         if not members:
@@ -103,14 +105,20 @@ class Clients:
             count_max -= max(1, len(told))
             yield group, told
 
-    def _admits(self, connection: int, group: str) -> bool:
+    def _admits(self, connection: int, host: str, group: str) -> bool:
         joined = self._joined.get(connection, ())
-        return group in joined or (len(joined) < GROUPS_MAX and self._members < MEMBERS_MAX)
+        if group in joined or not self._shares.is_full:
+            return group in joined or len(joined) < GROUPS_MAX
+        going = self._shares.giving_way(host)
+        if going is not None and len(joined) < GROUPS_MAX:
+            self.left(*going)
+        return not self._shares.is_full
 
-    def _join(self, connection: int, group: str, client: str) -> None:
+    def _join(self, connection: int, host: str, group: str, client: str) -> None:
         joined = self._joined.setdefault(connection, set())
-        self._members += group not in joined
-        joined.add(group)
+        if group not in joined:
+            joined.add(group)
+            self._shares.take(host, (connection, group))
         members = self._groups.setdefault(group, {})
         if members.get(connection) != client:
             members[connection] = client

@@ -13,6 +13,7 @@ from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.pulls import Pulls
 from replispec.broker.rocketmq.core.topics import Topics
 from replispec.runtime.rocketmq.framing import Command
+from replispec.runtime.rocketmq.remoting import host_of
 from replispec.runtime.rocketmq.remoting.answering import Answering
 from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, LANGUAGE, Request, RequestServer
 from replispec.wire.rocketmq.codes import RemotingFlag
@@ -93,7 +94,8 @@ class Groups:
 
     def _note_client(self, request: Request, event: machine.Lived) -> None:
         consumers = event.consumers or ()
-        self.clients.heartbeat_received(request.connection, event.client_id, consumers, request.now_ms)
+        host = host_of(request.peer)
+        self.clients.heartbeat_received(request.connection, host, event.client_id, consumers, request.now_ms)
         if self._owner.serves:
             for each in consumers[:GROUPS_MAX]:
                 self._topics.for_retries(each.group_name or "", request.now_ms)
@@ -103,7 +105,8 @@ class Groups:
             self.clients.left(request.connection, event.group)
 
     def _keep_position(self, request: Request, event: machine.PositionSaid) -> None:
-        self._offsets.put(event.group, event.topic, event.queue_id, event.position, request.now_ms)
+        queue = event.group, event.topic, event.queue_id
+        self._offsets.put(queue, event.position, host_of(request.peer), request.now_ms)
 
     # What clients are told
 

@@ -13,13 +13,12 @@ from replispec.runtime.primitives.bindings import Call
 from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.membership import (
+    Complaints,
     Controllers,
     IdentityFiles,
     MachineRunner,
     Nothing,
     Registration,
-    note_failure,
-    read_answer,
 )
 from replispec.runtime.rocketmq.remoting.calls import Failure, Outcome
 from replispec.runtime.storage import FilesReader
@@ -95,6 +94,7 @@ class ReplicasManager:
         owner: ManagerOwner,
     ) -> None:
         self._outbox = outbox
+        self._complaints = Complaints(outbox)
         self._controllers = controllers
         self._options = options
         self._owner = owner
@@ -243,6 +243,7 @@ class ReplicasManager:
     # Questions and answers
 
     def _find_leader(self) -> None:
+        call = wire.leader_asked()
         waiting = len(self._controllers.addresses)
         answered_once = False
 
@@ -251,13 +252,14 @@ class ReplicasManager:
             waiting -= 1
             if info is not None:
                 answered_once = True
+                self._complaints.over(call.code)
                 self._take(info, now_ms)
             elif not answered_once and not waiting:
-                self._outbox.note(Level.WARNING, "no controller answers")
+                self._complaints.tell(call.code, Level.WARNING, "no controller answers", None)
                 self._take(machine.RequestFailed(), now_ms)
 
         self._controllers.find_leader(answered, self._runner.now_ms)
-        self._runner.take(machine.LeaderAsked(wire.leader_asked().header))
+        self._runner.take(machine.LeaderAsked(call.header))
 
     def _registered(self, answer: Command, now_ms: int) -> None:
         self._owner.identified(self.registration.broker_id, now_ms)
@@ -310,8 +312,8 @@ class ReplicasManager:
         """Take an answer: to this machine it says how the start goes on, to the role who is master."""
         if self._has_stopped:
             return None
-        event, role = read_answer(
-            self._outbox,
+        event, role = self._complaints.read(
+            asked,
             outcome,
             lambda *answer: (
                 wire.outcome_of(asked, *answer),
@@ -320,7 +322,11 @@ class ReplicasManager:
         )
         assert event is not None, "every outcome of a request of this machine is one of its events"
         if isinstance(event, machine.RequestFailed):
-            note_failure(self._outbox, outcome, Level.INFO, _FAILED.get(asked, "a controller refused"))
+            self._complaints.failed(asked, outcome, Level.INFO, _FAILED.get(asked, "a controller refused"))
+        elif isinstance(event, machine.MasterElected) and event.master_broker_id is None:
+            self._complaints.failed(asked, outcome, Level.WARNING, "an election named no master")
+        else:
+            self._complaints.over(asked)
         self._take_both(event, role, now_ms)
         return role if isinstance(role, broker_role.ReplicaInfoReceived) else None
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from replispec.broker.rocketmq.core.table_file import TableFile
 from replispec.runtime.primitives.bindings import TEXT_MAX
+from replispec.runtime.rocketmq.remoting import Shares
 from replispec.runtime.storage import FilesReader
 from replispec.runtime.world import Level, Outbox, Persisted, Writes, Written
 from replispec.wire.rocketmq import constants
@@ -17,15 +18,22 @@ from replispec.wire.rocketmq.broker import DataVersion
 from replispec.wire.rocketmq.client import ConsumerOffsetTable, QueueOffsets
 
 ENTRIES_MAX: Final = 100_000
-"""Pairs of topic and group; those beyond are not kept, nor are pairs of longer names than anybody needs."""
+"""Pairs of topic and group; beyond that the host that has most of them gives way to others. Pairs of longer
+names than anybody needs are not kept."""
 POSITIONS_MAX: Final = 500_000
-"""Positions of all pairs and queues; those beyond are not kept."""
+"""Positions of all pairs and queues; likewise."""
+QueueOf = tuple[str, str, int]
+"""A queue as a group reads it: the group, the topic, the number."""
 
 
 class ConsumerOffsets:
     """Positions by topic and group, kept in a file every few seconds: a consumer that is told an older one
     reads again what it has read. What could not be written is written later. Raises StorageFailed when the
-    file is there and cannot be read."""
+    file is there and cannot be read.
+
+    A pair is of the host that said it first since the process began; of who did not, like those of another
+    broker, it is nobody's, and gives way to nobody.
+    """
 
     def __init__(self, outbox: Outbox, writes: Writes, files: FilesReader, interval_ms: int) -> None:
         self._outbox = outbox
@@ -40,26 +48,51 @@ class ConsumerOffsets:
         self._file = TableFile(files, constants.CONSUMER_OFFSETS_FILE)
         self._read()
         self._positions = sum(map(len, self._table.values()))
+        self._shares = Shares[str](POSITIONS_MAX)
 
     def get(self, group: str, topic: str, queue: int) -> int | None:
         """The next position that a group reads; None when it never said."""
         return self._table.get(f"{topic}{constants.TOPIC_GROUP_SEPARATOR}{group}", {}).get(queue)
 
-    def put(self, group: str, topic: str, queue: int, position: int, now_ms: int) -> None:
-        """A group has read up to here."""
+    def put(self, queue_of: QueueOf, position: int, host: str, now_ms: int) -> None:
+        """A group has read up to here; a client on this host says so."""
+        group, topic, queue = queue_of
         key = f"{topic}{constants.TOPIC_GROUP_SEPARATOR}{group}"
-        if queue not in self._table.get(key, ()):
-            if not self._admits(key, queue):
-                return
+        queues = self._table.get(key, {})
+        if queue not in queues and not self._admits(key, queue, host):
+            return
+        if key not in self._shares:
+            self._shares.take(host, key, weight=max(1, len(queues)))
+        if queue not in queues:
             self._positions += 1
-        self._table.setdefault(key, {})[queue] = position
+            if queues:
+                self._shares.grow(key)
+        self._table.setdefault(key, queues)[queue] = position
         self._changed[key] = None
+        self._keep_within(now_ms)
+
+    def _keep_within(self, now_ms: int) -> None:
         if self._due_ms is None:
             self._due_ms = now_ms + self._interval_ms
 
-    def _admits(self, key: str, queue: int) -> bool:
-        is_known = key in self._table or (len(self._table) < ENTRIES_MAX and len(key) <= 2 * TEXT_MAX)
-        return is_known and 0 <= queue < constants.QUEUES_MAX and self._positions < POSITIONS_MAX
+    def _admits(self, key: str, queue: int, host: str) -> bool:
+        is_known = key in self._table or len(key) <= 2 * TEXT_MAX
+        if not is_known or not 0 <= queue < constants.QUEUES_MAX:
+            return False
+        if not self._is_full(key):
+            return True
+        going = self._shares.giving_way(host)
+        if going is None or going == key:
+            return False
+        self._shares.drop(going)
+        self._positions -= len(self._table.pop(going))
+        self._changed[going] = None
+        return not self._is_full(key)
+
+    def _is_full(self, key: str) -> bool:
+        return self._positions >= POSITIONS_MAX or (
+            key not in self._table and len(self._table) >= ENTRIES_MAX
+        )
 
     def table(self) -> ConsumerOffsetTable:
         """All of them, as replicas are told."""
@@ -73,9 +106,10 @@ class ConsumerOffsets:
         if changed:
             self._table.update(changed)
             self._changed.update(dict.fromkeys(changed))
+            for key in changed:
+                self._shares.drop(key)
             self._positions = sum(map(len, self._table.values()))
-            if self._due_ms is None:
-                self._due_ms = now_ms + self._interval_ms
+            self._keep_within(now_ms)
 
     def keep(self) -> None:
         """Have them written down now, if they changed; one write is under way at a time."""
@@ -100,7 +134,8 @@ class ConsumerOffsets:
             self._writes.persist(*self._file.whole(data), then=lambda _event: None)
 
     def _encoded(self, keys: Iterable[str], version: DataVersion) -> bytes:
-        offsets = {key: QueueOffsets(self._table[key]) for key in keys}
+        # Of a pair that gave way the part says that it has no positions.
+        offsets = {key: QueueOffsets(self._table.get(key, {})) for key in keys}
         return ConsumerOffsetTable(version, {}, offsets).encode()
 
     def _written(self, changed: Mapping[str, None], event: Written) -> None:
@@ -110,8 +145,7 @@ class ConsumerOffsets:
             return
         self._outbox.note(Level.ERROR, "consumer offsets cannot be kept", reason=event.reason)
         self._changed = {**changed, **self._changed}
-        if self._due_ms is None:
-            self._due_ms = event.now_ms + self._interval_ms
+        self._keep_within(event.now_ms)
 
     def _read(self) -> None:
         """Take what is on the disk: the whole table, and what was written of it later."""
@@ -122,6 +156,8 @@ class ConsumerOffsets:
             if each is whole or _version_of(each) > self._counter:
                 self._counter = max(self._counter, _version_of(each))
                 self._table.update(_plain(each.offset_table or {}))
+        for key in [key for key, queues in self._table.items() if not queues]:
+            del self._table[key]
 
     def deadline_ms(self) -> int | None:
         """When `keep` has something to do."""

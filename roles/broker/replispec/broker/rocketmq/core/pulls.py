@@ -17,6 +17,7 @@ from replispec.broker.rocketmq.core.topics import Topics
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import MessageStore, Queue
+from replispec.runtime.rocketmq.remoting import host_of
 from replispec.runtime.rocketmq.remoting.answering import Answering
 from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, Request
 from replispec.wire.rocketmq import constants
@@ -77,7 +78,7 @@ class Pulls:
         """Answer a pull, or hold it."""
         if pulled.read_up_to is not None and pulled.read_up_to > 0:
             queue = pulled.group, pulled.topic, pulled.queue_id
-            self._offsets.put(*queue, pulled.read_up_to, request.now_ms)
+            self._offsets.put(queue, pulled.read_up_to, host_of(request.peer), request.now_ms)
         wait_ms = min(pulled.wait_ms, HELD_MS_MAX)
         self._last_read = None
         if self._answer(request, pulled):

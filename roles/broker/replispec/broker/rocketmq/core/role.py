@@ -12,12 +12,11 @@ from replispec.runtime.primitives.bindings import Call
 from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq.membership import (
     AskedSet,
+    Complaints,
     Controllers,
     MachineRunner,
     Nothing,
     asked_set_file,
-    note_failure,
-    read_answer,
     read_asked_set,
 )
 from replispec.runtime.rocketmq.remoting.calls import Outcome
@@ -74,6 +73,7 @@ class Role:
         owner: RoleOwner,
     ) -> None:
         self._outbox = outbox
+        self._complaints = Complaints(outbox)
         self._writes = writes
         self._controllers = controllers
         self.broker_name = options.broker_name
@@ -85,6 +85,7 @@ class Role:
         )
         self._on_disk: AskedSet | None = kept
         self._asked = 0
+        self._told_asking: tuple[frozenset[int], int] | None = None
         self._told_older = 0
         self.master_address: str | None = None
 
@@ -240,12 +241,11 @@ class Role:
         known = self._runner.variables
         call = wire.ask_alteration(known, self)
         kept = AskedSet(known.asked, known.asked_epoch, known.asked_set_epoch)
-        self._outbox.note(
-            Level.INFO,
-            "asking for another SyncStateSet",
-            members=sorted(known.proposed),
-            epoch=known.set_epoch,
-        )
+        if self._told_asking != (known.proposed, known.set_epoch):
+            self._told_asking = known.proposed, known.set_epoch
+            members = sorted(known.proposed)
+            what = "asking for another SyncStateSet"
+            self._outbox.note(Level.INFO, what, members=members, epoch=known.set_epoch)
         self._asked += 1
         asked = self._asked
         if kept == self._on_disk:
@@ -269,13 +269,13 @@ class Role:
 
         def answered(outcome: Outcome, now_ms: int) -> None:
             if asked == self._asked:
-                event = read_answer(
-                    self._outbox, outcome, lambda *answer: wire.outcome_of(call.code, *answer)
-                )
+                told = self._complaints
+                event = told.read(call.code, outcome, lambda *answer: wire.outcome_of(call.code, *answer))
                 assert event is not None, "every outcome of a request of this machine is one of its events"
                 if isinstance(event, machine.AlterationRefused):
-                    what = "another SyncStateSet was refused"
-                    note_failure(self._outbox, outcome, Level.WARNING, what)
+                    told.failed(call.code, outcome, Level.WARNING, "another SyncStateSet was refused")
+                elif isinstance(event, machine.Altered):
+                    told.over(call.code)
                 self._take(event, now_ms)
 
         if not self._controllers.ask(call, answered, now_ms):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -15,17 +16,23 @@ from replispec.wire.rocketmq.machines import broker_set_wire as wire
 from replispec.wire.rocketmq.machines.broker_set import Variables
 
 SETS_MAX: Final = 10_000
-"""Broker sets that one controller takes."""
+"""Broker sets that one controller takes; no host has founded more of them, since it began, than are left."""
 BROKERS_MAX: Final = 1_000
-"""Identities of one broker set, those that are dead included."""
+"""Identities of one broker set, those that are dead included; likewise no host has been granted more of them
+than are left."""
 
 
 class BrokerSets:
-    """The applied state, and who is alive of it; `unclean` is the setting enableElectUncleanMaster."""
+    """The applied state, and who is alive of it; `unclean` is the setting enableElectUncleanMaster. `asker`
+    is the host that asks now: what is granted is for good, so that whoever took half leaves the rest to
+    others."""
 
     def __init__(self, *, unclean: bool) -> None:
         self._sets: dict[str, BrokerSet] = {}
         self.unclean = unclean
+        self.asker = ""
+        self._founded: Counter[str] = Counter()
+        self._granted: dict[tuple[str, str], set[int]] = {}
         self.heartbeats = Heartbeats(self._has_identity, self._address_of)
 
     def __iter__(self) -> Iterator[BrokerSet]:
@@ -58,14 +65,19 @@ class BrokerSets:
         }
 
     def apply(
-        self, record: ControllerEvent, release: Release | None = None
+        self, record: ControllerEvent, release: Release | None = None, asker: str = ""
     ) -> tuple[BrokerSet, Replies] | None:
-        """Decide about one record of the log; None when it is about no broker set. `release`: of a peer."""
+        """Decide about one record of the log; None when it is about no broker set. `release`: of a peer, on
+        the host `asker`."""
         broker_set = self.named(record.broker_name)
         event = wire.event_of_record(record, broker_set.variables)
         if event is None:
             return None
+        before = broker_set.variables.broker_ids
         replies = broker_set.receive(event, self.local(broker_set), release)
+        if asker and (granted := broker_set.variables.broker_ids - before):
+            self._founded[asker] += not before
+            self._granted.setdefault((asker, broker_set.name), set()).update(granted)
         if broker_set.variables.broker_ids:
             self._sets[broker_set.name] = broker_set
         return broker_set, replies
@@ -81,10 +93,13 @@ class BrokerSets:
         """All broker sets as records have made them."""
         return [each.recorded() for each in self._sets.values()]
 
-    @property
-    def has_room(self) -> bool:
-        """Whether one more broker set may be taken."""
-        return len(self._sets) < SETS_MAX
+    def has_room(self, broker_set: BrokerSet) -> bool:
+        """Whether the host that asks may be granted one more identity of this broker set."""
+        known = broker_set.variables.broker_ids
+        if not known:
+            return self._founded[self.asker] < SETS_MAX - len(self._sets)
+        taken = self._granted.get((self.asker, broker_set.name), set())
+        return len(taken & known) < BROKERS_MAX - len(known)
 
     def _has_identity(self, name: str, broker_id: int) -> bool:
         broker_set = self._sets.get(name)
@@ -123,5 +138,4 @@ class _Local:
     @property
     def has_room(self) -> bool:
         """Whether one more identity may be granted: this bounds the state."""
-        known = len(self._broker_set.variables.broker_ids)
-        return known < BROKERS_MAX and (known > 0 or self._sets.has_room)
+        return self._sets.has_room(self._broker_set)

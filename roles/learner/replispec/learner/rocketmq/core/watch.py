@@ -9,12 +9,12 @@ from collections.abc import Callable
 from functools import partial
 
 from replispec.runtime.rocketmq.membership import (
+    Complaints,
     Controllers,
     IdentityFiles,
     MachineRunner,
     Nothing,
     Registration,
-    read_answer,
 )
 from replispec.runtime.rocketmq.remoting.calls import Outcome
 from replispec.runtime.storage import FilesReader
@@ -38,6 +38,7 @@ class Watch:
         identified: Callable[[int, int], None],
     ) -> None:
         self._outbox = outbox
+        self._complaints = Complaints(outbox)
         self._controllers = controllers
         self._options = options
         self._identified = identified
@@ -124,12 +125,13 @@ class Watch:
             self._identified(self.broker_id, now_ms)
 
     def _answered(self, asked: int, outcome: Outcome, now_ms: int) -> None:
-        event = read_answer(
-            self._outbox,
+        event = self._complaints.read(
+            asked,
             outcome,
             lambda code, fields, body, release: wire.outcome_of(asked, code, fields, body, self, release),
         )
         if isinstance(event, machine.ReplicaInfoReceived):
+            self._complaints.over(asked)
             self._serves = True
             self._master = event.address
             if self.broker_id:

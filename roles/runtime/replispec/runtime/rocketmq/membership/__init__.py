@@ -1,6 +1,6 @@
 """How a process becomes and stays a member of a broker set: its identity, controller and name servers."""
 
-from replispec.runtime.rocketmq.membership.answers import note_failure, read_answer
+from replispec.runtime.rocketmq.membership.answers import Complaints
 from replispec.runtime.rocketmq.membership.asked_set import AskedSet, asked_set_file, read_asked_set
 from replispec.runtime.rocketmq.membership.controllers import Controllers
 from replispec.runtime.rocketmq.membership.epoch_cache import epoch_cache
@@ -14,6 +14,7 @@ from replispec.runtime.rocketmq.membership.statistics import runtime_info
 __all__ = [
     "Announcement",
     "AskedSet",
+    "Complaints",
     "Controllers",
     "Identity",
     "IdentityFiles",
@@ -25,8 +26,6 @@ __all__ = [
     "Registration",
     "asked_set_file",
     "epoch_cache",
-    "note_failure",
-    "read_answer",
     "read_asked_set",
     "runtime_info",
 ]

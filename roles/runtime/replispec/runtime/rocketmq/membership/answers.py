@@ -16,16 +16,9 @@ Read = Callable[[int | None, Mapping[str, str | None], bytes, Release | None], T
 code is None when there is no answer."""
 
 
-def read_answer(outbox: Outbox, outcome: Outcome, read: Read[T]) -> T:
-    """What `read` makes of the outcome of a request; an answer that it cannot read is noted, and none."""
-    found, error = read_quietly(outcome, read)
-    if error:
-        outbox.note(Level.WARNING, "an answer of a controller cannot be read", reason=error)
-    return found
-
-
 def read_quietly(outcome: Outcome, read: Read[T]) -> tuple[T, str]:
-    """Like `read_answer`, with what would be noted of an answer that cannot be read; empty if it can."""
+    """What `read` makes of the outcome of a request, and why an answer cannot be read, empty if it can; one
+    that cannot be read is none."""
     if isinstance(outcome, Failure):
         return read(None, {}, b"", None), ""
     try:
@@ -35,9 +28,38 @@ def read_quietly(outcome: Outcome, read: Read[T]) -> tuple[T, str]:
         return read(None, {}, b"", None), str(error)
 
 
-def note_failure(outbox: Outbox, outcome: Outcome, level: Level, what: str) -> None:
-    """Note that a request came to nothing, with the code of its answer and the reason, if there is one."""
-    if isinstance(outcome, Failure):
-        outbox.note(level, what, reason=outcome.reason)
-    else:
-        outbox.note(level, what, code=outcome.header.code, reason=outcome.header.remark or "")
+class Complaints:
+    """Lines about questions to controllers that come to nothing: one for each change, none for each try.
+
+    A question is known by its code. What is complained of is forgotten with the next answer that is of use.
+    """
+
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+        self._told: dict[int, dict[str, object]] = {}
+
+    def read(self, asked: int, outcome: Outcome, read: Read[T]) -> T:
+        """What `read` makes of the outcome of a request; of an answer that it cannot read, as of none."""
+        found, error = read_quietly(outcome, read)
+        if error:
+            self.tell(asked, Level.WARNING, "an answer of a controller cannot be read", None, reason=error)
+        return found
+
+    def failed(self, asked: int, outcome: Outcome, level: Level, what: str) -> None:
+        """A request came to nothing: for want of an answer, or by the code of the one that came."""
+        if isinstance(outcome, Failure):
+            self.tell(asked, level, what, None, reason=outcome.reason)
+        else:
+            code, remark = outcome.header.code, outcome.header.remark or ""
+            self.tell(asked, level, what, code, code=code, reason=remark)
+
+    def tell(self, asked: int, level: Level, what: str, which: object, **values: str | int) -> None:
+        """Say `what`, unless it was said and was the same case: `which` tells cases apart."""
+        told = self._told.setdefault(asked, {})
+        if what not in told or told[what] != which:
+            told[what] = which
+            self._outbox.note(level, what, **values)
+
+    def over(self, asked: int) -> None:
+        """The question was answered as it should be."""
+        self._told.pop(asked, None)

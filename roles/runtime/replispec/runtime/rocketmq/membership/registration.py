@@ -11,7 +11,7 @@ from replispec.runtime.primitives.bindings import Call
 from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.framing import Command
-from replispec.runtime.rocketmq.membership.answers import note_failure, read_answer
+from replispec.runtime.rocketmq.membership.answers import Complaints
 from replispec.runtime.rocketmq.membership.controllers import Controllers
 from replispec.runtime.rocketmq.membership.identity import IdentityFiles, IdentityRefused
 from replispec.runtime.rocketmq.membership.machine_runner import MachineRunner, Nothing
@@ -27,7 +27,7 @@ Registered = Callable[[Command, int], None]
 
 class Registration:
     """One broker's registration. `registered` is called with the controller's answer whenever it succeeds,
-    `failed` whenever a step did not; the step is tried again by itself.
+    `failed` whenever a step did not; the step is tried again by itself, after pauses that grow.
 
     Identity files that cannot be used end the process: their owner has to decide. While one is being written,
     the registration stands still; one that cannot be written is tried again after the pause.
@@ -52,6 +52,7 @@ class Registration:
         self._files = files
         self.cluster_name = cluster_name
         self.broker_name = broker_name
+        self._complaints = Complaints(outbox)
         self._registered = registered
         self._failed = failed
         self._runner = MachineRunner(machine.MACHINE, self, options)
@@ -80,8 +81,8 @@ class Registration:
     def begin(self, address: str, now_ms: int) -> None:
         """Register under this address: read the files the first time, go on where it stopped later."""
         self.address = address
-        if self._writing:
-            # What was written goes on from here, under the new address.
+        if self._writing or self._runner.timers.armed:
+            # What was written, or the end of the pause, goes on from here, under the new address.
             return
         if self._runner.variables.begun:
             self._take(machine.RetryDue(), now_ms)
@@ -227,13 +228,21 @@ class Registration:
 
     def _answered(self, asked: int, outcome: Outcome, now_ms: int) -> None:
         self._answer = outcome
-        event = read_answer(self._outbox, outcome, lambda *answer: wire.outcome_of(asked, *answer))
+        event = self._complaints.read(asked, outcome, lambda *answer: wire.outcome_of(asked, *answer))
         assert event is not None, "every outcome of a request of this machine is one of its events"
-        if isinstance(event, machine.RequestFailed):
-            what = "a controller did not answer" if isinstance(outcome, Failure) else "a controller refused"
-            note_failure(self._outbox, outcome, Level.INFO, what)
-        if isinstance(event, machine.RegistrationRefused):
-            self._note("the controller does not know this broker's id", self._runner.variables.broker_id)
+        match event:
+            case machine.RequestFailed():
+                what = (
+                    "a controller did not answer" if isinstance(outcome, Failure) else "a controller refused"
+                )
+                self._complaints.failed(asked, outcome, Level.INFO, what)
+            case machine.RegistrationRefused():
+                what, broker_id = "the controller does not know this broker's id", self.broker_id
+                self._complaints.tell(asked, Level.WARNING, what, broker_id, reason=str(broker_id))
+            case machine.ApplicationRefused():
+                self._complaints.failed(asked, outcome, Level.INFO, "another broker has the id")
+            case _:
+                self._complaints.over(asked)
         self._take(event, now_ms)
 
     def _take(self, event: machine.Event, now_ms: int) -> None:

@@ -2,6 +2,17 @@
 
 from replispec.runtime.rocketmq.remoting.calls import Calls, Failure, Outcome
 from replispec.runtime.rocketmq.remoting.prepared import Prepared
-from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, Request, RequestServer
+from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, Request, RequestServer, host_of
+from replispec.runtime.rocketmq.remoting.shares import Shares
 
-__all__ = ["BROKER_RELEASE", "Calls", "Failure", "Outcome", "Prepared", "Request", "RequestServer"]
+__all__ = [
+    "BROKER_RELEASE",
+    "Calls",
+    "Failure",
+    "Outcome",
+    "Prepared",
+    "Request",
+    "RequestServer",
+    "Shares",
+    "host_of",
+]

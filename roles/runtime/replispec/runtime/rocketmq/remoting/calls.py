@@ -13,7 +13,7 @@ from typing import Final
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
-from replispec.runtime.rocketmq.remoting.server import LANGUAGE
+from replispec.runtime.rocketmq.remoting.server import BYTES_AT_ONCE, LANGUAGE, REQUESTS_AT_ONCE
 from replispec.runtime.world import Closed, Connected, Level, Outbox, Received
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.codes import RemotingFlag
@@ -46,12 +46,13 @@ class _Waiting:
 @dataclass(slots=True)
 class _Channel:
     """The connection to one address; requests wait in `unsent`, by their opaque, until it is open. Something
-    was heard of it last at `heard_ms`."""
+    was heard of it last at `heard_ms`; `frames` came and wait for their turn."""
 
     address: str
     connection: int
     is_open: bool = False
     buffer: FrameBuffer = field(default_factory=lambda: FrameBuffer(REMOTING))
+    frames: deque[bytes] = field(default_factory=deque)
     unsent: dict[int, bytes] = field(default_factory=dict)
     waiting: dict[int, _Waiting] = field(default_factory=dict)
     heard_ms: int = -1
@@ -83,7 +84,8 @@ class Calls:
     """Asks other processes. Each `then` is called exactly once, with the answer or a Failure, and the
     time; never from inside `ask`. `requests_max` bounds what waits per address: further ones fail.
     `version` is what requests carry as the release of their sender. Requests that come the other way on
-    these connections are ignored."""
+    these connections are ignored. Of one connection only so many answers are taken because of one event;
+    while more wait it is not read."""
 
     def __init__(
         self,
@@ -106,6 +108,9 @@ class Calls:
         self._alarms: list[_Alarm] = []
         self._serial = 0
         self._failed: deque[tuple[Then, Failure]] = deque()
+        # Channels of which frames wait, and those of which the event that is under way took some already.
+        self._behind: dict[int, _Channel] = {}
+        self._served: set[int] = set()
 
     def ask(
         self,
@@ -173,17 +178,45 @@ class Calls:
             return
         channel.heard_ms = event.now_ms
         try:
-            commands = [decode_command(frame) for frame in channel.buffer.receive(event.data)]
+            channel.frames.extend(channel.buffer.receive(event.data))
         except RemoteProtocolError as error:
-            self._outbox.note(Level.WARNING, "peer dropped", peer=channel.address, reason=str(error))
-            self._lose(channel, str(error))
-            self._outbox.close(channel.connection)
+            self._drop(channel, str(error))
             return
-        for command in commands:
+        self._served.add(channel.connection)
+        self._take_answers(channel, event.now_ms)
+
+    def _take_answers(self, channel: _Channel, now_ms: int) -> None:
+        frames, left_bytes = channel.frames, BYTES_AT_ONCE
+        for _ in range(REQUESTS_AT_ONCE):
+            if not frames or left_bytes <= 0:
+                break
+            frame = frames.popleft()
+            left_bytes -= len(frame)
+            try:
+                command = decode_command(frame)
+            except RemoteProtocolError as error:
+                self._drop(channel, str(error))
+                return
             waiting = channel.waiting.pop(command.header.opaque, None) if command.is_answer else None
             if waiting is not None:
                 self._waiting -= 1
-                waiting.then(command, event.now_ms)
+                waiting.then(command, now_ms)
+        if not channel.is_lost and bool(frames) != (channel.connection in self._behind):
+            self._read_or_wait(channel)
+
+    def _read_or_wait(self, channel: _Channel) -> None:
+        if channel.frames:
+            self._behind[channel.connection] = channel
+            self._outbox.pause(channel.connection)
+        else:
+            del self._behind[channel.connection]
+            self._outbox.resume(channel.connection)
+
+    def _drop(self, channel: _Channel, reason: str) -> None:
+        """Hang up on a peer that broke the protocol."""
+        self._outbox.note(Level.WARNING, "peer dropped", peer=channel.address, reason=reason)
+        self._lose(channel, reason)
+        self._outbox.close(channel.connection)
 
     def closed(self, event: Closed) -> None:
         """The connection is gone: so are the answers. `ticked` tells those who wait."""
@@ -192,10 +225,15 @@ class Calls:
             self._lose(channel, event.reason)
 
     def ticked(self, now_ms: int) -> None:
-        """Tell those whose answer did not come in time, and those whose connection was lost.
+        """Tell those whose answer did not come in time, and those whose connection was lost, and go on with
+        answers that were left.
 
         To be called after every event that the node received.
         """
+        for connection, channel in tuple(self._behind.items()):
+            if connection not in self._served:
+                self._take_answers(channel, now_ms)
+        self._served.clear()
         while self._alarms and self._alarms[0].at_ms <= now_ms:
             alarm = heapq.heappop(self._alarms)
             if alarm.is_on:
@@ -207,7 +245,7 @@ class Calls:
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
-        if self._failed:
+        if self._failed or self._behind:
             return 0
         alarms = self._alarms
         while alarms and not alarms[0].is_on:
@@ -279,6 +317,8 @@ class Calls:
         self._by_address.pop(channel.address, None)
         self._by_connection.pop(channel.connection, None)
         channel.is_lost = True
+        channel.frames.clear()
+        self._behind.pop(channel.connection, None)
         self._waiting -= len(channel.waiting)
         for one in channel.waiting.values():
             self._failed.append((one.then, Failure(reason, channel.is_open)))

@@ -14,6 +14,7 @@ from typing import Final
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
 from replispec.runtime.rocketmq.remoting.prepared import Prepared
+from replispec.runtime.rocketmq.remoting.shares import Shares
 from replispec.runtime.world import Accepted, Closed, Level, Outbox, Received, Writable
 from replispec.wire.rocketmq.codes import LanguageCode, Release, RemotingFlag, ResponseCode, SerializeType
 from replispec.wire.rocketmq.options import RemotingLimits
@@ -93,6 +94,7 @@ class _Peer:
     `answers` are those of the requests that are being handled, to leave together. `awaits_writable`: Writable
     was asked for. `waiting_bytes`: of requests that wait, `held_bytes`: of those that are cut, too.
     `was_full`: as many were being served as may; only when half of them are answered are there more.
+    `has_asked`: a whole request came.
     """
 
     address: str
@@ -103,6 +105,7 @@ class _Peer:
     waiting_bytes: int = 0
     held_bytes: int = 0
     was_full: bool = False
+    has_asked: bool = False
     unanswered: int = 0
     unsent_bytes: int = 0
     awaits_writable: bool = False
@@ -115,16 +118,29 @@ class RequestServer:
 
     `handle` is called with each request, in the order of each connection, and never from inside `answer`;
     it answers at once or keeps the request. `version` is what answers carry as the release of their sender.
+    `dropped` is told of each connection that ends on this side's account, as of a Closed that will not come.
+
+    When as many connections are open as may be, the host that has most of them gives way to others: first
+    those that have not asked for anything, the oldest first, then the newest.
     """
 
     def __init__(
-        self, outbox: Outbox, handle: Callable[[Request], None], *, limits: RemotingLimits, version: int = 0
+        self,
+        outbox: Outbox,
+        handle: Callable[[Request], None],
+        *,
+        limits: RemotingLimits,
+        version: int = 0,
+        dropped: Callable[[int], None] = lambda _connection: None,
     ) -> None:
         self._outbox = outbox
         self._handle = handle
         self._limits = limits
         self._version = version
+        self._dropped = dropped
         self._peers: dict[int, _Peer] = {}
+        self._shares = Shares[int](limits.connections_max)
+        self._told_full = False
         self._held_bytes = 0
 
     def serves(self, connection: int) -> bool:
@@ -142,13 +158,27 @@ class RequestServer:
         return self._held_bytes
 
     def accepted(self, event: Accepted) -> None:
-        """Take a connection, or close it when there are too many."""
-        if len(self._peers) >= self._limits.connections_max:
-            self._outbox.note(Level.WARNING, "too many connections", peer=event.peer)
+        """Take a connection, if need be in the place of another one, or close it when there are too many."""
+        host = host_of(event.peer)
+        if self._shares.is_full and not self._make_room(host):
             self._outbox.close(event.connection)
             return
+        self._shares.take(host, event.connection, is_loose=True)
         buffer = FrameBuffer(REMOTING, limit_bytes=self._limits.request_bytes_max)
         self._peers[event.connection] = _Peer(event.peer, event.listener, buffer)
+
+    def _make_room(self, host: str) -> bool:
+        """End a connection for one of this host; false when its own ones are too many. One line tells of it,
+        until there is room again."""
+        if not self._told_full:
+            self._told_full = True
+            most = self._limits.connections_max
+            self._outbox.note(Level.WARNING, "too many connections", peer=host, connectionsMax=most)
+        going = self._shares.giving_way(host)
+        if going is None:
+            return False
+        self._end(going, self._peers[going])
+        return True
 
     def received(self, event: Received) -> None:
         """Handle the requests that these bytes complete. A peer that breaks the protocol is dropped."""
@@ -254,6 +284,9 @@ class RequestServer:
     def _serve(self, connection: int, peer: _Peer, now_ms: int) -> None:
         limits, waiting = self._limits, peer.waiting
         unanswered_max, unsent_bytes_max = limits.unanswered_max, limits.unsent_bytes_max
+        if waiting and not peer.has_asked:
+            peer.has_asked = True
+            self._shares.keep(connection)
         peer.serving = True
         count, left_bytes = 0, BYTES_AT_ONCE
         while waiting and peer.unanswered < unanswered_max and peer.unsent_bytes <= unsent_bytes_max:
@@ -299,17 +332,29 @@ class RequestServer:
 
     def _drop(self, connection: int, peer: _Peer, reason: str) -> None:
         """End the connection of a peer at fault, after what it was answered before."""
+        self._outbox.note(Level.WARNING, "peer dropped", peer=peer.address, reason=reason)
+        self._end(connection, peer)
+
+    def _end(self, connection: int, peer: _Peer) -> None:
         self._forget(connection)
         self._send_answers(connection, peer)
-        self._outbox.note(Level.WARNING, "peer dropped", peer=peer.address, reason=reason)
         self._outbox.close(connection)
+        self._dropped(connection)
 
     def _forget(self, connection: int) -> _Peer | None:
         peer = self._peers.pop(connection, None)
         if peer is not None:
+            self._shares.drop(connection)
+            if self._told_full and 8 * self._shares.held <= 7 * self._shares.room:
+                self._told_full = False
             self._held_bytes -= peer.held_bytes
             peer.waiting.clear()
         return peer
+
+
+def host_of(peer: str) -> str:
+    """The host of an ADDRESS:PORT."""
+    return peer.rpartition(":")[0]
 
 
 def _put(peer: _Peer, data: bytes, body: bytes = b"") -> None:

@@ -10,22 +10,18 @@ from collections.abc import Collection, Mapping
 
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import MessageStore
+from replispec.runtime.rocketmq.remoting import Shares, host_of
 from replispec.runtime.rocketmq.replication.feed import Feed, SyncStateSetKeeper
 from replispec.runtime.world import Accepted, Closed, Level, Outbox, Received, Writable
 from replispec.wire.rocketmq.options import ReplicationOptions
-
-
-def host_of(peer: str) -> str:
-    """The host of an ADDRESS:PORT."""
-    return peer.rpartition(":")[0]
 
 
 class HaMaster:
     """Feeds every connection of the replication listener until `stop`.
 
     A new one is made for each time that this broker becomes master; its epoch is the store's last.
-    `connections_max` bounds how many are open; further ones are closed. `ticked` is to be called when
-    `deadline_ms` has come.
+    `connections_max` bounds how many are open: the host that has most of them gives way, first those that
+    have not said which replica they are of. `ticked` is to be called when `deadline_ms` has come.
     """
 
     def __init__(
@@ -41,8 +37,8 @@ class HaMaster:
         self._store = store
         self._keeper = keeper
         self._options = options
-        self._connections_max = connections_max
         self._feeds: dict[int, Feed] = {}
+        self._shares = Shares[int](connections_max)
 
     # What the broker sees
 
@@ -102,7 +98,7 @@ class HaMaster:
     def stop(self, now_ms: int) -> None:
         """Close all connections: the process ends, or this broker is no longer master."""
         for connection, feed in tuple(self._feeds.items()):
-            del self._feeds[connection]
+            self._forget(connection)
             feed.stop(now_ms)
 
     # What the world tells
@@ -113,10 +109,12 @@ class HaMaster:
 
     def accepted(self, event: Accepted) -> None:
         """A replica has connected."""
-        if len(self._feeds) >= self._connections_max:
+        host = host_of(event.peer)
+        if self._shares.is_full and not self._make_room(host, event.now_ms):
             self._outbox.note(Level.WARNING, "too many replication connections", peer=event.peer)
             self._outbox.close(event.connection)
             return
+        self._shares.take(host, event.connection, is_loose=True)
         self._feeds[event.connection] = Feed(
             self._outbox,
             self._store,
@@ -128,11 +126,28 @@ class HaMaster:
             admits=self._admits,
         )
 
+    def _make_room(self, host: str, now_ms: int) -> bool:
+        """End a connection for one of this host; false when its own ones are too many."""
+        going = self._shares.giving_way(host)
+        if going is None:
+            return False
+        feed = self._forget(going)
+        feed.stop(now_ms)
+        self._ask_to_shrink(feed, now_ms)
+        return True
+
+    def _forget(self, connection: int) -> Feed:
+        self._shares.drop(connection)
+        return self._feeds.pop(connection)
+
     def received(self, event: Received) -> None:
         """Take the next bytes of a replica."""
         feed = self._feeds.get(event.connection)
         if feed is not None:
+            is_new = feed.broker_id is None
             feed.received(event.data, event.now_ms)
+            if is_new and feed.broker_id is not None:
+                self._shares.keep(event.connection)
             self._forget_ended(event.now_ms)
 
     def writable(self, event: Writable) -> None:
@@ -143,8 +158,8 @@ class HaMaster:
 
     def closed(self, event: Closed) -> None:
         """A replica is gone."""
-        feed = self._feeds.pop(event.connection, None)
-        if feed is not None:
+        if event.connection in self._feeds:
+            feed = self._forget(event.connection)
             feed.closed(event.reason, event.now_ms)
             self._ask_to_shrink(feed, event.now_ms)
 
@@ -169,7 +184,7 @@ class HaMaster:
                 continue
             if host_of(other.peer) != host and now_ms < other.heard_ms + patience_ms:
                 return False
-            del self._feeds[connection]
+            self._forget(connection)
             other.stop(now_ms)
         return True
 
@@ -177,7 +192,7 @@ class HaMaster:
         ended = {connection: feed for connection, feed in self._feeds.items() if feed.has_ended}
         # All of them first: what follows from one tells all others.
         for connection in ended:
-            del self._feeds[connection]
+            self._forget(connection)
         for feed in ended.values():
             self._ask_to_shrink(feed, now_ms)
 

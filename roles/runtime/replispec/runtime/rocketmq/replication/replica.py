@@ -7,7 +7,7 @@ rocketmq-all-5.4.0, AutoSwitchHAClient. States, guards and order of steps: the m
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -15,6 +15,7 @@ from replispec.runtime.primitives.machines import Edge
 from replispec.runtime.primitives.timers import Timers
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import GroupCommit, MessageStore
+from replispec.runtime.rocketmq.replication.feed import MESSAGES_AT_ONCE
 from replispec.runtime.rocketmq.replication.frames import Frames
 from replispec.runtime.rocketmq.replication.settings import is_durable
 from replispec.runtime.rocketmq.replication.stepping import Stepping
@@ -97,8 +98,10 @@ class HaReplica(Stepping):
         self._connection: int | None = None
         self._frames = Frames(HA_MASTER)
         self._body = memoryview(b"")
-        # What came and waits for the log's next file.
-        self._held: deque[tuple[str, memoryview]] = deque()
+        # What came and was not taken yet, and before it the frame that waits for the log's next file.
+        self._coming: deque[Iterator[tuple[str, memoryview]]] = deque()
+        self._held: tuple[str, memoryview] | None = None
+        self._is_paused = False
         self._reported = -1
         self._report_due = False
 
@@ -163,15 +166,23 @@ class HaReplica(Stepping):
         """Take the next bytes of the master."""
         self._now_ms = event.now_ms
         self._step(machine.Heard())
-        self._take_all(self._frames.receive(event.data), event.connection)
+        self._coming.append(self._frames.receive(event.data))
+        if self._held is None:
+            self._take_coming(event.connection)
 
-    def _take_all(self, frames: Iterable[tuple[str, memoryview]], connection: int) -> None:
-        """Take frames in order; from the first that the log has no file for, they wait."""
+    def _take_coming(self, connection: int) -> None:
+        """Take frames in order, only so many because of one event; from the first that the log has no file
+        for, they wait. While some wait the connection is not read."""
         try:
-            for name, frame in frames:
-                if self._held or not self._has_room(name, frame):
-                    self._hold(name, frame)
-                    continue
+            for _ in range(MESSAGES_AT_ONCE):
+                found = self._next_frame()
+                if found is None:
+                    break
+                name, frame = found
+                if not self._has_room(name, frame):
+                    self._held = name, memoryview(bytes(frame))
+                    self._commit.wait_for_room(self._room_changed)
+                    break
                 self._take(name, frame)
                 if not self.owns(connection):
                     return
@@ -182,6 +193,26 @@ class HaReplica(Stepping):
             self._refused("log bytes cannot be kept", error)
         else:
             self._report_if_due()
+        if self.owns(connection):
+            self._read_or_wait(connection)
+
+    def _next_frame(self) -> tuple[str, memoryview] | None:
+        """The next of what came; good until the one after it is asked for."""
+        if self._held is not None:
+            found, self._held = self._held, None
+            return found
+        while self._coming:
+            frame = next(self._coming[0], None)
+            if frame is not None:
+                return frame
+            self._coming.popleft()
+        return None
+
+    def _read_or_wait(self, connection: int) -> None:
+        waits = self._held is not None or bool(self._coming)
+        if waits != self._is_paused:
+            self._is_paused = waits
+            (self._outbox.pause if waits else self._outbox.resume)(connection)
 
     def _has_room(self, name: str, frame: memoryview) -> bool:
         log = self._store.log
@@ -194,25 +225,16 @@ class HaReplica(Stepping):
             return True
         return log.reserve_bytes(header.offset, header.body_size)
 
-    def _hold(self, name: str, frame: memoryview) -> None:
-        self._held.append((name, memoryview(bytes(frame))))
-        if len(self._held) == 1 and self._connection is not None:
-            self._outbox.pause(self._connection)
-            self._commit.wait_for_room(self._room_changed)
-
     def _room_changed(self, reason: str, now_ms: int) -> None:
         """The log has another file, or cannot have one."""
         connection = self._connection
-        if not self._held or connection is None:
+        if self._held is None or connection is None:
             return
         self._now_ms = now_ms
         if reason:
             self._give_up(Level.ERROR, "log bytes cannot be kept", reason)
             return
-        held, self._held = self._held, deque()
-        self._take_all(held, connection)
-        if not self._held and self.owns(connection):
-            self._outbox.resume(connection)
+        self._take_coming(connection)
 
     def closed(self, event: Closed) -> None:
         """The connection is gone, or could not be opened."""
@@ -222,8 +244,10 @@ class HaReplica(Stepping):
         self._step(machine.Closed())
 
     def ticked(self, now_ms: int) -> None:
-        """Do what is due."""
+        """Do what is due, and go on with what was left."""
         self._now_ms = now_ms
+        if self._is_behind and self._connection is not None:
+            self._take_coming(self._connection)
         while (event := self._timers.ended(now_ms)) is not None:
             if isinstance(event, machine.DialDue):
                 self._dial(event)
@@ -236,7 +260,12 @@ class HaReplica(Stepping):
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
-        return self._timers.deadline_ms()
+        return 0 if self._is_behind else self._timers.deadline_ms()
+
+    @property
+    def _is_behind(self) -> bool:
+        """Whether something waits for nothing but its turn."""
+        return self._held is None and bool(self._coming)
 
     # The machine
 
