@@ -149,6 +149,8 @@ ERRORS = {
         ("--set", "lost=0", "--set", "removals=1"),
         "some_day_a_master",
         9,
+        # Where nobody is master, nobody is let in.
+        (("whoever_lives_joins", 9),),
     ),
     "a refused registration is sent again at once": Error(
         "statemachines/rocketmq/broker_registration",
@@ -248,6 +250,8 @@ ERRORS = {
         (),
         "some_day_level",
         3,
+        # Of what was never sent nothing is acknowledged.
+        (("some_day_acknowledged", 8),),
     ),
     "a log without epochs is taken for the master's": Error(
         "statemachines/rocketmq/ha_replica",
@@ -330,6 +334,8 @@ ERRORS = {
         (),
         "some_day_the_set_is_known",
         7,
+        # Due from the first election on: whom the controller lets in, the master never counts under its number.
+        (("whoever_lives_joins", 4),),
     ),
     "who lacks what a master acknowledged before it began again joins": Error(
         "statemachines/rocketmq/ha_master",
