@@ -139,7 +139,10 @@ def _arguments() -> argparse.Namespace:
     asked.add_argument("--everybody", action="store_true", help="ask every judge, whoever notices")
     asked.add_argument("--judge", choices=ORDER, help="ask this judge alone, about the edits that it can see")
     parser.add_argument("--list", action="store_true", help="name the edits and do nothing")
-    parser.add_argument("--out", type=Path, default=Path("out/mutants.json"), help="where outcomes go")
+    # Below it lie the copies, in which commands run: a path from here would be another one there.
+    parser.add_argument(
+        "--out", type=_absolute, default="out/mutants.json", help="where outcomes go (default %(default)s)"
+    )
     parser.add_argument("--go-on", action="store_true", help="believe the outcomes that OUT has already")
     parser.add_argument(
         "--minutes", type=float, default=float("inf"), help="ask nobody any more after so long; exit code 3"
@@ -149,6 +152,10 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--table", type=Path, help="write a page of all edits and who notices them")
     return parser.parse_args()
+
+
+def _absolute(path: str) -> Path:
+    return Path(path).absolute()
 
 
 def _lasting(arguments: Sequence[str]) -> Iterator[str]:
@@ -334,6 +341,8 @@ def _compiled(tree: Path) -> str:
     if done.returncode:
         return (done.stderr.strip().splitlines() or ["without a word"])[-1]
     made = _files(fresh)
+    if not made:
+        raise RuntimeError(f"{fresh}: nothing was compiled")
     for old in _files(tree / "generated").keys() - made.keys():
         (tree / "generated" / old).unlink()
     for name, content in made.items():
