@@ -170,6 +170,9 @@ class Turn:
             return True
         if asked is None:
             return False
+        # What is asked of another instance is nothing to this one, and there is no other.
+        if asked.instance != part.instance:
+            raise LocalProtocolError(f"{self._party.name} has no {asked.instance!r} for {packet.name}")
         self._raise(part, asked.event)
         return True
 
