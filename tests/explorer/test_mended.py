@@ -336,7 +336,7 @@ ERRORS = {
         (),
         "some_day_the_set_is_known",
         7,
-        # Due from the first election on: whom the controller lets in, the master never counts under its number.
+        # Due from the first election on: whoever is let in, the master counts under no newer number.
         (("whoever_lives_joins", 4),),
     ),
     "who lacks what a master acknowledged before it began again joins": Error(
