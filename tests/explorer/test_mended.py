@@ -142,6 +142,8 @@ ERRORS = {
         ("--set", "lost=0", "--set", "crashes=0"),
         "an_id_has_one_owner",
         14,
+        # Its code is no longer that of the broker that has it.
+        (("registered_is_reachable", 14),),
     ),
     "nobody asks for a master where an administrator removed it": Error(
         "statemachines/rocketmq/broker_role",
@@ -171,6 +173,7 @@ ERRORS = {
         ("--set", "removals=1", "--set", "silences=0"),
         "epochs_never_fall",
         3,
+        (("another_set_has_another_number", 3),),
     ),
     "nobody is elected once all members were removed": Error(
         "statemachines/rocketmq/broker_set",
@@ -523,6 +526,15 @@ ERRORS = {
         NO_HARM,
         "some_day_shown",
         12,
+    ),
+    "a replica takes every report for its first one": Error(
+        "statemachines/rocketmq/ha_replica",
+        "    assign: {log_end: event.max_offset, silent: false}\n",
+        "    assign: {log_end: event.max_offset}\n",
+        "replication",
+        (*PLAIN, "--set", "delays=2", "--set", "repetitions=0"),
+        "a_replica_knows_its_log",
+        10,
     ),
     "who calls an operator dials no more": Error(
         "statemachines/rocketmq/ha_replica",
