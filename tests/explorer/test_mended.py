@@ -256,7 +256,7 @@ ERRORS = {
         "some_day_level",
         3,
         # Of what was never sent nothing is acknowledged.
-        (("some_day_acknowledged", 8),),
+        (("some_day_acknowledged", 8), ("some_day_shown", 4)),
     ),
     "a log without epochs is taken for the master's": Error(
         "statemachines/rocketmq/ha_replica",
