@@ -97,8 +97,8 @@ def main() -> int:
     before = known(arguments.out) if arguments.go_on else {}
     until_s = time.monotonic() + 60 * arguments.minutes
     now = frozenset(filter(None, arguments.judges.split(",")))
-    if unknown := now - {who for edit in chosen for who in plan.stages(edit)}:
-        sys.exit(f"mutants: nobody who is asked about these edits is called {', '.join(sorted(unknown))}")
+    if strangers := now - {who for edit in chosen for who in plan.stages(edit)}:
+        sys.exit(f"mutants: nobody who is asked about these edits is called {', '.join(sorted(strangers))}")
     asking = Asking(plan, arguments.out, until_s, now)
     outcomes = [_begun(edit, before) for edit in chosen]
     asking.kept = outcomes if arguments.skip_control else [_control(before), *outcomes]

@@ -423,7 +423,7 @@ ERRORS = {
         NO_HARM,
         "some_day_level",
         4,
-        (("some_day_acknowledged", 10),),
+        (("some_day_acknowledged", 10), ("some_day_shown", 5)),
     ),
     "a set that its master changes keeps its number": Error(
         "statemachines/rocketmq/broker_set",
