@@ -54,7 +54,7 @@ CONNECTIONS = [
         "replica.copy is two ends of connections. give each end a machine",
     ),
 ]
-REPORT = "{sends: report_sent, over: replication}"
+REPORT = "{sends: report_sent, over: replication, where: self.reported or self.flushed == size(self.log)}"
 SENDS = [
     (
         REPORT,
@@ -90,6 +90,11 @@ OPENS = "    opens: replication\n"
 BREAKS = "    breaks: replication\n"
 ACTS = [
     (OPENS, "    opens: wire\n", "replica dials no connection 'wire'. replication"),
+    (
+        "{offset: self.copy.log_end + 1, epoch: 1",
+        "{body_size: 1, offset: self.copy.log_end + 1, epoch: 1",
+        "body_size of HaTransferHeader is not said, it follows. leave it out",
+    ),
     (BREAKS, "    breaks: wire\n", "replica dials no connection 'wire'"),
     (
         f"by: replica\n{BREAKS}",
