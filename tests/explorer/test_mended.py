@@ -443,6 +443,16 @@ ERRORS = {
         "the_set_is_as_it_says",
         4,
     ),
+    "a whole set without a master is removed with those that live": Error(
+        "statemachines/rocketmq/broker_set",
+        "(event.broker_ids == none and (master != none or\n"
+        "      size(common(broker_ids, event.living)) > 0) or event",
+        "(event.broker_ids == none and master != none or event",
+        "cleaning",
+        ("--set", "strays=1", "--set", "removals=0", "--set", "silences=0"),
+        "the_living_are_spared",
+        2,
+    ),
     "a member that is removed leaves its check code": Error(
         "statemachines/rocketmq/broker_set",
         "      check_codes: 'drop(check_codes, event.broker_ids)'\n    clause: [BID-CLEAN-2, RIP44",
