@@ -143,8 +143,8 @@ BRACKETS = [
     (DUE, DUE.replace("self.feed[other].TRANSFER", "self.members[other]"), "is outside the guard language"),
     (DUE, DUE.replace("self.feed[other].TRANSFER", "other[self].begun"), "reaches into a value"),
     (
-        "in replica if r.copy.TRANSFER)",
-        "in replica if r.copy[r].TRANSFER)",
+        "if r.copy.TRANSFER)",
+        "if r.copy[r].TRANSFER)",
         "r.copy is one alone. leave the brackets out",
     ),
     (STARTS, "at_hand: self.feed.next_offset", "self.feed is one for each replica"),
