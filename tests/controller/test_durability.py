@@ -491,7 +491,6 @@ def test_a_candidate_that_is_a_learner_is_never_elected() -> None:
 
 
 def test_each_edge_that_changes_a_set_says_so_in_a_line() -> None:
-    """Whoever reads what a controller notes knows of every change that is on record."""
     silent = [
         f"{state.name}, {event.__name__}: {edge.to.name}"
         for (state, event), edges in MACHINE.transitions.items()
