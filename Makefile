@@ -127,6 +127,10 @@ explore: $(READY) ## explore every system of the specification with more faults 
 	@$(BIN)/replispec spec explore topic --set silences=2 --set creations=1 --set lags=1 --set sends=0 --json $(EXPLORED)/18.json $(ARGS)
 	@$(BIN)/replispec spec explore topic --set lags=1 --set strays=1 --json $(EXPLORED)/19.json $(ARGS)
 	@$(BIN)/replispec spec explore fail_over --set messages=2 --set lags=0 --seconds 600 --json $(EXPLORED)/20.json $(ARGS)
+	@$(BIN)/replispec spec explore sync_state_set --set lost=0 --set offices=1 --set blindness=1 --json $(EXPLORED)/21.json $(ARGS)
+	@$(BIN)/replispec spec explore sync_state_set --set lost=0 --set crashes=1 --set lags=1 --json $(EXPLORED)/22.json $(ARGS)
+	@$(BIN)/replispec spec explore registration --set moves=1 --json $(EXPLORED)/23.json $(ARGS)
+	@$(BIN)/replispec spec explore replication --set strays=1 --set delays=1 --set strangers=0 --set learners=0 --json $(EXPLORED)/24.json $(ARGS)
 	@$(BIN)/replispec spec never-taken $(EXPLORED)/*.json
 
 .PHONY: site

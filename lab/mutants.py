@@ -17,7 +17,8 @@ than it may has noticed, too; how busy the machine is does not count.
 
 What is known is in --out after each judge; --go-on takes from there what was asked before about the same edit
 of the same source, and --minutes ends in good time, so that a run of hours may be cut into as many as one
-likes. --table writes a page of all that is known.
+likes; --judges asks some about every edit before the others are asked about any. --table writes a page of all
+that is known.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class Plan:
 
 def main() -> int:
     """Exit code 1 when an edit survived that is not known to be equivalent, 2 when the control fails, 3 when
-    --minutes are over before everybody was asked."""
+    not everybody was asked: --minutes are over, or --judges leave some out."""
     arguments = _arguments()
     every = [edit for edit in edits(ROOT / "spec") if arguments.only in edit.name]
     kinds = set(filter(None, arguments.kinds.split(",")))
@@ -94,7 +95,11 @@ def main() -> int:
         return 0
     plan = _plan(arguments)
     before = known(arguments.out) if arguments.go_on else {}
-    asking = Asking(plan, arguments.out, time.monotonic() + 60 * arguments.minutes)
+    until_s = time.monotonic() + 60 * arguments.minutes
+    now = frozenset(filter(None, arguments.judges.split(",")))
+    if strangers := now - {who for edit in chosen for who in plan.stages(edit)}:
+        sys.exit(f"mutants: nobody who is asked about these edits is called {', '.join(sorted(strangers))}")
+    asking = Asking(plan, arguments.out, until_s, now)
     outcomes = [_begun(edit, before) for edit in chosen]
     asking.kept = outcomes if arguments.skip_control else [_control(before), *outcomes]
     trees: SimpleQueue[Path] = SimpleQueue()
@@ -115,7 +120,7 @@ def main() -> int:
         arguments.table.write_text(page, "utf-8")
     print("\n".join(summary([each for each in outcomes if each.is_whole])))
     if not all(each.is_whole for each in outcomes):
-        print("mutants: time is over; --go-on goes on from here", file=sys.stderr)
+        print("mutants: not everybody was asked; --go-on goes on from here", file=sys.stderr)
         return 3
     return int(any(each.noticed_by == SURVIVED for each in outcomes))
 
@@ -134,20 +139,30 @@ def _arguments() -> argparse.Namespace:
     asked.add_argument("--everybody", action="store_true", help="ask every judge, whoever notices")
     asked.add_argument("--judge", choices=ORDER, help="ask this judge alone, about the edits that it can see")
     parser.add_argument("--list", action="store_true", help="name the edits and do nothing")
-    parser.add_argument("--out", type=Path, default=Path("out/mutants.json"), help="where outcomes go")
+    # Below it lie the copies, in which commands run: a path from here would be another one there.
+    parser.add_argument(
+        "--out", type=_absolute, default="out/mutants.json", help="where outcomes go (default %(default)s)"
+    )
     parser.add_argument("--go-on", action="store_true", help="believe the outcomes that OUT has already")
     parser.add_argument(
         "--minutes", type=float, default=float("inf"), help="ask nobody any more after so long; exit code 3"
     )
+    parser.add_argument(
+        "--judges", default="", help="ask only these now, such as explorer; --go-on asks the others later"
+    )
     parser.add_argument("--table", type=Path, help="write a page of all edits and who notices them")
     return parser.parse_args()
+
+
+def _absolute(path: str) -> Path:
+    return Path(path).absolute()
 
 
 def _lasting(arguments: Sequence[str]) -> Iterator[str]:
     """The arguments without those that say only how a run is cut and where its results go."""
     spared = 0
     for each in arguments:
-        if spared or each in ("--minutes", "--table", "--jobs", "--out"):
+        if spared or each in ("--minutes", "--table", "--jobs", "--out", "--judges"):
             spared = 0 if spared else 1
         elif each not in ("--go-on", "--skip-control"):
             yield each
@@ -193,11 +208,13 @@ def _control(before: Mapping[str, MutantOutcome]) -> MutantOutcome:
 
 @dataclass
 class Asking:
-    """One run: `kept` is written to `out` after each answer; nobody is asked after `until_s`."""
+    """One run: `kept` is written to `out` after each answer; nobody is asked after `until_s`, and who is not
+    in `now`, if it names anybody, is left for another run."""
 
     plan: Plan
     out: Path
     until_s: float
+    now: frozenset[str] = frozenset()
     kept: Sequence[MutantOutcome] = ()
 
     def is_over(self) -> bool:
@@ -232,14 +249,18 @@ class Asking:
         if _generated(tree) == _generated(ROOT):
             outcome.asked[EQUAL] = "it compiles to the same"
             return True
+        is_whole = True
         for who, tests in stages.items():
             if who in outcome.asked or self.plan.spares(outcome, who):
                 continue
             if self.is_over():
                 return False
+            if self.now and who not in self.now:
+                is_whole = False
+                continue
             outcome.asked[who] = _failure(tree, tests)
             write(self.kept, self.out)
-        return True
+        return is_whole
 
     def control(self, chosen: Sequence[Edit], trees: SimpleQueue[Path]) -> str:
         """What fails in a copy without an edit; empty when nothing does."""
@@ -250,7 +271,8 @@ class Asking:
             return refused
         for who, tests in asked:
             name = f"{who}: {' '.join(tests)}"
-            if name not in outcome.asked and not self.is_over():
+            is_asked_now = not self.now or who in self.now
+            if name not in outcome.asked and is_asked_now and not self.is_over():
                 outcome.asked[name] = _failure(tree, tests)
                 write(self.kept, self.out)
         trees.put(tree)
@@ -319,6 +341,8 @@ def _compiled(tree: Path) -> str:
     if done.returncode:
         return (done.stderr.strip().splitlines() or ["without a word"])[-1]
     made = _files(fresh)
+    if not made:
+        raise RuntimeError(f"{fresh}: nothing was compiled")
     for old in _files(tree / "generated").keys() - made.keys():
         (tree / "generated" / old).unlink()
     for name, content in made.items():

@@ -54,7 +54,7 @@ CONNECTIONS = [
         "replica.copy is two ends of connections. give each end a machine",
     ),
 ]
-REPORT = "{sends: report_sent, over: replication}"
+REPORT = "{sends: report_sent, over: replication, where: self.reported or self.flushed == size(self.log)}"
 SENDS = [
     (
         REPORT,
@@ -90,6 +90,11 @@ OPENS = "    opens: replication\n"
 BREAKS = "    breaks: replication\n"
 ACTS = [
     (OPENS, "    opens: wire\n", "replica dials no connection 'wire'. replication"),
+    (
+        "{offset: self.copy.log_end + 1, epoch: 1",
+        "{body_size: 1, offset: self.copy.log_end + 1, epoch: 1",
+        "body_size of HaTransferHeader is not said, it follows. leave it out",
+    ),
     (BREAKS, "    breaks: wire\n", "replica dials no connection 'wire'"),
     (
         f"by: replica\n{BREAKS}",
@@ -138,8 +143,8 @@ BRACKETS = [
     (DUE, DUE.replace("self.feed[other].TRANSFER", "self.members[other]"), "is outside the guard language"),
     (DUE, DUE.replace("self.feed[other].TRANSFER", "other[self].begun"), "reaches into a value"),
     (
-        "in replica if r.copy.TRANSFER)",
-        "in replica if r.copy[r].TRANSFER)",
+        "if r.copy.TRANSFER)",
+        "if r.copy[r].TRANSFER)",
         "r.copy is one alone. leave the brackets out",
     ),
     (STARTS, "at_hand: self.feed.next_offset", "self.feed is one for each replica"),

@@ -18,8 +18,8 @@ from replispec.runtime.sim import Crashed, Disk, Left, Rng, SimulatedJournal
 from replispec.runtime.world import Dial, Note, Received, Send
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import CleanBrokerDataRequest, GetReplicaInfoResponse, SyncStateSet
-from replispec.wire.rocketmq.machines.broker_set import ElectionAsked, Event, IdApplied, MasterLost
-from replispec.wire.rocketmq.machines.broker_set_wire import record_of
+from replispec.wire.rocketmq.machines.broker_set import MACHINE, ElectionAsked, Event, IdApplied, MasterLost
+from replispec.wire.rocketmq.machines.broker_set_wire import NOTES, record_of
 from tests.controller import conversation
 
 BROKERS = (1, 2, 3)
@@ -488,3 +488,13 @@ def test_a_candidate_that_is_a_learner_is_never_elected() -> None:
     lost.elect_master.candidates[0].async_learner = True
     sets.apply(lost)
     assert sets.named(conversation.SET).variables.master is None
+
+
+def test_each_edge_that_changes_a_set_says_so_in_a_line() -> None:
+    silent = [
+        f"{state.name}, {event.__name__}: {edge.to.name}"
+        for (state, event), edges in MACHINE.transitions.items()
+        for edge in edges
+        if (edge.assign or edge.to is not state) and NOTES.keys().isdisjoint(edge.do)
+    ]
+    assert silent == []

@@ -18,7 +18,10 @@ from tests.explorer.walkthrough import environment, written
 SYSTEM = "sync_state_set"
 REFUSED = [
     (["no_such_system"], "no system is named 'no_such_system': there are "),
-    ([SYSTEM, "--set", "floods=1"], f"{SYSTEM} has no budget 'floods': it has crashes, lags, late, lost"),
+    (
+        [SYSTEM, "--set", "floods=1"],
+        f"{SYSTEM} has no budget 'floods': it has blindness, crashes, lags, late, lost",
+    ),
     ([SYSTEM, "--set", "lost=5000000"], "'lost=5000000' is no NAME=N: give a number from 0 to 9"),
     ([SYSTEM, "--set", "lost=-1"], "'lost=-1' is no NAME=N"),
     ([SYSTEM, "--set", "lost"], "'lost' is no NAME=N"),
@@ -30,6 +33,8 @@ REFUSED = [
     ([SYSTEM, "--count", "learner=1"], f"{SYSTEM} has no party 'learner': it has broker, controller"),
     ([SYSTEM, "--count", "controller=2"], f"{SYSTEM} speaks of one controller: leave its count"),
     ([SYSTEM, "--count", "broker=0"], f"no broker at all: {SYSTEM} needs at least one"),
+    ([SYSTEM, "--set", "lost=\N{ARABIC-INDIC DIGIT THREE}"], "is no NAME=N: give a number from 0 to 9"),
+    ([SYSTEM, "--set", "lost="], "'lost=' is no NAME=N"),
     ([SYSTEM, "--count", "broker=10"], "'broker=10' is no NAME=N"),
     ([SYSTEM, "--states", "100000001"], "100,000,001 states cannot be explored: ask for at most 100,000,000"),
     ([SYSTEM, "--states", "0"], "Invalid value for '--states'"),

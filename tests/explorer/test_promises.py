@@ -17,6 +17,7 @@ RUNS = {
     "registration": ("registration", Extent()),
     "registration, a removal": ("registration", Extent(budgets={"crashes": 0, "removals": 1})),
     "registration, a full disk": ("registration", Extent(budgets={"refusals": 1})),
+    "registration, a broker moves": ("registration", Extent(budgets={"crashes": 0, "moves": 1})),
     "registration, no controller is known": (
         "registration",
         Extent(budgets={"crashes": 0, "blindness": 1}),
@@ -26,6 +27,18 @@ RUNS = {
         Extent(budgets={"lost": 0, "crashes": 0, "strays": 1, "blindness": 1}),
     ),
     "replication": ("replication", Extent()),
+    "replication, what does not leave at once": (
+        "replication",
+        Extent(budgets={"learners": 0, "strangers": 0, "repetitions": 0, "delays": 2}),
+    ),
+    "replication, what nobody sound says": (
+        "replication",
+        Extent(budgets={"learners": 0, "strangers": 0, "strays": 1}),
+    ),
+    "sync_state_set, a master takes office where no controller is known": (
+        "sync_state_set",
+        Extent(budgets={"lost": 0, "offices": 1, "blindness": 1}, messages=3),
+    ),
     "sync_state_set, a removal": ("sync_state_set", Extent(budgets={"lost": 0, "removals": 1})),
     "sync_state_set": ("sync_state_set", Extent()),
     "sync_state_set, a late request": ("sync_state_set", Extent(budgets={"lost": 0, "late": 1}, messages=3)),

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import replispec
+from tests.explorer.errors import Error
 from tests.explorer.judged_case import verdicts
-from tests.explorer.test_mended import ERRORS, ROOT, Error, compiled
+from tests.explorer.test_mended import ERRORS, ROOT, compiled
 
 MENDED: tuple[str | Path, ...] = ("--mended", ROOT / "spec")
 

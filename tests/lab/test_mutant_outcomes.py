@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from datetime import date
 from pathlib import Path
 from queue import SimpleQueue
@@ -65,9 +66,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def _run(outcome: MutantOutcome, tmp_path: Path, until_s: float = float("inf")) -> MutantOutcome:
+def _run(
+    outcome: MutantOutcome, tmp_path: Path, until_s: float = float("inf"), now: frozenset[str] = frozenset()
+) -> MutantOutcome:
     stages: Stages = {who: (who,) for who in (EXPLORER, "unit tests", "suite", "replay", STORIES)}
-    asking = mutants.Asking(mutants.Plan(lambda _: stages, mutants._is_told), tmp_path / "out.json", until_s)
+    plan = mutants.Plan(lambda _: stages, mutants._is_told)
+    asking = mutants.Asking(plan, tmp_path / "out.json", until_s, now)
     asking.kept = [outcome]
     source = next((mutants.ROOT / "spec").rglob("broker_set.yaml"))
     trees: SimpleQueue[Path] = SimpleQueue()
@@ -93,6 +97,30 @@ def test_what_was_asked_before_is_not_asked_again(asked: list[str], tmp_path: Pa
 def test_nobody_is_asked_when_time_is_over(asked: list[str], tmp_path: Path) -> None:
     outcome = _run(MutantOutcome("edge", "an edit", "0"), tmp_path, until_s=0.0)
     assert (asked, outcome.is_whole) == ([], False)
+
+
+def test_who_is_left_for_another_run_is_asked_then(asked: list[str], tmp_path: Path) -> None:
+    outcome = _run(MutantOutcome("edge", "an edit", "0"), tmp_path, now=frozenset({EXPLORER}))
+    assert (asked, outcome.is_whole) == ([EXPLORER], False)
+    assert _run(outcome, tmp_path).is_whole
+    assert asked == [EXPLORER, "unit tests", "suite"]
+
+
+def test_copies_are_where_their_commands_find_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whoever compiles and tests runs in the copy: what is below a path from here is not below it there."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["mutants"])
+    assert mutants._arguments().out == tmp_path / "out" / "mutants.json"
+
+
+def test_a_copy_of_which_nothing_was_compiled_is_asked_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Its tests would find what is installed, which is not edited."""
+    done = subprocess.CompletedProcess[str]([], 0, "", "")
+    monkeypatch.setattr(mutants, "_run", lambda _tree, _arguments: done)
+    with pytest.raises(RuntimeError, match="nothing was compiled"):
+        mutants._compiled(tmp_path)
 
 
 def test_of_another_source_nothing_is_believed() -> None:

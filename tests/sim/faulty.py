@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.explorer.test_mended import ROOT, Error
+from tests.explorer.errors import Error
+from tests.explorer.test_mended import ROOT
 
 
 def processed(environment: Mapping[str, str], run: tuple[str, ...]) -> subprocess.CompletedProcess[str]:

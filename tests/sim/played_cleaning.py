@@ -127,7 +127,9 @@ class CleaningPlayer(SetPlayer):
         if place != CONTROLLER:
             return {}
         told = self._told[self._controller]
-        last = {name: getattr(told, name) for name in ("last_epoch", "last_set_epoch", "last_master")}
+        last = {
+            name: getattr(told, name) for name in ("last_epoch", "last_set_epoch", "last_set", "last_master")
+        }
         return {**last, **super()._kept(place)}
 
 

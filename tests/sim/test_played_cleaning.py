@@ -17,7 +17,10 @@ from tests.sim.faulty import broken_on_nodes_that_have
 from tests.sim.played_cleaning import CleaningPlayer
 from tests.sim.played_story import player_of
 
-PLAYED = [name for name, error in ERRORS.items() if error.system == "cleaning"]
+# What no sound party asks for nobody plays.
+PLAYED = [
+    name for name, error in ERRORS.items() if error.system == "cleaning" and "strays=1" not in error.asked
+]
 # Each compiles a specification: every third one, all in `make test-full`.
 TRIED = PLAYED[:: 1 if os.environ.get("REPLISPEC_EDITS") == "all" else 3]
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.explorer.test_mended import ERRORS, Error, compiled
+from tests.explorer.errors import Error
+from tests.explorer.test_mended import ERRORS, compiled
 from tests.sim.faulty import broken_on_nodes_that_have
 from tests.sim.played_copies import CopiesPlayer
 from tests.sim.played_story import player_of

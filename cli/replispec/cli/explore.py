@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import string
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -146,7 +147,7 @@ def _numbers(given: tuple[str, ...]) -> dict[str, int]:
     found: dict[str, int] = {}
     for each in given:
         name, equals, value = each.partition("=")
-        if not equals or not value.isdecimal() or not 0 <= int(value) <= 9:
+        if not equals or value not in tuple(string.digits):
             raise click.ClickException(f"{each!r} is no NAME=N: give a number from 0 to 9")
         if name in found:
             raise click.ClickException(f"{name} is given twice, as {found[name]} and {value}: leave one out")

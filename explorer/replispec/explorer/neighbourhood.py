@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from replispec.explorer.moves import ACT, Move, Moves
-from replispec.explorer.search import Broken, Search, Stop
+from replispec.explorer.search import Broken, Search, Waypoint
 from replispec.explorer.stories import move_text
 from replispec.explorer.tables import Numbers, Rows
 
@@ -114,7 +114,7 @@ def _tour(found: Neighbourhood, search: Search, broken: Broken) -> Tour:
     return Tour(broken, states, tuple(_says(search.moves, way)), circle, closing)
 
 
-def _says(moves: Moves, way: list[Stop]) -> Iterator[str]:
+def _says(moves: Moves, way: list[Waypoint]) -> Iterator[str]:
     for before, after in pairwise(way):
         yield move_text(moves, before.row, after.move)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from replispec.explorer.moves import ACT, DELIVER, EXPIRE, LATE, LOST, Moves
 from replispec.explorer.packets import Packet
-from replispec.explorer.search import Broken, Search, Stop
+from replispec.explorer.search import Broken, Search, Waypoint
 
 _HAPPENS = {DELIVER: "arrives", EXPIRE: "silence", LOST: "lost", LATE: "late"}
 
@@ -41,12 +41,12 @@ def script_of(search: Search, broken: Broken) -> dict[str, Any]:
     }
 
 
-def _steps(moves: Moves, way: list[Stop]) -> Iterator[dict[str, Any]]:
+def _steps(moves: Moves, way: list[Waypoint]) -> Iterator[dict[str, Any]]:
     for before, after in pairwise(way):
         yield _step(moves, before, after.move)
 
 
-def _step(moves: Moves, before: Stop, move: Any) -> dict[str, Any]:
+def _step(moves: Moves, before: Waypoint, move: Any) -> dict[str, Any]:
     if move.kind != ACT:
         return {"happens": _HAPPENS[move.kind], **_message(moves, moves.packet_at(before.row, move.slot))}
     occasion = moves.composed.occasions[move.act]

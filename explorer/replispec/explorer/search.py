@@ -45,7 +45,7 @@ class Broken:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class Waypoint:
     """A state on a way: its number, itself, and the move that led to it (None: the start)."""
 
     number: int
@@ -225,23 +225,23 @@ class Search:
         """The moves that were taken, by their codes."""
         return tuple(self._codes)
 
-    def way_to(self, state: int) -> list[Stop]:
+    def way_to(self, state: int) -> list[Waypoint]:
         """The shortest way from the start to a state."""
         parents, codes = np.concatenate(self.graph.parents), np.concatenate(self.graph.moves)
         numbers = [state]
         while (state := int(parents[state])) >= 0:
             numbers.append(state)
-        start = Stop(0, self.moves.start()[0])
+        start = Waypoint(0, self.moves.start()[0])
         return self.walked(start, numbers[::-1][1:], {each: int(codes[each]) for each in numbers})
 
-    def way_of(self, broken: Broken) -> list[Stop]:
+    def way_of(self, broken: Broken) -> list[Waypoint]:
         """The way from the start to where a promise is broken, or its circle begins."""
         way = self.way_to(broken.state)
         return [*way[:-1], *self.walked(way[-1], broken.follows)]
 
     def walked(
-        self, start: Stop, numbers: Sequence[int], codes: Mapping[int, int] | None = None
-    ) -> list[Stop]:
+        self, start: Waypoint, numbers: Sequence[int], codes: Mapping[int, int] | None = None
+    ) -> list[Waypoint]:
         """The way on from a stop over states with these numbers, by their moves where these are given."""
         found = [start]
         for number in numbers:
@@ -249,13 +249,13 @@ class Search:
             found.append(self._next(found[-1], number, wanted))
         return found
 
-    def _next(self, stop: Stop, number: int, wanted: Move | None) -> Stop:
+    def _next(self, stop: Waypoint, number: int, wanted: Move | None) -> Waypoint:
         for each in self.moves.all_from(stop.row[None, :]):
             if wanted is not None and each.move != wanted:
                 continue
             for row in each.rows:
                 if self._number_of(row[None, :]) == number:
-                    return Stop(number, row, each.move)
+                    return Waypoint(number, row, each.move)
         raise AssertionError(f"state {number} does not follow")
 
     def _number_of(self, row: Rows) -> int:

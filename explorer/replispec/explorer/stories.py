@@ -10,7 +10,7 @@ from typing import Any
 from replispec.explorer.composed import Composed
 from replispec.explorer.moves import ACT, DELIVER, EXPIRE, LATE, LOST, Moves
 from replispec.explorer.packets import Packet, PacketKind
-from replispec.explorer.search import Broken, Search, Stop
+from replispec.explorer.search import Broken, Search, Waypoint
 from replispec.runtime.primitives.machines import Configuration
 
 Facts = dict[str, str]
@@ -58,7 +58,7 @@ def story_of(search: Search, broken: Broken) -> Story:
     return Story(broken.promise, broken.text, facts_of(moves, way[0].row), tuple(steps), circle)
 
 
-def _steps(moves: Moves, way: list[Stop]) -> Iterator[StoryStep]:
+def _steps(moves: Moves, way: list[Waypoint]) -> Iterator[StoryStep]:
     for before, after in pairwise(way):
         assert after.move is not None, "only the start has no move before it"
         known, now = facts_of(moves, before.row), facts_of(moves, after.row)

@@ -158,7 +158,7 @@ class Turn:
             raise LocalProtocolError(f"{self._party.name} serves no {packet.name}")
 
     def _serve(self, part: Part, packet: Packet) -> bool:
-        """Whether this machine answers the request; it then has its event, or a refusal is sent."""
+        """Whether this machine answers the request, which is for the one instance that there is."""
         if packet.kind is not PacketKind.REQUEST:
             return False
         instances = _Instances(self._configuration(part).variables, self._local)
@@ -170,6 +170,8 @@ class Turn:
             return True
         if asked is None:
             return False
+        if asked.instance != part.instance:
+            raise LocalProtocolError(f"{self._party.name} has no {asked.instance!r} for {packet.name}")
         self._raise(part, asked.event)
         return True
 
@@ -364,8 +366,7 @@ class Turn:
     def _effect(self, effect: str, part: Part | None, event: Any) -> None:
         if part is not None and part.serves and effect in part.wire.ANSWERS:
             variables = self._configuration(part).variables
-            answer = part.wire.answer_of(effect, part.instance, variables, event, self._local)
-            self._answer(answer)
+            self._answer(part.wire.answer_of(effect, part.instance, variables, event, self._local))
             return
         if part is not None and part.serves and effect in getattr(part.wire, "NOTES", ()):
             return

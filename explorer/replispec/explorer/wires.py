@@ -17,7 +17,7 @@ from replispec.explorer.composed import Composed
 from replispec.explorer.moves import ACT, DELIVER, Move
 from replispec.explorer.packets import Packet, PacketKind
 from replispec.explorer.places import told
-from replispec.explorer.search import Broken, Search, Stop
+from replispec.explorer.search import Broken, Search, Waypoint
 from replispec.runtime.primitives.systems import Suite, System
 
 FOLLOWED_MAX: Final = 2_000
@@ -80,7 +80,7 @@ class _Node:
 
     number: int
     values: Mapping[int, Any]
-    stop: Stop
+    stop: Waypoint
 
 
 class _Teller:
@@ -122,7 +122,7 @@ class _Teller:
             self._asked(at, self._requests(at.stop, self._broken.move))
         self._ask_on(at)
 
-    def _followed(self, at: _Node, before: Stop, after: Stop) -> _Node:
+    def _followed(self, at: _Node, before: Waypoint, after: Waypoint) -> _Node:
         """One step on. Raises NotOnOneWire for one that changes the subject, and is no request."""
         assert after.move is not None, "a step is a move"
         asked = self._requests(before, after.move)
@@ -146,7 +146,7 @@ class _Teller:
         self._nodes.append({"after": at.number, "asks": said})
         return len(self._nodes) - 1, values
 
-    def _requests(self, before: Stop, move: Move) -> list[Packet]:
+    def _requests(self, before: Waypoint, move: Move) -> list[Packet]:
         """What a move from a state is on the wire of the subject."""
         place = self._subject.place
         if move.kind == DELIVER:
@@ -183,7 +183,7 @@ class _Teller:
                 for row in each.rows:
                     seen += 1
                     try:
-                        waiting.append(self._followed(at, at.stop, Stop(-1, row, each.move)))
+                        waiting.append(self._followed(at, at.stop, Waypoint(-1, row, each.move)))
                     except NotOnOneWire:
                         continue
 

@@ -9,6 +9,7 @@ from typing import Final
 from replispec.compiler.language.check import InstanceType, Scope, require
 from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import expressions_in
+from replispec.compiler.model.layout import derived_fields, is_constant
 from replispec.compiler.model.machine import Event, MachineSpec
 from replispec.compiler.model.message import Place, SpecificationError
 from replispec.compiler.model.system import (
@@ -314,6 +315,11 @@ class MeaningReader:
         place = tree.place_of(name)
         if name not in event.fields:
             raise SpecificationError(place, f"{event.name} has no field {name!r}", ", ".join(event.fields))
+        for each in event.messages:
+            message = scope.model.messages[each]
+            field = message.field_named(name)
+            if name in derived_fields(message) or (field is not None and is_constant(field)):
+                raise SpecificationError(place, f"{name} of {each} is not said, it follows", "leave it out")
         node = self._parse(tree.text(name), place, scope.instances)
         inner = replace(scope, sources={"local": self._local()})
         require(node, event.fields[name], inner, place, f"{event.name}.{name}")
