@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,8 +88,9 @@ def _said(process: subprocess.Popen[str], pattern: re.Pattern[str]) -> re.Match[
 
 def children(pid: int) -> list[int]:
     """The processes that this one started and that still run."""
-    return [
-        int(child)
-        for task in Path(f"/proc/{pid}/task").iterdir()
-        for child in (task / "children").read_text("ascii").split()
-    ]
+    found = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        # A thread may end while this looks: what it had started is another one's then.
+        with suppress(FileNotFoundError):
+            found += [int(child) for child in (task / "children").read_text("ascii").split()]
+    return found
