@@ -124,6 +124,31 @@ ACTS = [
     (BREAKS, "    where: 'true'\n    breaks: replication\n", "where, but nothing is raised"),
     ("    crash: true\n", "    crash: true\n    timer: role.doubt\n", "crashes is a timer and a crash"),
     ("    timer: copy.report\n", "    raises: feed.heartbeat_due\n", "replica has no event feed."),
+    (
+        "    timer: copy.report\n",
+        "    raises: copy.handshake_sent\n",
+        "handshake_sent is any of HaHandshakeId, HaHandshakeAddress. say as which one",
+    ),
+    (
+        "    timer: copy.report\n",
+        "    raises: copy.handshake_sent\n    as: HaReport\n",
+        "handshake_sent is no HaReport. HaHandshakeId, HaHandshakeAddress",
+    ),
+    (
+        "    timer: copy.report\n",
+        "    raises: copy.handshake_sent\n    as: HaHandshakeAddress\n    with: {broker_id: '1'}\n",
+        "HaHandshakeAddress has no field 'broker_id'. leave it out",
+    ),
+    (
+        "    timer: copy.report\n",
+        "    raises: copy.dial_due\n    as: HaReport\n",
+        "dial_due is no HaReport. leave it out",
+    ),
+    (
+        "    timer: copy.report\n",
+        "    timer: copy.report\n    as: HaReport\n",
+        "as, but nothing is raised",
+    ),
 ]
 DUE = "self.feed[other].TRANSFER\n    raises: feed.heartbeat_due"
 STARTS = "at_hand: self.sendable - max(self.feed[peer].next_offset, 0)"

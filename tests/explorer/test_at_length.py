@@ -24,8 +24,14 @@ TOPIC = (
     ("topic", Extent(budgets={"silences": 2, "creations": 1, "lags": 1, "sends": 0})),
     ("partition_in_transition", Extent(budgets={"silences": 0})),
 )
+LEARNING = (
+    ("learning", Extent()),
+    ("learning", Extent(budgets={"lost": 0, "blindness": 0, "breaks": 1, "repetitions": 1})),
+    ("learning", Extent(budgets={"lost": 0, "starts": 1, "strays": 1})),
+)
 EVERY_EDGE = {
     "broker_registration": REGISTRATION,
+    "learner": LEARNING,
     "partition": TOPIC,
     "replica": TOPIC,
 }

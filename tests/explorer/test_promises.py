@@ -26,6 +26,13 @@ RUNS = {
         "registration",
         Extent(budgets={"lost": 0, "crashes": 0, "strays": 1, "blindness": 1}),
     ),
+    "learning": ("learning", Extent()),
+    "learning, a late request": ("learning", Extent(budgets={"late": 1})),
+    "learning, the master is gone, and what is known is said again": (
+        "learning",
+        Extent(budgets={"lost": 0, "blindness": 0, "breaks": 1, "repetitions": 1}),
+    ),
+    "learning, what nobody sound asks": ("learning", Extent(budgets={"lost": 0, "starts": 1, "strays": 1})),
     "replication": ("replication", Extent()),
     "replication, what does not leave at once": (
         "replication",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from replispec.explorer.errors import ExplorationError
@@ -185,3 +187,9 @@ def _occasions(system: System, places_of: Callable[[str], range]) -> Iterator[Oc
                 if place not in each.values()
             ]
         yield from (Occasion(act, each) for each in chosen)
+
+
+@cache
+def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of a function's parameters."""
+    return tuple(inspect.signature(function).parameters)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, Final
 
 from replispec.explorer.frames import ending, event_of, frame, message_of, own_end
 from replispec.explorer.packets import Channel, Packet, PacketKind
-from replispec.explorer.places import Numbered, Occasion, Placement, ended, initial
+from replispec.explorer.places import Numbered, Occasion, Placement, ended, initial, parameters_of
 from replispec.explorer.sizes import check_size, check_sizes
 from replispec.runtime.primitives.bindings import Answer, Call, Refused
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
@@ -177,15 +175,20 @@ class Turn:
 
     def _hear(self, part: Part, packet: Packet) -> None:
         """Raise the event that a notice or an answer is to a machine that answers nobody."""
-        event = None
+        event, said = None, (packet.ext_fields(), packet.body)
         if packet.kind in (PacketKind.NOTICE, PacketKind.REQUEST):
             if hasattr(part.wire, "event_of"):
-                event = part.wire.event_of(packet.code, packet.ext_fields(), packet.body)
+                event = part.wire.event_of(packet.code, *said, **self._asked_by(part.wire.event_of))
         elif hasattr(part.wire, "outcome_of"):
             code = packet.code if packet.kind is PacketKind.ANSWER else None
-            event = part.wire.outcome_of(packet.asked, code, packet.ext_fields(), packet.body)
+            asks = self._asked_by(part.wire.outcome_of)
+            event = part.wire.outcome_of(packet.asked, code, *said, **asks)
         if event is not None:
             self._raise(part, event)
+
+    def _asked_by(self, reads: Callable[..., Any]) -> dict[str, Any]:
+        """What a machine that reads a message asks of its role, if anything."""
+        return {"local": self._local} if "local" in parameters_of(reads) else {}
 
     def _hear_frame(self, packet: Packet, channel: Channel) -> None:
         """Raise the event that a frame, or the end of its connection, is; nobody reads after its own end."""
@@ -492,9 +495,3 @@ class Turn:
             if part.wire is not None and part.wire.__name__ == says.__module__:
                 return self._configuration(part).variables
         return None
-
-
-@cache
-def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
-    """The names of a function's parameters."""
-    return tuple(inspect.signature(function).parameters)

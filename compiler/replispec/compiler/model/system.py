@@ -77,12 +77,13 @@ class AsksSpec:
 
 @dataclass(frozen=True, slots=True)
 class RaisesSpec:
-    """An effect, or an act, is an event of a machine of the same party."""
+    """An effect, or an act, is an event of a machine of the same party; of several messages `said` is one."""
 
     part: str
     event: str
     fields: Mapping[str, Expression]
     where: Expression | None
+    said: str = ""
 
 
 @dataclass(frozen=True, slots=True)

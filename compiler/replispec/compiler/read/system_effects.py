@@ -35,7 +35,7 @@ PEER: Final = "peer"
 _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "asks": ("says", "once", "newest", "where"),
     "tells": ("says", "once", "where"),
-    "raises": ("with", "where"),
+    "raises": ("with", "where", "as"),
     "assign": (),
     "sends": ("over", "body", "where", "while", "once"),
     "closes": (),
@@ -258,15 +258,28 @@ class MeaningReader:
         fields = {
             each: self._field(event, each, tree.tree("with"), scope) for each in tree.tree("with").items
         }
-        if len(event.messages) > 1:
-            raise SpecificationError(
-                place, f"{name} is any of {', '.join(event.messages)}", "let one be sent"
-            )
+        said = self._said_as(tree, event, place)
         if not event.messages:
             for each in event.fields:
                 if each not in fields:
                     raise SpecificationError(place, f"{name} has a field {each}", f"say {each} under with")
-        return RaisesSpec(part, name, fields, self._where(tree, scope, {}))
+        return RaisesSpec(part, name, fields, self._where(tree, scope, {}), said)
+
+    def _said_as(self, tree: Tree, event: Event, place: Place) -> str:
+        """As which of several messages an event is raised; empty where it is none, or one."""
+        known = ", ".join(event.messages)
+        if "as" in tree.items and tree.text("as") not in event.messages:
+            raise SpecificationError(
+                tree.place_of("as"), f"{event.name} is no {tree.text('as')}", known or "leave it out"
+            )
+        if "as" not in tree.items and len(event.messages) > 1:
+            raise SpecificationError(place, f"{event.name} is any of {known}", "say as which one")
+        said = tree.text("as") if "as" in tree.items else ""
+        for each in tree.tree("with").items if said else ():
+            if self._scope.model.messages[said].field_named(each) is None:
+                fault = f"{said} has no field {each!r}"
+                raise SpecificationError(tree.place_of("with"), fault, "leave it out")
+        return said
 
     def _sends(self, tree: Tree, scope: Scope) -> SendsSpec:
         """What is said on a connection; a machine of the party that is an end of it says it."""

@@ -77,6 +77,7 @@ _ACT_KEYS: Final = (
     "raises",
     "with",
     "where",
+    "as",
     "assign",
     "budget",
     "requests",
@@ -395,10 +396,9 @@ class _Reader:
                     tree.place_of("do"), f"{by} has no effect {effect!r}", ", ".join(party.effects)
                 )
             check_done_by_act(party, effect, self._machines, tree.place_of("do"))
-        if "with" in tree.items and "raises" not in tree.items:
-            raise SpecificationError(tree.place_of("with"), "with, but nothing is raised", "say raises")
-        if "where" in tree.items and "raises" not in tree.items:
-            raise SpecificationError(tree.place_of("where"), "where, but nothing is raised", "say raises")
+        for key in ("with", "where", "as"):
+            if key in tree.items and "raises" not in tree.items:
+                raise SpecificationError(tree.place_of(key), f"{key}, but nothing is raised", "say raises")
         means = tuple(reader.of_an_act(tree, names))
         timer = self._timer(tree, party) if "timer" in tree.items else None
         if timer is not None:

@@ -151,10 +151,11 @@ def _meaning(means: MeaningSpec) -> str:
     match means:
         case AsksSpec():
             return _asks(means)
-        case RaisesSpec(part, event, fields, where):
+        case RaisesSpec(part, event, fields, where, said):
             given = ", ".join(f"`{name}` {_text(node)}" for name, node in fields.items())
             only = f", if {_english(where)}" if where is not None else ""
-            return f"raises `{part}.{event}`{f' with {given}' if given else ''}{only}"
+            message = f" as {said}" if said else ""
+            return f"raises `{part}.{event}`{message}{f' with {given}' if given else ''}{only}"
         case AssignsSpec(values):
             return "; ".join(f"`{name}` becomes {_text(node)}" for name, node in values.items())
         case SendsSpec():

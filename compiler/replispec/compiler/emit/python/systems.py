@@ -229,8 +229,8 @@ class _Emitter:
                 sent = f"({sent_part!r}, {module}.{class_name(says)})" if sent_part else "None"
                 asked = "None" if where is None else self._read(where, instances)
                 return f"{_SYSTEMS.Asks}({party!r}, {said}, {asked}, {is_notice}, {once}, {newest}, {sent})"
-            case RaisesSpec(part, event, fields, where):
-                kind = self._event_class(me.parts[part].machine, event)
+            case RaisesSpec(part, event, fields, where, said):
+                kind = self._event_class(me.parts[part].machine, event, said)
                 values = ", ".join(
                     f"{name!r}: {self._read(node, instances)}" for name, node in fields.items()
                 )
@@ -257,11 +257,11 @@ class _Emitter:
         given = f"{means.connection!r}, {says}, {body}, {where}, {means.repeated}, {means.once}"
         return f"{_SYSTEMS.SendsFrame}({given})"
 
-    def _event_class(self, machine: MachineSpec, event: str) -> str:
+    def _event_class(self, machine: MachineSpec, event: str, said: str = "") -> str:
         """What makes the event of its fields; of a message, it is made of the message."""
         made = f"{Ref(self._package, machine.name)}.{class_name(event)}"
-        messages = machine.events[event].messages
-        return f"lambda **fields: {made}({own(messages[0])}(**fields))" if messages else made
+        message = said or next(iter(machine.events[event].messages), "")
+        return f"lambda **fields: {made}({own(message)}(**fields))" if message else made
 
     def _connection(self, connection: ConnectionSpec) -> str:
         messages = {
@@ -378,7 +378,7 @@ def _expressions_of(means: MeaningSpec) -> list[ex.Expression]:
     match means:
         case AssignsSpec(values):
             return list(values.values())
-        case RaisesSpec(_, _, fields, where):
+        case RaisesSpec(fields=fields, where=where):
             return [*fields.values(), *([] if where is None else [where])]
         case SendsSpec():
             return [each for each in (means.body, means.where) if each is not None]
