@@ -173,7 +173,7 @@ def assert_messages_are_told_alone(found: Judged, rows: list[Observation]) -> No
         for each in events
     ] == expected
     ends = [{key: shown(value) for key, value in vars(each).items()} for each in falls.ends()]
-    logs = [each for each in found.tables if each.stream == "logs"]
+    logs = [each.table() for each in found.few if each.stream == "logs"]
     events = [each.event(at) for each in logs for at in range(len(each))]
     told = [{key: shown(value) for key, value in vars(each).items()} for each in events]
     assert told == [{key: one[key] for key in each} for each, one in zip(told, ends, strict=True)]

@@ -133,6 +133,7 @@ class LearnerNode:
                 self._on_connection(event)
             case Persisted() | PersistFailed():
                 self._writes.answered(event)
+                self._export_what_is_safe()
             case Stopping(now_ms):
                 self._name_servers.leave(now_ms)
                 self._commit.stop()
@@ -204,10 +205,15 @@ class LearnerNode:
 
     # What it copied
 
-    def confirmed(self, offset: int, _now_ms: int) -> None:
+    def confirmed(self, _offset: int, _now_ms: int) -> None:
         """The master has said what may be shown."""
-        if self._export is not None:
-            self._export.up_to(offset)
+        self._export_what_is_safe()
+
+    def _export_what_is_safe(self) -> None:
+        """What is confirmed, and on the disk with its epochs: who forgot an epoch in a crash cuts its bytes,
+        and has them copied again."""
+        if self._export is not None and self._replica is not None and self._store.is_settled:
+            self._export.up_to(min(self._replica.confirm_offset, self._store.log.flushed))
 
     def truncated(self, offset: int, _now_ms: int) -> None:
         """The log was cut."""
