@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pickle
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,7 @@ from replispec.replay.engines.local import capture_row
 from replispec.replay.engines.results import Options
 from replispec.replay.engines.rocketmq.broker_sets import SetsPiece
 from replispec.replay.engines.rocketmq.spread import SPREAD
+from replispec.replay.engines.spread import judged_in_parts
 from replispec.replay.events.group_names import is_named
 from replispec.replay.events.observation import Batch
 from replispec.replay.events.observe import observe
@@ -41,27 +43,27 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> tuple[CaptureRow, Events]:
     return capture_row(path, decoded), observe(decoded.frames, decoded.holes, decoded.streams)
 
 
-def told_last(capture: CaptureRow, events: Events, count: int) -> tuple[list[SetsPiece], list[int]]:
-    """The pieces of the last round, and how many bytes all that parts were told before had, by round."""
-    rare = {kind: table for kind, table in events.items() if kind not in SPREAD.frequent}
-    parts = in_parts(events, 1, count)
-    known = SPREAD.begin(capture, rare, count, Options())
+def told(capture: CaptureRow, events: Events, count: int) -> tuple[list[SetsPiece], list[int]]:
+    """The pieces of the last round, and how many bytes all that parts are told before has, by round."""
+    pieces: list[SetsPiece] = []
     sizes: list[int] = []
-    for each in SPREAD.rounds:
-        if each.cut is not None:
-            return list(each.cut(known, count)[1]), sizes
-        if not each.due(known):
-            continue
+    last = SPREAD.rounds[-1]
+
+    def cut(known: Any, parts: int) -> tuple[Any, Sequence[Any]]:
+        assert last.cut is not None
+        ending, own = last.cut(known, parts)
+        pieces.extend(own)
+        return ending, own
+
+    def apart(known: Any) -> tuple[Any, Any]:
         told, aside = SPREAD.apart(known)
-        sizes.append(len(pickle.dumps(told)))
-        said = [each.of_part(told, number, parts.__getitem__) for number in range(count)]
-        brought: dict[str, list[object]] = {}
-        for part in said:
-            for name, what in part.meetings.items():
-                brought.setdefault(name, []).append(what)
-        met = [] if each.meet is None else [each.meet(told, own) for _, own in sorted(brought.items())]
-        known = each.together(SPREAD.whole(told, aside), [part.told for part in said], met)
-    raise AssertionError("no round is cut")
+        sizes.append(0 if pieces else len(pickle.dumps(told)))
+        return told, aside
+
+    seen_through = replace(SPREAD, apart=apart, rounds=(*SPREAD.rounds[:-1], replace(last, cut=cut)))
+    rare = {kind: table for kind, table in events.items() if kind not in SPREAD.frequent}
+    judged_in_parts(seen_through, capture, rare, in_parts(events, 1, count), Options())
+    return pieces, sizes
 
 
 @pytest.mark.parametrize("count", PARTS)
@@ -70,9 +72,9 @@ def test_many_sets_come_to_the_same_whoever_judges_them(many: tuple[CaptureRow, 
 
 
 def test_what_is_rare_about_a_set_is_told_to_one_part_alone(many: tuple[CaptureRow, Events]) -> None:
-    pieces, told_before = told_last(*many, count=3)
-    told = [{row.group for row in pickle.loads(each.rare)[0].rows} for each in pieces]
-    groups = [{group for group in own if is_named(group)} for own in told]
+    pieces, told_before = told(*many, count=3)
+    rare = [{row.group for row in pickle.loads(each.rare)[0].rows} for each in pieces]
+    groups = [{group for group in own if is_named(group)} for own in rare]
     assert sum(map(len, groups)) == len(set().union(*groups)) == SETS
     assert all(own for own in groups)
     sizes = [len(each.rare) for each in pieces]
