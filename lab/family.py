@@ -6,6 +6,7 @@ the processes, and what must be true of them, is the family's.
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -53,6 +54,10 @@ class LoadSender(threading.Thread, ABC):
         self.sent = 0
         self._stopping = threading.Event()
 
+    def wait_stopped(self) -> bool:
+        """Wait as long as between two messages; whether no further one is wanted."""
+        return self._stopping.wait(BETWEEN_MESSAGES_S)
+
     @property
     def is_stopping(self) -> bool:
         """Whether no further message is wanted."""
@@ -60,7 +65,7 @@ class LoadSender(threading.Thread, ABC):
 
     def run(self) -> None:
         """Until stopped: a receiver that is gone is looked up again."""
-        while not self._stopping.wait(BETWEEN_MESSAGES_S):
+        while not self.wait_stopped():
             try:
                 self.send_until_refused()
             except (OSError, RemoteProtocolError):
@@ -77,7 +82,13 @@ class LoadSender(threading.Thread, ABC):
 
 
 class KilledCluster(Protocol):
-    """A cluster whose processes are killed and started again, under load."""
+    """A cluster whose processes are killed and started again, under load.
+
+    `is_certain` tells whether everything may lose its power at any time and nothing acknowledged is lost;
+    else one machine at a time may, when all have what was acknowledged.
+    """
+
+    is_certain: bool
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -90,6 +101,11 @@ class KilledCluster(Protocol):
 
     def wait_whole(self) -> None:
         """Wait until all of them work together."""
+        ...
+
+    def lose_power(self, name: str, randomness: random.Random, share: float) -> int:
+        """What one of them wrote and did not flush is gone, each piece with this probability; the bytes that
+        are. It was killed before."""
         ...
 
     def identities(self) -> Mapping[str, bytes]:
@@ -133,12 +149,13 @@ class Edited:
 class LabFamily:
     """One family. `foreign_variables` are those of the environment that must not reach its processes;
     `smoke` starts one process of ours, waits until it answers, and says what was seen; `adapted` is how an
-    adapter of a conformance suite starts a subject."""
+    adapter of a conformance suite starts a subject; `killed` are clusters by what is set
+    differently in them."""
 
     subjects: Callable[[], Iterable[Subject]]
     smoke: Callable[[Cluster], str]
     demo: Demo
-    killed: Callable[[Cluster], KilledCluster]
+    killed: Mapping[str, Callable[[Cluster], KilledCluster]]
     interop: Interop
     edited: Edited
     adapted: Callable[[Subject], Programs]

@@ -11,7 +11,7 @@ from lab.rocketmq.adapter import LabPrograms
 from lab.rocketmq.apache import Apache, JraftApache
 from lab.rocketmq.fetch import ARTEFACTS
 from lab.rocketmq.interop import scenarios
-from lab.rocketmq.kills import KilledBrokers
+from lab.rocketmq.kills import KILLED
 from lab.rocketmq.roles import OURS
 from lab.rocketmq.rust import RustController
 from lab.rocketmq.serving import CONTROLLER
@@ -45,7 +45,7 @@ FAMILY = LabFamily(
     subjects=subjects,
     smoke=smoke,
     demo=Demo(demo.play, REPLAY_OPTIONS),
-    killed=KilledBrokers,
+    killed=KILLED,
     interop=Interop(
         f"Apache RocketMQ {scenarios.APACHE.release}",
         scenarios.APACHE.fetch,
