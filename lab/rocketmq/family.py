@@ -54,7 +54,10 @@ FAMILY = LabFamily(
     ),
     edited=Edited(
         # What decides about controllers and replication. Overlays say what others do, and are left alone.
-        machines=("broker_registration", "broker_role", "broker_set", "ha_master", "ha_replica"),
+        machines=(
+            *("broker_registration", "broker_role", "broker_set", "controller", "election_hearing"),
+            *("ha_master", "ha_replica", "learner", "name_server", "replicas_manager"),
+        ),
         # What is bound to messages: of replication, the frames that are sent.
         bound=(
             "broker_set",
@@ -64,6 +67,7 @@ FAMILY = LabFamily(
             "ha_master",
             "ha_replica",
             "learner",
+            "name_server",
             "replicas_manager",
         ),
         messages=("controller", "ha"),
