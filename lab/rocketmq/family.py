@@ -13,11 +13,9 @@ from lab.rocketmq.fetch import ARTEFACTS
 from lab.rocketmq.interop import scenarios
 from lab.rocketmq.kills import KILLED
 from lab.rocketmq.roles import OURS
-from lab.rocketmq.rust import RustController
 from lab.rocketmq.serving import CONTROLLER
 from lab.subjects.subject import Subject
 
-RUST_RELEASE = "1.0.0"
 # The release whose second kind of group is tried too.
 JRAFT_RELEASE = "5.4.0"
 # Every send of the lab waits for the whole SyncStateSet.
@@ -25,9 +23,8 @@ REPLAY_OPTIONS = ("--all-ack-in-sync-state-set",)
 
 
 def subjects() -> Iterator[Subject]:
-    """Ours, the controller in Rust, and every release of Apache RocketMQ whose jars are pinned."""
+    """Ours, and every release of Apache RocketMQ whose jars are pinned."""
     yield OURS
-    yield RustController(RUST_RELEASE)
     yield JraftApache(JRAFT_RELEASE)
     for path in ARTEFACTS.glob("*.txt"):
         yield Apache(path.stem.removeprefix(f"{Apache.implementation}-"))

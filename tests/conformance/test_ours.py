@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 import trio
 
@@ -18,21 +20,19 @@ NAME_SERVER, MASTER = "name-server", "ha-master"
 # Longer than the longest pause of a master that was refused.
 PAUSE_S = 10.0
 # As Java since 5.2.0, a master of ours confirms what it has, unless allAckInSyncStateSet is set.
-KNOWN = ("ha-master/corners/RIP44-CONFIRM-1/1", "ha-master/written/RIP44-CONFIRM-1/2")
+KNOWN = ("ha-master/corners/RIP44-CONFIRM-1/1",)
 
 
 @pytest.mark.parametrize("kind", ["registering-broker", "ha-replica", "learner"])
 def test_ours_passes_every_case_of_a_kind_that_is_started(kind: str) -> None:
     cases = load(kind)
-    found = played_out(
-        ((kind, case) for case in cases), lambda _, nursery, taken: OurAdapter(nursery, taken)
-    )
+    found = played_out(((kind, case) for case in cases), lambda _, nursery, taken: OurAdapter(nursery, taken))
     assert len(found) == len(cases)
     assert {name: each.symptom or each.reason for (_, name), each in found.items() if each.reason} == {}
 
 
 def test_our_name_server_passes_every_case() -> None:
-    async def judge(_: str, cases: tuple[Case, ...]) -> RunResult:
+    async def judge(_: str, cases: Sequence[Case]) -> RunResult:
         async with trio.open_nursery() as nursery:
             target = await nursery.start(serve_name_server)
             result = await run_on_trio(plan(NAME_SERVER, {"target": target}), cases, (), None)
@@ -48,7 +48,7 @@ def test_our_name_server_passes_every_case() -> None:
 
 
 def test_our_master_passes_every_case_with_its_broker_and_its_controller() -> None:
-    async def judge(_: str, cases: tuple[Case, ...]) -> RunResult:
+    async def judge(_: str, cases: Sequence[Case]) -> RunResult:
         async with trio.open_nursery() as nursery:
             asked = plan(MASTER, await nursery.start(serve_master), {"set": SET})
             result = await run_on_trio(asked, [case for case in cases if not case.alone], (), None)

@@ -40,6 +40,7 @@ LOG_FILE_BYTES = 64 * 1024
 SET = "broker-a"
 EPOCHS, MESSAGES_PER_EPOCH, MESSAGE_BYTES = 3, 150, 400
 SOON_S = 0.05
+SCAN_MS = 1_000
 
 
 @dataclass
@@ -143,9 +144,7 @@ async def serve_name_server(*, task_status: trio.TaskStatus[str] = trio.TASK_STA
         task_status.started(next(iter(process.addresses.values())))
 
 
-async def serve_master(
-    *, task_status: trio.TaskStatus[Mapping[str, str]] = trio.TASK_STATUS_IGNORED
-) -> None:
+async def serve_master(*, task_status: trio.TaskStatus[Mapping[str, str]] = trio.TASK_STATUS_IGNORED) -> None:
     """A master of ours with three epochs and its controller, until it is cancelled; where the suite finds
     them once it serves."""
     async with trio.open_nursery() as nursery:
@@ -163,7 +162,9 @@ async def serve_master(
 
 async def _controller(nursery: trio.Nursery) -> str:
     journal = SimulatedStorage(Disk(Rng(1))).journal("log")
-    options = ControllerOptions(bind_address=LOOPBACK, listen_port=0, scan_not_active_broker_interval_ms=1_000)
+    options = ControllerOptions(
+        bind_address=LOOPBACK, listen_port=0, scan_not_active_broker_interval_ms=1_000
+    )
     process = OurProcess(Member("controller", ControllerNode(options, journal), Stores(journal=journal)))
     await nursery.start(process.run)
     return process.addresses[LISTENER]

@@ -20,7 +20,7 @@ CASES_AT_ONCE = 32
 
 S = TypeVar("S")
 MakeAdapter = Callable[[S, trio.Nursery, set[str]], Any]
-"""From a subject, a nursery for its tasks and the addresses that cases chose: who stands in for an adapter."""
+"""Who stands in for an adapter: of a subject, a nursery for its tasks, the addresses that cases chose."""
 
 
 def played_out(
