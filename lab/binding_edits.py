@@ -141,7 +141,8 @@ def _uncounted(name: str) -> Callable[[Document], None]:
 def _of_fields(section: str, name: str, form: Any) -> Iterator[Change]:
     """A field of a header or body that is not said."""
     for part in ("header", "body"):
-        for field in form.get(part, {}) if isinstance(form, dict) else ():
+        said = form.get(part) if isinstance(form, dict) else None
+        for field in said if isinstance(said, dict) else ():
             what = f"{section.removesuffix('s')} {name} says no {part}.{field}"
             yield section.removesuffix("s"), what, _without((section, name, part), field)
 

@@ -115,7 +115,7 @@ def _event_changes(document: Document) -> Iterator[Change]:
         if "where" in event:
             change = _in("events", name, "where", f"not ({event['where']})")
             yield "event", f"event {name} means the others", change
-    for name, variable in document["variables"].items():
+    for name, variable in document.get("variables", {}).items():
         if "initial" in variable:
             yield (
                 "variable",

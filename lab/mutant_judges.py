@@ -37,6 +37,8 @@ SLOW: Stages = {
 
 SUITE_OF_CONTROLLERS = "tests/controller/test_suite.py"
 SUITE_OF_MASTERS = "tests/runtime/replication/test_conformance.py"
+# Our brokers, learner and name server, each kind of the suite by its name.
+SUITE_OF_OURS = "tests/conformance/test_ours.py"
 TOLD_AGAIN = ("tests/scenarios", "tests/runtime/test_rules.py", "tests/runtime/test_machines.py")
 # 20 seeds of the 100 of each kind that `make test` plays: all take longer than the other judges together.
 SIMULATION = (
@@ -69,13 +71,16 @@ OF_CONTROLLERS: Stages = {
     "suite": (SUITE_OF_CONTROLLERS,),
     "replay": REPLAY_OF_SETS,
 }
-OF_BROKERS: Stages = {"unit tests": ("tests/runtime/membership", "tests/broker", "tests/learner")}
+OF_BROKERS: Stages = {
+    "unit tests": ("tests/runtime/membership", "tests/broker", "tests/learner"),
+    "suite": (SUITE_OF_OURS, "-k", "registering-broker or ha-replica or master"),
+}
 OF_COPIES: Stages = {
     "unit tests": (
         *("tests/runtime/replication", "tests/runtime/log", "tests/broker", "tests/learner"),
         f"--ignore={SUITE_OF_MASTERS}",
     ),
-    "suite": (SUITE_OF_MASTERS,),
+    "suite": (SUITE_OF_MASTERS, SUITE_OF_OURS, "-k", "master or ha-replica or learner"),
     "replay": REPLAY_OF_COPIES,
 }
 # By the name of the machine's source; who is not named here is looked at by all.
@@ -86,7 +91,11 @@ TESTS_OF: Mapping[str, Stages] = {
     "replicas_manager": {**OF_BROKERS, "replay": REPLAY_OF_SETS},
     "broker_registration": OF_BROKERS,
     "broker_role": OF_BROKERS,
-    "learner": OF_BROKERS,
+    "learner": {**OF_BROKERS, "suite": (SUITE_OF_OURS, "-k", "learner")},
+    "name_server": {
+        "unit tests": ("tests/controller/test_nameserver.py", "tests/broker"),
+        "suite": (SUITE_OF_OURS, "-k", "name_server"),
+    },
     "ha_master": OF_COPIES,
     "ha_replica": OF_COPIES,
 }
@@ -96,7 +105,7 @@ ALL: Stages = {
         *("tests/compiler/test_counts_as.py", "tests/scenarios/test_defaults.py"),
         *(f"--ignore={SUITE_OF_CONTROLLERS}", f"--ignore={SUITE_OF_MASTERS}"),
     ),
-    "suite": (SUITE_OF_CONTROLLERS, SUITE_OF_MASTERS),
+    "suite": (SUITE_OF_CONTROLLERS, SUITE_OF_MASTERS, SUITE_OF_OURS),
     "replay": SLOW["replay"],
 }
 # The explorer's share is asked for, and last comes who tells the specification again; in between the cheapest

@@ -13,11 +13,9 @@ from lab.rocketmq.fetch import ARTEFACTS
 from lab.rocketmq.interop import scenarios
 from lab.rocketmq.kills import KILLED
 from lab.rocketmq.roles import OURS
-from lab.rocketmq.rust import RustController
 from lab.rocketmq.serving import CONTROLLER
 from lab.subjects.subject import Subject
 
-RUST_RELEASE = "1.0.0"
 # The release whose second kind of group is tried too.
 JRAFT_RELEASE = "5.4.0"
 # Every send of the lab waits for the whole SyncStateSet.
@@ -25,9 +23,8 @@ REPLAY_OPTIONS = ("--all-ack-in-sync-state-set",)
 
 
 def subjects() -> Iterator[Subject]:
-    """Ours, the controller in Rust, and every release of Apache RocketMQ whose jars are pinned."""
+    """Ours, and every release of Apache RocketMQ whose jars are pinned."""
     yield OURS
-    yield RustController(RUST_RELEASE)
     yield JraftApache(JRAFT_RELEASE)
     for path in ARTEFACTS.glob("*.txt"):
         yield Apache(path.stem.removeprefix(f"{Apache.implementation}-"))
@@ -54,7 +51,10 @@ FAMILY = LabFamily(
     ),
     edited=Edited(
         # What decides about controllers and replication. Overlays say what others do, and are left alone.
-        machines=("broker_registration", "broker_role", "broker_set", "ha_master", "ha_replica"),
+        machines=(
+            *("broker_registration", "broker_role", "broker_set", "controller", "election_hearing"),
+            *("ha_master", "ha_replica", "learner", "name_server", "replicas_manager"),
+        ),
         # What is bound to messages: of replication, the frames that are sent.
         bound=(
             "broker_set",
@@ -64,6 +64,7 @@ FAMILY = LabFamily(
             "ha_master",
             "ha_replica",
             "learner",
+            "name_server",
             "replicas_manager",
         ),
         messages=("controller", "ha"),

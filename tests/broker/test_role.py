@@ -106,8 +106,8 @@ class Broker:
     def caught_up(self, broker_id: int) -> list[str]:
         return self.does(lambda now_ms: self.role.caught_up(broker_id, now_ms))
 
-    def lagging(self, broker_id: int) -> list[str]:
-        return self.does(lambda now_ms: self.role.lagging(broker_id, now_ms))
+    def lagging(self, *broker_ids: int) -> list[str]:
+        return self.does(lambda now_ms: self.role.lagging(broker_ids, now_ms))
 
     def wait(self, passed_ms: int) -> list[str]:
         self.playbook.now_ms += passed_ms

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -265,6 +267,35 @@ def test_an_interrupted_command_tells_what_it_knows_and_says_so(
     assert _run(monkeypatch, target, folder, "--json", written) == 130
     assert "INTERRUPTED" in capsys.readouterr().out
     assert len(from_json(written.read_bytes(), "").results) == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_run_that_a_signal_ends_tells_in_one_line_and_keeps_what_was_judged(
+    number: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    target: str,
+    folder: Path,
+    tmp_path: Path,
+) -> None:
+    """It comes while cases are played, wherever the loop is then; several may come."""
+
+    def ended(plan: RunPlan, cases: Sequence[Case], _: object, tell: Callable[..., None]) -> RunResult:
+        def end(*judged: object) -> None:
+            tell(*judged)
+            os.kill(os.getpid(), number)
+
+        return run_suite(plan, cases, (), end)
+
+    monkeypatch.setattr("replispec.conformance.run.run_suite", ended)
+    before = signal.getsignal(number)
+    report = tmp_path / "found.xml"
+    assert _run(monkeypatch, target, folder, "--junit", report) == 128 + number
+    assert signal.getsignal(number) is before
+    shown = capsys.readouterr()
+    assert "INTERRUPTED" in shown.out
+    assert "Traceback" not in shown.err
+    assert 1 <= len(list(ET.fromstring(report.read_bytes()).iter("testcase"))) <= 3
 
 
 def test_junit_is_written_where_nobody_could_be_judged(

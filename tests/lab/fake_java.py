@@ -1,13 +1,12 @@
 """Stands in for `java` in tests of the subjects: servers that answer just what is asked before they serve.
 
-Called as `FLAGS... MAIN -c FILE`, or as the Rust controller is: `--config-file FILE`. What it shall do wrong,
-FAKE_JAVA says: `MAIN exits`, or `MAIN mute`, which never answers and says in the pipe FAKE_JAVA_PIPE that it
-runs. A broker keeps epochs in its data folder and begins a new one at every start but the second.
+Called as `FLAGS... MAIN -c FILE`. What it shall do wrong, FAKE_JAVA says: `MAIN exits`, or `MAIN mute`, which
+never answers and says in the pipe FAKE_JAVA_PIPE that it runs. A broker keeps epochs in its data folder and
+begins a new one at every start but the second.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import socketserver
@@ -28,9 +27,7 @@ Settings = dict[str, str]
 
 
 def read(path: str) -> Settings:
-    """A properties file, or the JSON of the Rust controller."""
-    if path.endswith(".json"):
-        return {"listenPort": json.loads(Path(path).read_text())["listenAddr"].rpartition(":")[2]}
+    """A properties file."""
     lines = [line for line in Path(path).read_text().splitlines() if not line.startswith("#")]
     return dict(line.split("=", 1) for line in lines)
 

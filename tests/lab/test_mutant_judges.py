@@ -8,7 +8,7 @@ import pytest
 
 from lab import families
 from lab.edits import Edit
-from lab.mutant_judges import ORDER, TESTS_OF, judges_of, systems_with
+from lab.mutant_judges import ORDER, SUITE_OF_OURS, TESTS_OF, judges_of, systems_with
 
 ROOT = Path(__file__).parents[2]
 SPEC = ROOT / "spec"
@@ -27,8 +27,12 @@ def test_the_explorer_is_asked_with_the_systems_that_compose_the_machine() -> No
 
 
 def test_who_cannot_see_a_machine_is_not_asked() -> None:
-    assert "suite" not in judges_of(edit_of("broker_role"), SPEC)
-    assert "suite" in judges_of(edit_of("broker_set"), SPEC)
+    assert "replay" not in judges_of(edit_of("broker_role"), SPEC)
+    assert "replay" in judges_of(edit_of("broker_set"), SPEC)
+
+
+def test_the_suite_is_asked_with_the_kinds_that_play_the_machine() -> None:
+    assert judges_of(edit_of("name_server"), SPEC)["suite"] == (SUITE_OF_OURS, "-k", "name_server")
 
 
 def test_whatever_is_not_a_machine_is_looked_at_by_all() -> None:

@@ -19,7 +19,7 @@ from tests.house.tree import ROOT
 
 NAMES = list(subjects())
 APACHE = [name for name in NAMES if name.startswith("apache-")]
-NAME, RUST = "apache-5.4.0", "rocketmq-rust-controller-1.0.0"
+NAME = "apache-5.4.0"
 FAKE = Path(__file__).with_name("fake_java.py")
 COMMAND = (sys.executable, "-m", "lab.subjects")
 Done = subprocess.CompletedProcess[str]
@@ -88,11 +88,9 @@ def refused(done: Done, exit_code: int) -> str:
 def test_every_release_that_is_judged_is_a_subject(run: Callable[..., Done]) -> None:
     assert run(name="list").stdout.splitlines() == [
         *("apache-5.0.0", "apache-5.1.0", "apache-5.1.1", "apache-5.1.4", "apache-5.4.0"),
-        *("apache-5.5.0", "apache-5.5.1", "apache-jraft-5.4.0"),
-        *("replispec", "rocketmq-rust-controller-1.0.0"),
+        *("apache-5.5.0", "apache-5.5.1", "apache-jraft-5.4.0", "replispec"),
     ]
     assert run("kinds").stdout.splitlines() == ["controller", "ha-master"]
-    assert run("kinds", name=RUST).stdout.splitlines() == ["controller"]
 
 
 def test_what_is_no_command_and_what_is_no_subject_are_refused(run: Callable[..., Done]) -> None:
@@ -122,27 +120,6 @@ def test_a_missing_jar_is_named_before_anything_starts(
     next((tmp_path / "cache" / kept_as).iterdir()).unlink()
     done = run("start", tmp_path / "target", name=name)
     assert f"not installed: run python -m lab.subjects {kept_as} fetch" in refused(done, 3)
-    assert living(tmp_path / "target") == []
-
-
-def test_a_program_that_has_to_be_built_is_named_with_the_command_that_builds_it(
-    run: Callable[..., Done], tmp_path: Path
-) -> None:
-    for arguments in (["fetch"], ["start", tmp_path / "target"]):
-        done = run(*arguments, name=RUST)
-        assert "not installed, long to build: cargo install rocketmq-controller --version" in refused(done, 3)
-    assert living(tmp_path / "target") == []
-
-
-def test_a_program_that_was_built_is_started_from_the_cache(
-    machine: dict[str, str], run: Callable[..., Done], tmp_path: Path
-) -> None:
-    program = tmp_path / "cache" / RUST / "bin" / "rocketmq-controller-rust"
-    program.parent.mkdir(parents=True)
-    program.symlink_to(Path(machine["JAVA_HOME"]) / "bin" / "java")
-    ready = json.loads(run("start", tmp_path / "target", name=RUST).stdout)
-    assert (ready["kind"], ready["release"], ready["speaks"]) == ("controller", "1.0.0", "5.5.0")
-    assert run("stop", tmp_path / "target", name=RUST).returncode == 0
     assert living(tmp_path / "target") == []
 
 

@@ -12,6 +12,7 @@ import click
 
 from replispec.cli.finite import Finite
 from replispec.cli.progress import counting
+from replispec.cli.stopping import SIGNALLED, interrupted_by_signals
 
 if TYPE_CHECKING:
     from replispec.conformance.defects import Defect
@@ -120,7 +121,7 @@ def conformance() -> None:
     Every case names the clause that it tries, and every failure comes with the bytes that were exchanged.
 
     Exit codes: 0 everything as it should be, 1 findings, 2 nothing could be judged, 3 the adapter broke its
-    protocol or ended, 130 interrupted: what was judged before is told and written.
+    protocol or ended, 130 interrupted, 143 ended by SIGTERM: what was judged before is told and written.
     """
 
 
@@ -251,7 +252,11 @@ def run(
             adapter=adapter or (),
         )
         cases, expected = cases_for(plan, folder, added)
-        with counting(f"{kind} at {plan.target()}", sum(map(plan.chooses, cases)), tenths=True) as tell:
+        total = sum(map(plan.chooses, cases))
+        with (
+            counting(f"{kind} at {plan.target()}", total, tenths=True) as tell,
+            interrupted_by_signals() as came,
+        ):
             result = run_suite(plan, cases, expected, lambda case, done, total: tell(case.id, done, total))
     except (CaseError, NoSubject, PlanError) as fault:
         if junit_file is not None:
@@ -263,7 +268,7 @@ def run(
     show_run(result, strict=strict)
     _write(result, json_file, junit_file, html_file)
     if result.cut_short:
-        return EXIT_INTERRUPTED
+        return SIGNALLED + came[0] if came else EXIT_INTERRUPTED
     if result.adapter_fault:
         return EXIT_ADAPTER
     if not result.judged():

@@ -29,10 +29,9 @@ from replispec.cli.redact import redact
 from replispec.cli.replay import replay
 from replispec.cli.roles import COMMANDS as ROLES
 from replispec.cli.spec import spec
+from replispec.cli.stopping import SIGNALLED
 from replispec.cli.watch import watch
 
-# What a shell adds to the number of a signal that ended a command.
-SIGNALLED = 128
 EXAMPLES = """\b
 Examples:
   replispec decode trace.pcap                     every frame, one line each

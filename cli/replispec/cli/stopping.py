@@ -8,6 +8,9 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+# What a shell adds to the number of a signal that ended a command.
+SIGNALLED = 128
+
 
 class AskedToStop:
     """Whether somebody has asked.
@@ -61,3 +64,24 @@ def stopped_by_signals() -> Iterator[AskedToStop]:
         for number, handler in before.items():
             signal.signal(number, handler)
         stop.close()
+
+
+@contextmanager
+def interrupted_by_signals() -> Iterator[list[int]]:
+    """SIGTERM and a closed terminal interrupt the block as Ctrl-C does, for which whoever runs in it is made.
+
+    Yields the numbers of those that came. What is ignored stays so.
+    """
+    came: list[int] = []
+
+    def interrupt(number: int, _frame: object) -> None:
+        came.append(number)
+        signal.raise_signal(signal.SIGINT)
+
+    heard = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, interrupt) for number in heard}
+    try:
+        yield came
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

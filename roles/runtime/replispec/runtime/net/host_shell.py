@@ -88,12 +88,13 @@ async def serve(
     Raises CannotListen, or Halted for the node that asked for it; whatever else it raises is our fault.
     """
     bound: list[tuple[int, str, socket.socket]] = []
+    shells: list[NodeShell] = []
     try:
         for index, member in enumerate(members):
             for name, address in member.node.listeners.items():
                 bound += [(index, name, await _listen(name, address))]
         async with trio.open_nursery() as nursery:
-            shells = [NodeShell(member, nursery, clock, log, tap, process.bounds) for member in members]
+            shells += [NodeShell(member, nursery, clock, log, tap, process.bounds) for member in members]
             addresses: dict[str, dict[str, str]] = {member.role: {} for member in members}
             for index, name, sock in bound:
                 addresses[members[index].role][name] = join(sock.getsockname())
@@ -112,6 +113,8 @@ async def serve(
                         leaving.start_soon(shell.stop)
             nursery.cancel_scope.cancel()
     finally:
+        for shell in shells:
+            shell.abandon()
         for _, _, sock in bound:
             sock.close()
 

@@ -132,6 +132,12 @@ class NodeShell:
             for link in tuple(self._links.values()):
                 self._close(link, nursery)
 
+    def abandon(self) -> None:
+        """End what is still open, at once: nobody runs this node any more."""
+        for link in tuple(self._links.values()):
+            self._forget(link)
+            link.dispose()
+
     def deliver(self, event: Event) -> None:
         """Give the node an event and carry out what it makes of it, and of what follows at once."""
         if self._stopped:

@@ -280,7 +280,7 @@ class Replicated:
 
     def request_shrink(self, broker_id: int, now_ms: int) -> None:
         """The last connection of a replica ended."""
-        self._role.lagging(broker_id, now_ms)
+        self._role.lagging((broker_id,), now_ms)
 
     # The master's word, for the replica's side
 
@@ -361,8 +361,8 @@ class Replicated:
         """As a master, find the members that no longer keep up."""
         if self._master is not None:
             others = self._role.members - {self._role.broker_id}
-            for broker_id in self._master.overdue(sorted(others), now_ms):
-                self._role.lagging(broker_id, now_ms)
+            if overdue := self._master.overdue(sorted(others), now_ms):
+                self._role.lagging(overdue, now_ms)
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""

@@ -6,6 +6,7 @@ ReplicasManager, AutoSwitchHAService.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 from replispec.runtime.primitives.bindings import Call
@@ -155,9 +156,9 @@ class Role:
         """A replica has caught up: it has all that a member must have."""
         self._take(machine.CaughtUp(broker_id), now_ms)
 
-    def lagging(self, broker_id: int, now_ms: int) -> None:
-        """A replica is lagging."""
-        self._take(machine.Lagging(broker_id), now_ms)
+    def lagging(self, broker_ids: Iterable[int], now_ms: int) -> None:
+        """Replicas are lagging; who is left out of the set goes with all of them."""
+        self._take(machine.Lagging(frozenset(broker_ids)), now_ms)
 
     def serving(self, now_ms: int) -> None:
         """Log and epoch of this master are on the disk."""
