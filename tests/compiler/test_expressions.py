@@ -24,6 +24,7 @@ PLACE = Place("guards.yaml", 7)
 MODEL = small_model()
 SCOPE = Scope(
     MODEL,
+    may_miss=True,
     variables={
         "end": INT64,
         "epoch": INT32,

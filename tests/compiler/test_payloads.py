@@ -80,6 +80,12 @@ def spoken(spec: Path, text: str = TEXT) -> dict[str, str]:
 REFUSED = [
     (
         "        by: total + 1\n",
+        "        by: none\n",
+        "CountRequest must have by, and nothing says what it is",
+        "write by: EXP",
+    ),
+    (
+        "        by: total + 1\n",
         "",
         "CountRequest must have by, and nothing says what it is",
         "write by: EXP",

@@ -61,6 +61,7 @@ def test_columns_reach_the_states_that_plain_sets_reach(name: str, bounds: Exten
     plain, search = Plain(system), columns(system)
     assert search.finished
     assert search.states == len(plain.states)
+    assert search.depth == max(plain.depths.values())
     by_depth = Counter(plain.depths.values())
     reached = [*search.graph.depths, search.states]
     assert [by_depth[depth] for depth in sorted(by_depth)] == np.diff([0, *reached]).tolist()[: len(by_depth)]

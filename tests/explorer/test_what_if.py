@@ -14,6 +14,9 @@ from tests.explorer.walkthrough import environment
 
 WRONG, RIGHT = "event.purchase >= last", "event.purchase > last"
 MACHINE, SYSTEM = "statemachines/till/till.yaml", "systems/till/one_sale.yaml"
+CUSTOMER = "statemachines/till/customer.yaml"
+SOLD = "  - {from: WAITING, event: sold, to: CONTENT}"
+UNANSWERED = "  - {from: WAITING, event: no_answer, to: WAITING, do: [ask]}"
 LATE, NEVER_WAITS = "never_waits_twice", "always: customer.wish.purchase < 2 or till.desk.last < 2"
 
 
@@ -213,3 +216,24 @@ def refused(done: subprocess.CompletedProcess[str], says: str) -> None:
     (line,) = done.stderr.splitlines()
     assert line.startswith("Error: ")
     assert says in line
+
+
+def _with_a_hole(till: Path, folder: Path) -> Path:
+    """The walkthrough in which who waits has no edge for a question without an answer, compiled."""
+    shutil.copytree(till / "spec", folder / "spec")
+    edit(folder, CUSTOMER, UNANSWERED, "  - {from: CONTENT, event: no_answer, to: same}")
+    write(generate(folder / "spec"), folder / "generated")
+    return folder
+
+
+def test_an_event_that_lost_its_edge_is_told_though_another_had_none_before(
+    till: Path, tmp_path: Path
+) -> None:
+    before = _with_a_hole(till, tmp_path / "before")
+    shutil.copytree(before / "spec", tmp_path / "edited" / "spec")
+    edit(tmp_path / "edited", CUSTOMER, SOLD, "  - {from: CONTENT, event: sold, to: same}")
+    done = what_if(before, tmp_path / "edited")
+    assert done.returncode == 1, done.stdout
+    hole = "every_event_has_an_edge: customer: customer: no edge from WAITING on"
+    assert f"still   {hole} no_answer: broken before and after" in done.stdout
+    assert f"BROKEN  {hole} sold" in done.stdout

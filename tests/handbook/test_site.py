@@ -174,6 +174,17 @@ def test_search_finds_a_clause_and_nothing_is_asked_of_another_host(
     assert [each for each in asked if not each.startswith((start, "data:"))] == []
 
 
+def test_search_finds_a_number(site: Path, tmp_path: Path) -> None:
+    page: Any = _Address(f"{site.as_uri()}/search.html?q=102")
+    results = show(page, tmp_path, "--dump-dom", LATER).output.partition('id="search-results"')[2]
+    assert f"{CLAUSE}.html" in results
+
+
+def test_invariants_lead_to_the_page_of_their_stream() -> None:
+    page = whole_book().pages["rocketmq/invariants/id-granted-once"]
+    assert "over the stream [`grants`](" in page.text
+
+
 def test_a_click_on_an_edge_leads_to_its_clauses_and_a_button_changes_the_colours(
     site: Path, tmp_path: Path
 ) -> None:

@@ -89,7 +89,12 @@ def _both(system: str, asked: Sequence[str], page: Sequence[str], place: Path) -
 
 
 def _comparable(before: Found, after: Found) -> bool:
-    """Whether no promise is broken on one side that the other left open at its first broken promise."""
+    """Whether no promise is broken on one side that the other left open at its first broken promise, which
+    leaves open what other events have no edge."""
+    from replispec.explorer.report import NO_EDGE
+
+    if any(story["promise"] == NO_EDGE for found in (before, after) for story in found["stories"]):
+        return False
     ended_early = [
         set(_broken(other)) & set(found["open"])
         for found, other in ((before, after), (after, before))
@@ -116,7 +121,18 @@ def _explored(
 
 
 def _broken(found: Found) -> dict[str, Found]:
-    return {each["promise"]: each for each in found["stories"]}
+    """Stories by the name of what is broken: each event without an edge is a fault of its own."""
+    from replispec.explorer.report import NO_EDGE
+
+    return {
+        f"{NO_EDGE}: {each['about']}" if each["promise"] == NO_EDGE else each["promise"]: each
+        for each in found["stories"]
+    }
+
+
+def _promise(name: str) -> str:
+    """The promise of what is broken."""
+    return name.partition(": ")[0]
 
 
 def _lines(before: Found, after: Found) -> Iterator[str]:
@@ -135,7 +151,7 @@ def _lines(before: Found, after: Found) -> Iterator[str]:
     for name, story in now.items():
         if name not in was:
             yield from story_lines(story_from(story))
-            if name in before["open"]:
+            if _promise(name) in before["open"]:
                 yield "      Before the edit it was open: whether the edit broke it is not known."
     yield from _acts(before, after)
     yield from _edges(before, after)
@@ -146,9 +162,9 @@ def _fates(before: Found, after: Found) -> Iterator[str]:
     from replispec.cli.explore_text import NEVER_DUE
 
     was, now = _broken(before), _broken(after)
-    known = (*after["kept"], *after["open"], *now)
+    known = (*after["kept"], *after["open"], *map(_promise, now))
     for name in (*before["kept"], *before["open"], *was):
-        if name not in known:
+        if _promise(name) not in known:
             broken = ", and it was broken" if name in was else ""
             yield f"gone    {name}: nothing promises it after the edit{broken}"
     for name in was:
@@ -156,12 +172,12 @@ def _fates(before: Found, after: Found) -> Iterator[str]:
             yield f"still   {name}: broken before and after"
         elif name in after["never_due"] and name in after["kept"]:
             yield f"undue   {name}: broken before, and never due after: its `whenever` held in no state"
-        elif name in after["kept"]:
+        elif _promise(name) in after["kept"] or (_promise(name) in map(_promise, now) and after["finished"]):
             yield f"mended  {name}"
-        elif name in after["open"]:
+        elif _promise(name) in known:
             yield f"open    {name}: broken before, and holds as far as was explored after"
     for name in (*after["kept"], *after["open"]):
-        if name not in was:
+        if name not in map(_promise, was):
             undue = NEVER_DUE * (name in after["never_due"] and name in after["kept"])
             yield f"{'holds' if name in after['kept'] else 'open':<8}{name}{_how(name, before)}{undue}"
 

@@ -102,8 +102,8 @@ def _covers(found: Neighbourhood) -> str:
     if found.whole:
         return f"All {count} that can be reached are on this page."
     way = "the stories" if found.tours[0].broken else "the start"
-    near = f" and all within {found.nearest} steps of them," if found.nearest else ""
-    more = f" and {found.further:,} that are one step further" if found.further else ""
+    near = f" and all within {found.nearest} steps of them" if found.nearest else ""
+    more = f", and {found.further:,} that are one step further" if found.further else ""
     return (
         f"{count} are on this page: all of {way}{near}{more}. Here it was cut: events that lead elsewhere are"
         " listed and cannot be chosen."

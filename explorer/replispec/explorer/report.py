@@ -158,7 +158,7 @@ def explored(
         search.states,
         search.seconds,
         search.finished,
-        len(search.graph.depths),
+        search.depth,
         search.cut,
         search.outside,
         stories,

@@ -215,6 +215,13 @@ class Search:
         ends = np.concatenate(self._ends) if self._ends else np.zeros(0, np.bool_)
         return np.concatenate([ends, np.ones(self.states - len(ends), np.bool_)])
 
+    @property
+    def depth(self) -> int:
+        """How many steps the states are away that were reached last."""
+        levels = self.graph.depths
+        # Where all was reached, nothing was found beyond the last of them.
+        return len(levels) - bool(levels and levels[-1] == self.states)
+
     def depths(self) -> Numbers:
         """For every state how many steps the start is away."""
         # A depth is kept with the number of states that were reached before those that follow it.

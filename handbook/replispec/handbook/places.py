@@ -99,6 +99,8 @@ def _cut(known: Knowledge) -> Iterator[tuple[str, str]]:
         ("invariants", known.spec.invariants),
     ):
         yield from ((f"{kind}#{part.lower()}", f"{known.name}/{kind}/{part}") for part in parts)
+    for stream in {each.stream.name for each in known.spec.invariants.values()}:
+        yield f"invariants#{stream.lower()}", f"{known.name}/invariants/{stream}"
     for message in known.model.messages.values():
         yield (
             f"messages/{message.module}#{message.name.lower()}",

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.search.en import SearchEnglish
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
 from replispec.handbook.book import Book
@@ -81,6 +82,7 @@ def _settings() -> dict[str, Any]:
         "html_title": "replispec",
         "html_static_path": [str(LOOKS)],
         "html_css_files": ["site.css"],
+        "html_js_files": [("numbers.js", {"defer": "defer"})],
         "html_copy_source": False,
         "html_show_sourcelink": False,
         "html_show_sphinx": False,
@@ -131,9 +133,18 @@ def _rank(page: Page, group: str) -> tuple[bool, bool, bool, str]:
     return page.path != f"{group}/index", page.kind != "lesson", page.kind != "index", page.title.lower()
 
 
+class SearchWithNumbers(SearchEnglish):
+    """English, with numbers: they are codes, and whoever looks at a capture searches for these."""
+
+    def word_filter(self, word: str) -> bool:
+        """Whether a word can be found."""
+        return word.isdigit() or super().word_filter(word)
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """What Sphinx calls of its extensions."""
     app.connect("doctree-read", _finish)
+    app.add_search_language(SearchWithNumbers)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 

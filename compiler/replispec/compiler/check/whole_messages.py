@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
+from typing import Final
 
+from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.layout import derived_fields, is_constant
 from replispec.compiler.model.message import Field, Message, Place, SpecificationError, VersionRange
 
+_NONE: Final = ex.Literal(None)
+
 
 def require_whole(
-    message: Message, said: Collection[str], place: Place, releases: VersionRange | None = None
+    message: Message, said: Mapping[str, object], place: Place, releases: VersionRange | None = None
 ) -> None:
     """Refuse a message that leaves out what peers of `releases` must be told (None: of the newest one).
 
     Raises SpecificationError.
     """
     for field in message.fields:
-        if field.name not in said and _is_demanded(field, message, releases):
+        if said.get(field.name, _NONE) == _NONE and _is_demanded(field, message, releases):
             raise SpecificationError(
                 place,
                 f"{message.name} must have {field.name}, and nothing says what it is",

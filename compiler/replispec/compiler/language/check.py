@@ -54,7 +54,8 @@ class Scope:
 
     `sources` holds the fields of header, body and local where a binding may read them, `questions` what
     local answers when it is told of what. In a system `instances` are those that may be named, `parties` the
-    parties of which there may be several.
+    parties of which there may be several. Whoever judges may not have seen everything, and may say `unknown`
+    where `may_miss` is true; a machine and a system know what they know.
     """
 
     model: Model
@@ -68,6 +69,7 @@ class Scope:
     questions: Mapping[str, RuleType] = field(default_factory=dict)
     instances: Mapping[str, InstanceType] = field(default_factory=dict)
     parties: Mapping[str, InstanceType] = field(default_factory=dict)
+    may_miss: bool = False
 
 
 def type_of(
@@ -124,6 +126,8 @@ class _Checker:
             case ex.Literal(value):
                 return self._literal(value)
             case ex.UnknownLiteral():
+                if not self._scope.may_miss:
+                    raise self._refused("nothing is unknown here", "only invariants say unknown; say none")
                 return UNKNOWN_TYPE
             case (
                 ex.Variable()

@@ -92,7 +92,7 @@ class _Reader:
         self._tree = tree
         self._model = model
         self._streams = streams
-        self._scope = Scope(model, rules=rules, guards=guards)
+        self._scope = Scope(model, rules=rules, guards=guards, may_miss=True)
 
     def invariant(self) -> InvariantSpec:
         tree = self._tree
@@ -224,7 +224,7 @@ class _Reader:
             initial = None
             if "initial" in tree.items:
                 initial = ex.parse(tree.text("initial"), place)
-                require(initial, kind, Scope(self._model), place, f"the start of {name}")
+                require(initial, kind, self._scope, place, f"the start of {name}")
             yield VariableSpec(name, kind, tree.text("about", ""), place, initial)
 
     def _step(

@@ -53,7 +53,8 @@ def _section(invariant: InvariantSpec) -> Iterator[str]:
     yield f"## {invariant.id}"
     yield invariant.about
     yield ""
-    yield f"- Shape: {invariant.shape.replace('_', ' ')}, over the stream `{invariant.stream.name}`"
+    stream = invariant.stream.name
+    yield f"- Shape: {invariant.shape.replace('_', ' ')}, over the stream [`{stream}`](#{stream})"
     yield f"- A finding is about: {', '.join(f'`{name}`' for name in invariant.group)}"
     yield f"- One evaluation: {invariant.evaluated}"
     yield f"- A finding says: {invariant.says}"
