@@ -17,7 +17,7 @@ STEP_BYTES_MAX: Final = 8 * DIGEST_PIECE_BYTES
 
 
 class Summed(NamedTuple):
-    """Checksums (CRC-32) of pieces of a log, the last of which ends at `end`, and was read for this or not."""
+    """Checksums (CRC-32) of pieces of a log; the last one ends at `end`, and was read for this or not."""
 
     sums: list[int]
     end: int
@@ -119,8 +119,8 @@ class LogSums:
         return (*whole, last) if last.end > last.start else tuple(whole)
 
     def sums(self, start: int, end: int, at_most: int) -> Summed:
-        """Checksums of the pieces of a part of the log, from its beginning on: of at most so many. One that is
-        cut, by the beginning or the end, or was not read yet, is read for this; it is the last."""
+        """Checksums of the pieces of a part of the log, from its beginning on, of at most so many. One that
+        is cut, by the beginning or the end, or was not read yet, is read for this: it is the last."""
         found: list[int] = []
         if start >= end:
             return Summed(found, start, was_read=False)

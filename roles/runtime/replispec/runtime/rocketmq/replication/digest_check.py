@@ -204,5 +204,3 @@ class DigestCheck:
 
     def _take(self, event: machine.Event, now_ms: int) -> None:
         self._runner.take(event, now_ms)
-
-
