@@ -89,7 +89,7 @@ EVENTS: Final[Mapping[type, EventKind]] = {
     Failed: EventKind("failed", Origin.PEER),
     Same: EventKind("same", Origin.LOCAL),
     Differs: EventKind("differs", Origin.LOCAL),
-    AskDue: EventKind("ask_due", Origin.LOCAL, timer="compareLogRetryInterval", default_ms=1000),
+    AskDue: EventKind("ask_due", Origin.LOCAL, timer="compareLogRetryInterval", default_ms=100),
     Ended: EventKind("ended", Origin.LOCAL),
 }
 TIMERS: Final[Mapping[str, Timer]] = {
@@ -97,7 +97,7 @@ TIMERS: Final[Mapping[str, Timer]] = {
         "again",
         AskDue,
         "compareLogRetryInterval",
-        1000,
+        100,
         "compare_log_retry_interval_ms",
         group="comparison",
         longest=Longest("compareLogRetryIntervalMax", 8000, "compare_log_retry_interval_max_ms"),
