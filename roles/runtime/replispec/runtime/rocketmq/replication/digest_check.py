@@ -168,11 +168,11 @@ class DigestCheck:
         """Say where the logs differ, and what to do."""
         self._outbox.note(
             Level.ERROR,
-            "not counted: the log is not the master's; nothing is copied. Where the master's is right: stop "
-            "this broker, `replispec admin repair`, start it",
+            "not counted: the log is not the master's, and nothing is copied",
             master=self._address,
             differs_from=event.start,
             to=event.end,
+            way_out="replispec admin repair, where the master's is right",
         )
         return ()
 

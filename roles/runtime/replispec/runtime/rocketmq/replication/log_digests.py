@@ -9,10 +9,8 @@ from replispec.runtime.rocketmq.remoting import host_of
 from replispec.runtime.rocketmq.remoting.answering import Answering
 from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, Request
 from replispec.wire.rocketmq.client import LogDigests
-from replispec.wire.rocketmq.constants import DIGEST_PIECES_MAX, DIGEST_READS_MAX
+from replispec.wire.rocketmq.constants import DIGEST_PIECES_MAX, DIGEST_READS_MAX, DIGEST_READS_MS
 from replispec.wire.rocketmq.machines import log_digests_wire as wire
-
-_SECOND_MS: Final = 1_000
 
 
 class Master(Protocol):
@@ -44,7 +42,7 @@ class DigestAnswers:
 
     def _asked(self, request: Request) -> None:
         self._host = host_of(request.peer)
-        second = request.now_ms // _SECOND_MS
+        second = request.now_ms // DIGEST_READS_MS
         if second != self._second:
             self._second = second
             self._reads.clear()
