@@ -1,4 +1,4 @@
-"""Real processes: a replica with a byte turned that no checksum covers is not counted, repaired, and joins."""
+"""Real processes: a replica of whose log a byte turned unseen is not counted, is repaired, and joins."""
 
 from __future__ import annotations
 
