@@ -79,7 +79,6 @@ class DigestCheck:
     def end(self, now_ms: int) -> None:
         """The connection is gone."""
         self._asked += 1
-        self._told_reason = ""
         if self._runner.state is not machine.State.IDLE:
             self._take(machine.Ended(), now_ms)
 
@@ -161,6 +160,7 @@ class DigestCheck:
 
     def report(self, _event: object) -> Nothing:
         """Let the log be reported."""
+        self._told_reason = ""
         self._agreed(self._runner.now_ms)
         return ()
 
