@@ -38,6 +38,7 @@ from replispec.wire.rocketmq.client import (
     BatchMessage,
     ConsumerData,
     GetConsumerListRequest,
+    GetLogDigestsRequest,
     HeartbeatData,
     QueryConsumerOffsetRequest,
     UpdateConsumerOffsetRequest,
@@ -186,6 +187,13 @@ MANY: dict[str, tuple[Callable[[], Turns], str, Callable[[int], bytes]]] = {
         ),
     ),
     "reports of a replica": (broker, "ha", reports),
+    "checksums of the log": (
+        broker,
+        "main",
+        lambda size: (
+            frame(RequestCode.GET_LOG_DIGESTS, GetLogDigestsRequest(1, 0, 1 << 40, 16 * 1024 * 1024)) * size
+        ),
+    ),
     "heartbeats of brokers": (
         controller,
         "controller",

@@ -6,6 +6,9 @@ prints what was done, what was refused, and what was wrong. Damage is one of: no
 that turned anywhere in any file, a file that is short, empty or gone, a run of zeros. What must be true
 afterwards names no bug: every message that was acknowledged is read at its place, or the damaged member says
 what it refuses and what to do, which is then done; and the members' logs are the same.
+
+With `unnoted` the other one is master by then, the note of what was on the disk is gone, and a byte of the
+log has turned: half of the bytes of a record have no checksum, and nothing but the master's log tells.
 """
 
 from __future__ import annotations
@@ -17,6 +20,8 @@ from typing import Final
 
 from replispec.runtime.sim import Disk, Rng
 from replispec.runtime.world import Level
+from replispec.wire.rocketmq.constants import FLUSHED_FILE, IDENTITY_FILE
+from replispec.wire.rocketmq.options import ComparisonOptions
 from replispec.wire.rocketmq.store import LogRecord
 from tests.broker.simulated_set import OK, BrokerSet
 
@@ -37,6 +42,8 @@ QUIET_MS: Final = 3_000
 """As long as nothing was sent, all that a member has is noted to be on its disk."""
 ADVICE: Final = "aside"
 """What a refusal of a damaged store names, so that whoever reads it knows what to do."""
+NOT_COUNTED: Final = "not counted: the log is not the master's"
+"""How the line begins of a member whose log differs from its master's; it is repaired then."""
 PATIENCE_MS: Final = 120_000
 STEADY_MS: Final = 8_000
 """A set of two that holds for so long will not be made smaller for what happened before."""
@@ -63,15 +70,21 @@ class Result:
 class Damaged:
     """A pair of brokers, what it acknowledged, and what is done to it."""
 
-    def __init__(self, seed: int, *, only_flips: bool = False) -> None:
+    def __init__(
+        self, seed: int, *, only_flips: bool = False, unnoted: bool = False, compares: bool = True
+    ) -> None:
         self.result = Result(seed)
         self._rng = Rng(seed)
-        self._only_flips = only_flips
+        self._only_flips = only_flips or unnoted
+        self._unnoted = unnoted
         self._set = BrokerSet(seed)
         self._whole_ms = 0
         self._is_odd = self._rng.happens(300)
         self._acknowledged: dict[tuple[int, int], bytes] = {}
-        self._addresses = self._set.pair(mapped_file_size_commit_log=FILE_BYTES)
+        self._addresses = self._set.pair(
+            mapped_file_size_commit_log=FILE_BYTES,
+            comparison=ComparisonOptions(compare_log_with_master=compares),
+        )
 
     def run(self) -> Result:
         """Send, damage, start again, change roles, and judge after each."""
@@ -79,11 +92,14 @@ class Damaged:
         self._send(rng.between(8, 40))
         victim, is_whole = rng.between(1, 2), self._only_flips or rng.happens(700)
         world.run_for(QUIET_MS if is_whole else rng.between(0, 20))
-        is_away = rng.happens(400)
+        is_away = not self._unnoted and rng.happens(400)
         if is_away:
             world.kill("controller")
         self._end(victim, stops=self._only_flips)
-        if is_whole:
+        if self._unnoted:
+            self._until(lambda: self._serves(3 - victim))
+            self._forget_note(world.processes[f"broker{victim}"].disk)
+        elif is_whole:
             self._damage(world.processes[f"broker{victim}"].disk)
         self._set.notes.clear()
         world.start(f"broker{victim}")
@@ -137,6 +153,12 @@ class Damaged:
                 self.result.done.append(f"{name}: {kind(name, data)}")
                 return
             drawn -= weight
+
+    def _forget_note(self, disk: Disk) -> None:
+        """A byte of the log turns, and what was on the disk is not noted any more."""
+        del disk.contents[f"store/{FLUSHED_FILE}"]
+        name = self._rng.one_of(sorted(name for name in disk.contents if "/commitlog/" in name))
+        self.result.done.append(f"no note; {name}: {self._turn_byte(name, disk.contents[name].data)}")
 
     def _place(self, data: bytearray) -> int:
         """Somewhere in a file; mostly where there is something."""
@@ -213,7 +235,10 @@ class Damaged:
         world, process = self._set.world, self._set.world.processes[f"broker{victim}"]
         refusals = 0
         self._whole_ms = world.now_us // 1_000
-        while not self._until(lambda: self._is_steady() or not process.is_alive) or not process.is_alive:
+        while not self._until(lambda: self._is_steady() or self._is_out(victim)) or self._is_out(victim):
+            if process.is_alive and self._is_out(victim):
+                self._repair(victim)
+                continue
             refusals += 1
             if process.failure is None or refusals > 1:
                 self.result.wrong.append(f"never whole again: {self._said()}")
@@ -223,6 +248,24 @@ class Damaged:
                 self.result.wrong.append("the refusal does not say what to do")
             process.disk.contents.clear()
             world.start(f"broker{victim}")
+
+    def _is_out(self, victim: int) -> bool:
+        """Whether a member needs its operator."""
+        name = f"broker{victim}"
+        differs = any(who == name and note.what.startswith(NOT_COUNTED) for who, note in self._set.notes)
+        return differs or not self._set.world.processes[name].is_alive
+
+    def _repair(self, victim: int) -> None:
+        """What `replispec admin repair` does: out of the set, a member leaves all that it had but its id."""
+        name, world = f"broker{victim}", self._set.world
+        self.result.refused.append(f"{name} differs from its master")
+        world.kill(name)
+        self._until(lambda: self._id(victim) not in self._set.members(3 - victim))
+        contents = world.processes[name].disk.contents
+        for each in [each for each in contents if each != f"store/{IDENTITY_FILE}"]:
+            del contents[each]
+        self._set.notes.clear()
+        world.start(name)
 
     def _said(self) -> list[str]:
         return [
@@ -270,9 +313,10 @@ class Damaged:
         return b"".join(bytes(contents[name].data) for name in names).rstrip(b"\0")
 
 
-def run(seed: int, *, only_flips: bool = False) -> Result:
-    """One pair of brokers from one seed; `only_flips`: a member that was stopped has one turned byte."""
-    return Damaged(seed, only_flips=only_flips).run()
+def run(seed: int, *, only_flips: bool = False, unnoted: bool = False, compares: bool = True) -> Result:
+    """One pair of brokers from one seed; `only_flips`: a member that was stopped has one turned byte.
+    `unnoted`: one of its log, and no note. `compares`: replicas compare their logs with their master's."""
+    return Damaged(seed, only_flips=only_flips, unnoted=unnoted, compares=compares).run()
 
 
 def main() -> None:

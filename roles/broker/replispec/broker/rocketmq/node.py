@@ -22,6 +22,7 @@ from replispec.runtime.rocketmq.membership import Announcement, Controllers, Nam
 from replispec.runtime.rocketmq.remoting.answering import BODY_BYTES_MAX, Requests
 from replispec.runtime.rocketmq.remoting.calls import Calls
 from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, RequestServer
+from replispec.runtime.rocketmq.replication import DigestAnswers
 from replispec.runtime.storage import FilesReader, StorageFailed
 from replispec.runtime.world import (
     Accepted,
@@ -78,7 +79,9 @@ class BrokerNode:
         store = MessageStore(
             files, file_bytes=options.mapped_file_size_commit_log, log_folder=log_folder(options)
         )
-        self._log = Replicated(self._outbox, self._writes, files, store, options, self._role, self)
+        self._log = Replicated(
+            self._outbox, self._writes, files, store, options, self._role, self._calls, self
+        )
         self._topics = Topics(
             files,
             self._writes,
@@ -94,7 +97,8 @@ class BrokerNode:
         self._groups = Groups(self._server, self._offsets, self._pulls, self._topics, self)
         self._admin = Admin(store, self._topics, self._offsets, options, self)
         self._slave = SlaveSync(self._outbox, self._calls, self._topics, self._offsets)
-        others = self._pulls.table | self._groups.table | self._admin.table
+        digests = DigestAnswers(store, self)
+        others = self._pulls.table | self._groups.table | self._admin.table | digests.table
         self._requests.serve(others, body_bytes_max=BODY_BYTES_MAX)
         self._requests.serve(self._sends.table)
         self._address = self._ha_address = ""

@@ -11,7 +11,8 @@ from typing import Protocol
 from replispec.broker.rocketmq.core.role import Role
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import GroupCommit, MessageStore, Retention, RoomListener
-from replispec.runtime.rocketmq.replication import HaMaster, HaReplica, is_durable
+from replispec.runtime.rocketmq.remoting.calls import Calls
+from replispec.runtime.rocketmq.replication import DigestCheck, HaMaster, HaReplica, is_durable
 from replispec.runtime.storage import FilesReader
 from replispec.runtime.world import (
     Accepted,
@@ -59,6 +60,7 @@ class Replicated:
         store: MessageStore,
         options: BrokerOptions,
         role: Role,
+        calls: Calls,
         owner: ReplicatedOwner,
     ) -> None:
         self._outbox = outbox
@@ -67,6 +69,7 @@ class Replicated:
         self._owner = owner
         self.store = store
         self._commit = GroupCommit(outbox, writes, store, self._flushed_to)
+        self._check = DigestCheck(outbox, calls, store, options.comparison, role, self._log_differs)
         self.retention = Retention(outbox, files, store, self._commit, options.retention, self.safe_to_delete)
         self._is_becoming = False
         # Replicas that came while this broker was becoming master, and what they said.
@@ -165,7 +168,13 @@ class Replicated:
             self,
             self._options.replication,
             broker_id=self._role.broker_id,
+            comparison=self._check,
         )
+
+    def _log_differs(self, now_ms: int) -> None:
+        """The master's log is another one: what is copied behind it would make it no better."""
+        if self._replica is not None:
+            self._replica.stop(now_ms)
 
     def follow(self, ha_address: str, now_ms: int) -> None:
         """The master replicates at this address."""
@@ -352,6 +361,7 @@ class Replicated:
             self._commit.request()
         self._commit.ticked(now_ms)
         self.retention.ticked(now_ms)
+        self._check.ticked(now_ms)
         if self._replica is not None:
             self._replica.ticked(now_ms)
         if self._master is not None:
@@ -367,7 +377,7 @@ class Replicated:
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
         times = [0 if self._indexing else None, self._flush_ms, self._commit.deadline_ms()]
-        times.append(self.retention.deadline_ms())
+        times += [self.retention.deadline_ms(), self._check.deadline_ms()]
         if self._master is not None:
             times.append(self._master.deadline_ms())
         if self._replica is not None:

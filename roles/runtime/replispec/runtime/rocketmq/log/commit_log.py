@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from replispec.runtime.rocketmq.log.flushed_file import NO_MARK, FlushedMark, Saying
-from replispec.runtime.rocketmq.log.log_sums import LogSums
+from replispec.runtime.rocketmq.log.log_sums import LogSums, Summed
 from replispec.runtime.rocketmq.log.records import (
     BLANK_HEAD,
     Placed,
@@ -136,6 +136,14 @@ class CommitLog:
         if not self._first <= offset <= self.end - size:
             return None
         return bytes(self.view(offset, size))
+
+    def sums(self, start: int, end: int, at_most: int) -> Summed:
+        """Checksums of pieces of the log between two offsets; see `LogSums.sums`."""
+        return self._sums.sums(max(start, self._first), min(end, self.end), at_most)
+
+    def piece(self, number: int, start: int, end: int) -> tuple[int, int]:
+        """Where a piece begins and ends; see `LogSums.piece`."""
+        return self._sums.piece(number, start, end)
 
     def records(self, at: int, end: int) -> Iterator[Placed]:
         """The messages from `at` (where a record starts) on, as long as whole ones lie before `end`.

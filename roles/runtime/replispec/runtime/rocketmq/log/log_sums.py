@@ -3,32 +3,50 @@
 from __future__ import annotations
 
 import zlib
+from array import array
 from collections.abc import Callable
-from typing import Final
+from functools import reduce
+from operator import xor
+from typing import Final, NamedTuple
 
+from replispec.wire.rocketmq.constants import DIGEST_PIECE_BYTES
 from replispec.wire.rocketmq.store import FlushedRun
 
-STEP_BYTES_MAX: Final = 8 * 1024 * 1024
+STEP_BYTES_MAX: Final = 8 * DIGEST_PIECE_BYTES
 """After a cut no more than this is read again."""
+
+
+class Summed(NamedTuple):
+    """Checksums (CRC-32) of pieces of a log; the last one ends at `end`, and was read for this or not."""
+
+    sums: list[int]
+    end: int
+    was_read: bool
 
 
 class LogSums:
     """The checksum of each file of a log up to `end`, which follows the log: `move` reads what lies between.
+
+    Of each piece of DIGEST_PIECE_BYTES, counted from the beginning of a file, the checksum is kept, too: four
+    bytes a piece, and nothing is read a second time for it.
 
     `view` gives the bytes from an offset on, at most so many, none after the end of a file.
     """
 
     def __init__(self, file_bytes: int, first: int, view: Callable[[int, int], memoryview]) -> None:
         self._file_bytes = file_bytes
+        self._in_file = -(-file_bytes // DIGEST_PIECE_BYTES)
         self._view = view
         self.begin(first)
 
     def begin(self, first: int) -> None:
         """The log begins here, and nothing of it was read."""
         self.end = self._first = first
-        self._crc = 0
+        self._crc = self._piece_crc = 0
         self._files: dict[int, int] = {}
         self._steps: dict[int, int] = {}
+        self._pieces = array("I")
+        self._pieces_from = self._number_of(first)
 
     def move(self, offset: int) -> None:
         """Read on, or back, to an offset."""
@@ -36,9 +54,19 @@ class LogSums:
         while self.end < offset:
             start = self._start_of(self.end)
             within = self.end - start
-            size = min(offset - self.end, self._file_bytes - within, STEP_BYTES_MAX - within % STEP_BYTES_MAX)
-            self._crc = zlib.crc32(self._view(self.end, size), self._crc)
+            in_piece = within % DIGEST_PIECE_BYTES
+            size = min(offset - self.end, self._file_bytes - within, DIGEST_PIECE_BYTES - in_piece)
+            view = self._view(self.end, size)
+            if size == DIGEST_PIECE_BYTES:
+                self._piece_crc = zlib.crc32(view)
+                self._crc = _followed_by_piece(self._crc) ^ self._piece_crc
+            else:
+                self._piece_crc = zlib.crc32(view, self._piece_crc)
+                self._crc = zlib.crc32(view, self._crc)
             self.end += size
+            if self.end == start + self._file_bytes or in_piece + size == DIGEST_PIECE_BYTES:
+                self._pieces.append(self._piece_crc)
+                self._piece_crc = 0
             if self.end == start + self._file_bytes:
                 self._files[start], self._crc = self._crc, 0
             elif (self.end - start) % STEP_BYTES_MAX == 0:
@@ -59,6 +87,8 @@ class LogSums:
         start = self._start_of(offset)
         back = max(start + (offset - start) // STEP_BYTES_MAX * STEP_BYTES_MAX, self._first)
         self._crc = self._steps[back] if back > start else 0
+        self._piece_crc = 0
+        del self._pieces[self._number_of(back) - self._pieces_from :]
         self.end = back
         self._files = {each: crc for each, crc in self._files.items() if each < start}
         self._steps = {each: crc for each, crc in self._steps.items() if each <= back}
@@ -69,6 +99,8 @@ class LogSums:
             self.begin(first)
         self._first = first
         self._files = {each: crc for each, crc in self._files.items() if each >= first}
+        del self._pieces[: self._number_of(first) - self._pieces_from]
+        self._pieces_from = self._number_of(first)
 
     def last(self) -> FlushedRun:
         """What was read of the file that holds the last byte."""
@@ -86,5 +118,64 @@ class LogSums:
         ]
         return (*whole, last) if last.end > last.start else tuple(whole)
 
+    def sums(self, start: int, end: int, at_most: int) -> Summed:
+        """Checksums of the pieces of a part of the log, from its beginning on, of at most so many. One that
+        is cut, by the beginning or the end, or was not read yet, is read for this: it is the last."""
+        found: list[int] = []
+        if start >= end:
+            return Summed(found, start, was_read=False)
+        number = self._number_of(start)
+        if start == self._offset_of(number):
+            until = min(self._number_of(end), number + at_most) - self._pieces_from
+            found = self._pieces[number - self._pieces_from : until].tolist()
+            start = self._offset_of(number + len(found))
+        if start >= end or len(found) >= at_most:
+            return Summed(found, start, was_read=False)
+        ends = min(end, self._offset_of(self._number_of(start) + 1))
+        found.append(zlib.crc32(self._view(start, ends - start)))
+        return Summed(found, ends, was_read=True)
+
+    def piece(self, number: int, start: int, end: int) -> tuple[int, int]:
+        """Where a piece of a part of the log begins and ends, counted from 0 on."""
+        first = self._number_of(start) + number
+        return max(start, self._offset_of(first)), min(end, self._offset_of(first + 1))
+
+    def _number_of(self, offset: int) -> int:
+        """Which piece of the set's log begins at an offset, or holds it."""
+        files, within = divmod(offset, self._file_bytes)
+        return files * self._in_file + within // DIGEST_PIECE_BYTES
+
+    def _offset_of(self, number: int) -> int:
+        """Where a piece begins."""
+        files, within = divmod(number, self._in_file)
+        return files * self._file_bytes + within * DIGEST_PIECE_BYTES
+
     def _start_of(self, offset: int) -> int:
         return offset - offset % self._file_bytes
+
+
+def _followed_by_piece(crc: int) -> int:
+    """The CRC-32 of some bytes, moved to where that of a whole piece behind them is added (exclusive or) to
+    get the one of both."""
+    moved = 0
+    for column in _MOVED:
+        if crc & 1:
+            moved ^= column
+        crc >>= 1
+    return moved
+
+
+def _moved_by_a_piece() -> list[int]:
+    """What each bit of a CRC-32 becomes by a piece of zeros: the map is linear, and doubled by being done
+    twice."""
+
+    def twice(columns: list[int], bits: int) -> int:
+        return reduce(xor, (column for number, column in enumerate(columns) if bits >> number & 1), 0)
+
+    columns = [zlib.crc32(b"\0", 1 << bit) ^ zlib.crc32(b"\0") for bit in range(32)]
+    for _ in range(DIGEST_PIECE_BYTES.bit_length() - 1):
+        columns = [twice(columns, column) for column in columns]
+    return columns
+
+
+_MOVED: Final = _moved_by_a_piece()

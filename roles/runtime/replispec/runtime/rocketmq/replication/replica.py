@@ -7,7 +7,7 @@ rocketmq-all-5.4.0, AutoSwitchHAClient. States, guards and order of steps: the m
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -45,6 +45,19 @@ class Follower(Protocol):
         ...
 
 
+class Comparison(Protocol):
+    """Who compares the log with the master's before it is reported."""
+
+    def begin(self, now_ms: int, agreed: Callable[[int], None], /) -> bool:
+        """The log is to be reported for the first time on a connection: whether it may be. If not, `agreed`
+        is called once it may."""
+        ...
+
+    def end(self, now_ms: int, /) -> None:
+        """The connection is gone."""
+        ...
+
+
 class HaReplica(Stepping):
     """Copies the log of the master at the address that `follow` names, until `stop`.
 
@@ -68,8 +81,10 @@ class HaReplica(Stepping):
         *,
         broker_id: int,
         is_learner: bool = False,
+        comparison: Comparison | None = None,
     ) -> None:
         self._outbox = outbox
+        self._comparison = comparison
         self._store = store
         self._follower = follower
         self._options = options
@@ -104,6 +119,8 @@ class HaReplica(Stepping):
         self._is_paused = False
         self._reported = -1
         self._report_due = False
+        if self._comparison is not None:
+            self._comparison.end(self._now_ms)
 
     # What the machine asks this replica
 
@@ -351,8 +368,9 @@ class HaReplica(Stepping):
     def _report_if_due(self, *, repeat: bool = False) -> None:
         """Report once for all that arrived together; what must be durable is flushed first.
 
-        The first report of a connection is where the master goes on: it waits until it can name the end. None
-        is sent while something that was cut, or an epoch, is not on the disk.
+        The first report of a connection is where the master goes on: it waits until it can name the end, and
+        all before it was compared with what the master has. None is sent while something that was cut, or an
+        epoch, is not on the disk.
         """
         if not self._report_due:
             return
@@ -362,8 +380,15 @@ class HaReplica(Stepping):
             is_ready = reachable == self._variables.log_end
         else:
             is_ready = repeat or reachable > self._reported
-        if is_ready and self._store.is_settled:
+        if is_ready and self._store.is_settled and (self._reported >= 0 or self._may_begin()):
             self._report()
+
+    def _may_begin(self) -> bool:
+        return self._comparison is None or self._comparison.begin(self._now_ms, self._compared)
+
+    def _compared(self, now_ms: int) -> None:
+        self._now_ms = now_ms
+        self._report_if_due()
 
     def _report(self) -> None:
         report = wire.report_sent(self._variables, self)

@@ -1,0 +1,79 @@
+"""What a master tells of its log to replicas that compare theirs, on the machine `log_digests`."""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from replispec.runtime.rocketmq.log import MessageStore
+from replispec.runtime.rocketmq.remoting import host_of
+from replispec.runtime.rocketmq.remoting.answering import Answering
+from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, Request
+from replispec.wire.rocketmq.client import LogDigests
+from replispec.wire.rocketmq.constants import DIGEST_PIECES_MAX, DIGEST_READS_MAX, DIGEST_READS_MS
+from replispec.wire.rocketmq.machines import log_digests_wire as wire
+
+
+class Master(Protocol):
+    """What the broker says of its role."""
+
+    @property
+    def serves(self) -> bool:
+        """Whether it is master."""
+        ...
+
+    @property
+    def master_epoch(self) -> int:
+        """The masterEpoch of its role."""
+        ...
+
+
+class DigestAnswers:
+    """Answers from memory, but for the piece at the end: of these only so many are read in a second for one
+    host, whoever it is."""
+
+    def __init__(self, store: MessageStore, broker: Master) -> None:
+        self._store = store
+        self._broker = broker
+        self._host = ""
+        self._second = 0
+        self._reads: dict[str, int] = {}
+        self._answering = Answering(wire.bound(self), {}, version=BROKER_RELEASE)
+        self.table: Final = dict.fromkeys(wire.REQUESTS, self._asked)
+
+    def _asked(self, request: Request) -> None:
+        self._host = host_of(request.peer)
+        second = request.now_ms // DIGEST_READS_MS
+        if second != self._second:
+            self._second = second
+            self._reads.clear()
+        self._answering.asked(request)
+
+    # What the machine asks
+
+    @property
+    def serves(self) -> bool:
+        """Whether the broker is master."""
+        return self._broker.serves
+
+    @property
+    def master_epoch(self) -> int:
+        """The masterEpoch of its role."""
+        return self._broker.master_epoch
+
+    @property
+    def file_size(self) -> int:
+        """Bytes of a file of its commit log."""
+        return self._store.log.file_bytes
+
+    @property
+    def has_reads(self) -> bool:
+        """Whether pieces may be read again for the host that asks."""
+        return self._reads.get(self._host, 0) < DIGEST_READS_MAX
+
+    def digests(self, start: int, end: int, /) -> LogDigests:
+        """Checksums of the log between two offsets, of as many pieces as are told at once."""
+        log = self._store.log
+        found = log.sums(start, end, DIGEST_PIECES_MAX)
+        if found.was_read:
+            self._reads[self._host] = self._reads.get(self._host, 0) + 1
+        return LogDigests(start=max(start, log.first), sums=found.sums)
