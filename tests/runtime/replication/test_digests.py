@@ -130,7 +130,7 @@ def test_a_master_that_does_not_know_the_question_is_believed_and_that_is_one_li
     one = Asker(filled())
     for _ in range(2):
         one.begin()
-        one.told(answer(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark="request type 650001 not supported"))
+        one.told(answer(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark="request type 30001 not supported"))
         one.check.end(2)
     assert len(one.agreed) == 2
     assert one.lines() == ["the log was not compared: the master tells no checksums"]
