@@ -134,6 +134,8 @@ explore: $(READY) ## explore every system of the specification with more faults 
 	@$(BIN)/replispec spec explore learning --set late=1 --set starts=3 --set entries=3 --set elections=2 --json $(EXPLORED)/25.json $(ARGS)
 	@$(BIN)/replispec spec explore learning --set breaks=1 --set repetitions=1 --json $(EXPLORED)/26.json $(ARGS)
 	@$(BIN)/replispec spec explore learning --set strays=1 --json $(EXPLORED)/27.json $(ARGS)
+	@$(BIN)/replispec spec explore sync_state_set --set lost=0 --set losses=1 --json $(EXPLORED)/28.json $(ARGS)
+	@$(BIN)/replispec spec explore sync_state_set --set lost=0 --set crashes=1 --set strays=1 --messages 3 --json $(EXPLORED)/29.json $(ARGS)
 	@$(BIN)/replispec spec never-taken $(EXPLORED)/*.json
 
 .PHONY: site

@@ -26,6 +26,10 @@ RUNS = {
         "registration",
         Extent(budgets={"lost": 0, "crashes": 0, "strays": 1, "blindness": 1}),
     ),
+    "registration, what nobody sound says, and a lost message": (
+        "registration",
+        Extent(budgets={"crashes": 0, "strays": 1}),
+    ),
     "learning": ("learning", Extent()),
     "learning, a late request": ("learning", Extent(budgets={"late": 1})),
     "learning, the master is gone, and what is known is said again": (
@@ -41,6 +45,18 @@ RUNS = {
     "replication, what nobody sound says": (
         "replication",
         Extent(budgets={"learners": 0, "strangers": 0, "strays": 1}),
+    ),
+    "replication, what nobody sound says while it does not leave": (
+        "replication",
+        Extent(budgets={"learners": 0, "strangers": 0, "repetitions": 0, "strays": 1, "delays": 1}),
+    ),
+    "sync_state_set, a disk that loses what was acknowledged": (
+        "sync_state_set",
+        Extent(budgets={"lost": 0, "losses": 1}),
+    ),
+    "sync_state_set, what nobody sound says": (
+        "sync_state_set",
+        Extent(budgets={"lost": 0, "crashes": 1, "strays": 1}, messages=3),
     ),
     "sync_state_set, a master takes office where no controller is known": (
         "sync_state_set",

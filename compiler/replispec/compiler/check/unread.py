@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Collection
 
 from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.faults import attempt
-from replispec.compiler.model.machine import MachineSpec, Transition
+from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.message import SpecificationError
-from replispec.compiler.model.system import SystemSpec
-
-_OF_A_PART = 3
-"""INSTANCE.MACHINE.VARIABLE."""
+from replispec.compiler.model.system import SystemSpec, nodes_in
 
 
 def check_read(machines: Collection[MachineSpec], systems: Collection[SystemSpec]) -> None:
@@ -47,28 +43,12 @@ def _read_of_parts(system: SystemSpec) -> dict[str, set[str]]:
     """What a system reads of its machines, by machine."""
     found: dict[str, set[str]] = {}
     parts = [part for party in system.parties.values() for part in party.parts.values()]
-    for node in _nodes((*system.parties.values(), system.acts, system.properties, system.within)):
-        if isinstance(node, ex.PartName) and len(node.names) == _OF_A_PART:
-            for part in parts:
-                if part.name == node.names[1]:
-                    found.setdefault(part.machine.name, set()).add(node.names[2])
+    for name, read in system.read_of_machines():
+        for part in parts:
+            if part.name == name:
+                found.setdefault(part.machine.name, set()).add(read)
     return found
 
 
 def _names(value: object) -> set[str]:
-    return {node.name for node in _nodes(value) if isinstance(node, ex.Variable)}
-
-
-def _nodes(value: object) -> Iterator[ex.Expression]:
-    """Every node of every expression in a value, however deep; a machine in it reads for itself."""
-    if isinstance(value, ex.Expression):
-        yield from ex.walk(value)
-    elif isinstance(value, Mapping):
-        for each in value.values():
-            yield from _nodes(each)
-    elif isinstance(value, tuple | list | frozenset):
-        for each in value:
-            yield from _nodes(each)
-    elif is_dataclass(value) and not isinstance(value, type | MachineSpec | Transition):
-        for field in fields(value):
-            yield from _nodes(getattr(value, field.name))
+    return {node.name for node in nodes_in(value) if isinstance(node, ex.Variable)}

@@ -36,7 +36,7 @@ class GuardType:
 
 @dataclass(frozen=True, slots=True)
 class InstanceType:
-    """What may be read of an instance of a party: what it keeps, and its machines' variables and states.
+    """What may be read of an instance: what it keeps, and variables, states and timers of its machines.
 
     `peers` names the party of which each instance has a machine of its own with this name.
     """
@@ -46,6 +46,7 @@ class InstanceType:
     machines: Mapping[str, Mapping[str, Type]] = field(default_factory=dict)
     states: Mapping[str, frozenset[str]] = field(default_factory=dict)
     peers: Mapping[str, str] = field(default_factory=dict)
+    timers: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,11 +229,12 @@ class _Checker:
                 return kind.keeps[kept]
             case [machine, name] if name in kind.machines.get(machine, {}):
                 return kind.machines[machine][name]
-            case [machine, name] if name in kind.states.get(machine, ()):
+            case [machine, name] if name in {*kind.states.get(machine, ()), *kind.timers.get(machine, ())}:
                 return BOOL
         known = {"number": "", **kind.keeps, **{f"{name}.": "" for name in kind.machines}}
         if len(names) == 2 and names[0] in kind.machines:
-            known = {**kind.machines[names[0]], **dict.fromkeys(kind.states[names[0]], "")}
+            asked = (*kind.states[names[0]], *kind.timers.get(names[0], ()))
+            known = {**kind.machines[names[0]], **dict.fromkeys(asked, "")}
         raise self._refused(f"{'.'.join(node.names)} names nothing", _known_names(known))
 
     def _whose(self, node: ex.PartName, kind: InstanceType) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Final
 
 from replispec.compiler.model.binding import Each
-from replispec.compiler.model.expressions import Expression
-from replispec.compiler.model.machine import MachineSpec, VariableSpec
+from replispec.compiler.model.expressions import Expression, PartName, walk
+from replispec.compiler.model.machine import MachineSpec, Transition, VariableSpec
 from replispec.compiler.model.message import Place
 from replispec.compiler.model.value_types import Type
 
+_OF_A_PART: Final = 3
+"""INSTANCE.MACHINE.VARIABLE."""
 OF_EVERY_INSTANCE: Final = ("number", "armed")
 """What every instance has, whatever its system says: which one it is, and the timers that are armed."""
 
@@ -29,6 +31,10 @@ class PartSpec:
     state: str = ""
     begins: Mapping[str, Expression] = field(default_factory=dict)
     peers: str = ""
+
+    def is_timer(self, name: str) -> bool:
+        """Whether a name that may be read of it is a timer, which is armed or not."""
+        return not self.peers and name in self.machine.timers and name not in self.machine.variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,3 +230,24 @@ class SystemSpec:
     within: Expression | None = None
     connections: Mapping[str, ConnectionSpec] = field(default_factory=dict)
     suite: SuiteSpec | None = None
+
+    def read_of_machines(self) -> set[tuple[str, str]]:
+        """What its expressions read of machines: a part, and a variable, state or timer of it, by name."""
+        whole = (*self.parties.values(), self.acts, self.properties, self.within)
+        parts = (node for node in nodes_in(whole) if isinstance(node, PartName))
+        return {(node.names[1], node.names[2]) for node in parts if len(node.names) == _OF_A_PART}
+
+
+def nodes_in(value: object) -> Iterator[Expression]:
+    """Every node of every expression in a value, however deep; a machine in it reads for itself."""
+    if isinstance(value, Expression):
+        yield from walk(value)
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from nodes_in(each)
+    elif isinstance(value, tuple | list | frozenset):
+        for each in value:
+            yield from nodes_in(each)
+    elif is_dataclass(value) and not isinstance(value, type | MachineSpec | Transition):
+        for one in fields(value):
+            yield from nodes_in(getattr(value, one.name))

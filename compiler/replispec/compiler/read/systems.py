@@ -107,6 +107,8 @@ def _instance_type(party: PartySpec, connections: Mapping[str, ConnectionSpec]) 
         },
         {name: frozenset(part.machine.states) for name, part in party.parts.items()},
         {name: part.peers for name, part in party.parts.items() if part.peers},
+        # Timers of a machine that is one for each peer have no names.
+        {name: frozenset(part.machine.timers) for name, part in party.parts.items() if not part.peers},
     )
 
 

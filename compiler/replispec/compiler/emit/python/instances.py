@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeGuard
+from typing import Final
 
 from replispec.compiler.emit.python.expressions import HELPERS, bare_words, enum_refs
 from replispec.compiler.emit.python.tree import PRIMITIVES, Names, Ref
@@ -28,6 +28,7 @@ WORLD: Final = "world"
 EACH: Final = "each"
 OTHERS: Final = ("event", "local", "rules", EACH)
 """What a function of a system reads beside instances."""
+_NOT: Final = {"is": "is not", "in": "not in"}
 _BOUND: Final = Names(f"{PRIMITIVES}.bindings")
 _HELPERS: Final = {
     **HELPERS,
@@ -103,8 +104,9 @@ class Instances:
         """The Python of what systems alone can say, wherever it stands in an expression."""
         if isinstance(node, ex.PartName):
             yield node, self._part_name(node)
-        elif isinstance(node, ex.Not) and self._is_state(node.part):
-            yield node, self._part_name(node.part).replace(" is ", " is not ")
+        elif isinstance(node, ex.Not) and isinstance(node.part, ex.PartName) and self._asks(node.part):
+            asks = self._asks(node.part)
+            yield node, self._part_name(node.part).replace(f" {asks} ", f" {_NOT[asks]} ")
         elif isinstance(node, ex.ForEach):
             yield node, self._for_each(node)
         else:
@@ -129,14 +131,17 @@ class Instances:
         if rest[1] in part.machine.states:
             machine = Ref(f"replispec.wire.{self.model.family}.machines", part.machine.name)
             return f"({text}.state is {machine}.State.{rest[1]})"
+        if part.is_timer(rest[1]):
+            return f'("{rest[0]}.{rest[1]}" in {self._instance(name)}.armed)'
         return f"{text}.variables.{rest[1]}"
 
-    def _is_state(self, node: ex.Expression) -> TypeGuard[ex.PartName]:
-        """Whether it asks if a machine is in a state."""
-        match node:
-            case ex.PartName((name, part, state)):
-                return state in self.party_of(name).parts[part].machine.states
-        return False
+    def _asks(self, node: ex.PartName) -> str:
+        """The word by which it asks for the state of a machine, or for a timer; none for anything else."""
+        match node.names:
+            case (name, part, asked):
+                one = self.party_of(name).parts[part]
+                return "is" if asked in one.machine.states else "in" if one.is_timer(asked) else ""
+        return ""
 
     def _instance(self, name: str) -> str:
         is_named = name in self.bound or name in self.given

@@ -153,9 +153,15 @@ class _Emitter:
         return f"{_SYSTEMS.PartyKind}({', '.join(given)})"
 
     def _fired(self, party: PartySpec) -> tuple[str, ...]:
-        """The timers of a party that some act ends: of others nobody asks whether they are armed."""
-        ended = (act.timer for act in self._system.acts if act.party == party.name)
-        return tuple(sorted({".".join(each) for each in ended if each is not None}))
+        """The timers of a party that an act ends, or an expression reads: of others nobody asks whether they
+        are armed."""
+        ended = {act.timer for act in self._system.acts if act.party == party.name and act.timer is not None}
+        read = {
+            (part, name)
+            for part, name in self._system.read_of_machines()
+            if part in party.parts and party.parts[part].is_timer(name)
+        }
+        return tuple(sorted(".".join(each) for each in ended | read))
 
     def _party_reads(self, party: PartySpec, mine: Instances) -> set[str]:
         """The parties that its role's knowledge and its effects may read."""
