@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import trio
@@ -59,6 +59,7 @@ class GoodFollower:
         self.is_learner = starting.role == "async_learner"
         self.controller = _Peer(starting.controllers[0])
         self.names = _Peer(starting.name_servers[0])
+        self.copying = trio.CancelScope()
         self.set_names = {"clusterName": starting.cluster, "brokerName": starting.set}
 
     # What a fault overrides: a broker's identity
@@ -159,6 +160,10 @@ class GoodFollower:
         """Whether it reports what it has taken."""
         return True
 
+    def hears_of_masters(self) -> bool:
+        """Whether it listens when it is told who is master."""
+        return True
+
     def before_the_answer(self) -> bytes:
         """What it says on a connection before its handshake is answered."""
         return b""
@@ -186,10 +191,16 @@ class GoodFollower:
             fields: dict[str, object] = {**self.set_names, "brokerAddr": self.address}
             fields["haServerAddr"] = self.address
             fields |= {"brokerId": self.store.told or 2, "enableActingMaster": "false", "compressed": "false"}
-            _, header = await self.names.ask("REGISTER_BROKER", **fields, bodyCrc32=0)
             while True:
-                await self._copy(str(header.get("haServerAddr")))
-                await trio.sleep(PERIOD_S)
+                _, header = await self.names.ask("REGISTER_BROKER", **fields, bodyCrc32=0)
+                with trio.CancelScope() as self.copying:
+                    await self._copy(str(header.get("haServerAddr")))
+                    await trio.sleep(PERIOD_S)
+
+    def moved(self) -> None:
+        """Another broker is master."""
+        if self.hears_of_masters():
+            self.copying.cancel()
 
     async def _registered(self) -> None:
         store, refusals = self.store, 0
@@ -423,13 +434,16 @@ class FollowingAdapter:
         task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED,
     ) -> None:
         store = self.kept(starting.name)
-        server = RemotingServer(lambda _now_s, _address: _Asked(store))
+        asked = _Asked(store)
+        server = RemotingServer(lambda _now_s, _address: asked)
         port = int(starting.address.rpartition(":")[2]) if starting.address else 0
         with scope:
             async with trio.open_nursery() as nursery:
                 address = await nursery.start(server.serve, port)
                 task_status.started(address)
-                await self.make(starting, store, address, nth).run()
+                follower = self.make(starting, store, address, nth)
+                asked.moved = follower.moved
+                await follower.run()
 
 
 class _Asked(Answering):
@@ -438,7 +452,15 @@ class _Asked(Answering):
     def __init__(self, store: Store) -> None:
         super().__init__()
         self._store = store
-        self.handlers = {RequestCode.GET_BROKER_EPOCH_CACHE: self._epochs}
+        self.moved: Callable[[], None] = lambda: None
+        self.handlers = {
+            RequestCode.GET_BROKER_EPOCH_CACHE: self._epochs,
+            RequestCode.NOTIFY_BROKER_ROLE_CHANGED: self._told,
+        }
+
+    def _told(self, _request: Command) -> Answer:
+        self.moved()
+        return Answer()
 
     def _epochs(self, _request: Command) -> Answer:
         entries = [EpochEntry(None, number, start) for number, start in self._store.epochs]

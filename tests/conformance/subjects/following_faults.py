@@ -134,6 +134,13 @@ class ReportsNoGrowth(GoodFollower):
         return False
 
 
+class DeafToOffices(GoodFollower):
+    """It does not listen when it is told who is master."""
+
+    def hears_of_masters(self) -> bool:
+        return False
+
+
 class SaysReplica(GoodFollower):
     """A learner that says that it is a replica."""
 
@@ -237,6 +244,7 @@ CAUGHT: Mapping[str, tuple[type[GoodFollower], ...]] = {
     "ha-replica/report/RIP44-TRANSFER-2/1": (TakesGaps,),
     "ha-replica/report/RIP44-TRUNC-6/1": (KeepsTheTorn,),
     "ha-replica/report/RIP44-HANDSHAKE-3/1": (TakesASecondAnswer,),
+    "ha-replica/role/RIP44-ROLE-4/1": (DeafToOffices,),
     "ha-replica/truncation/RIP44-TRUNC-1/1": (NeverCuts, GoesByTheEnd),
     "ha-replica/truncation/RIP44-TRUNC-1/7": (GoesByNumbers,),
     "ha-replica/truncation/RIP44-TRUNC-3/1": (KeepsEpochs,),
