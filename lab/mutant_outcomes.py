@@ -90,6 +90,7 @@ def table(outcomes: Sequence[MutantOutcome], command: str, commit: str, day: dat
         f"Written by `{command}`",
         f"on {day.isoformat()}, of commit {commit}. The explorer is asked about each edit, the others until",
         "one of them notices ([decision 97](decisions/0097-the-explorer-is-asked-first.md)).",
+        "What the suite alone notices: [its share](suite-share.md).",
         "",
         "| who notices | edits |",
         "| --- | --- |",

@@ -87,6 +87,22 @@ def test_every_failure_is_told_with_its_symptom_and_what_is_known_of_it() -> Non
     assert _row(page, "controller | apache 5.4.0")[2:5] == ["0", "2", "1"]
 
 
+def test_what_could_not_be_prepared_is_told_by_cause_and_not_case_by_case() -> None:
+    left: dict[str, object] = {
+        "standing": Standing.NOT_JUDGED,
+        "symptom": "given: body.set [1, 23] instead of [1]",
+    }
+    left["reason"] = "could not be prepared: given (ha/given.yaml:101): body.set [1, 23] instead of [1]"
+    failed: dict[str, object] = {"standing": Standing.OTHER_SYMPTOM, "bugs": ["B1"], "symptom": "it stays"}
+    lost = [a_result(ELECT.format(at), SKIPPED, left) for at in (1, 2)]
+    page = _page(a_run(a_result(ALTER.format(1), FAIL, failed), a_result(ALTER.format(2), SKIPPED), *lost))
+    at = page.index("## Cases that were not judged, by cause")
+    (row,) = (line for line in page[at:] if line.startswith("| controller"))
+    assert "| 2 | `controller/elect/RIP44-ELECT-1/1`, `controller/elect/RIP44-ELECT-1/2` |" in row
+    assert _row(page, "`controller/alter/RIP44-ALTER-1/1`")[-2] == "another symptom, like B1"
+    assert "## Cases that were not judged, by cause" not in _page(a_run(a_result(ALTER.format(1), PASS)))
+
+
 def test_a_clause_has_cases_or_says_what_stands_for_them(tmp_path: Path) -> None:
     case = read(tmp_path, METADATA)
     covered = coverage([case])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from replispec.conformance.causes import causes
 from replispec.conformance.coverage import Covered, counted
 from replispec.conformance.defects import Defect
 from replispec.conformance.families import clauses
@@ -43,6 +44,8 @@ def compliance_page(
         of_kind = [run for run in ordered if run.kind == kind]
         lines += [f"## Clauses: {kind}", "", *_matrix(of_kind)]
     lines += ["## Failures", "", *_failures(ordered, defects or {})]
+    if any(_not_judged(run) for run in ordered):
+        lines += ["## Cases that were not judged, by cause", "", *_causes(ordered)]
     lines += ["## Clauses without a case", "", *_uncovered(covered)]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -114,10 +117,30 @@ def _failures(runs: Sequence[RunResult], defects: Mapping[str, Defect]) -> Itera
         for each in failed:
             expected = each.standing is Standing.EXPECTED
             known = ", ".join(_reported(mark, defects) for mark in each.bugs)
+            like = f"{each.standing.value}{f', like {known}' if known else ''}"
             cells = [f"`{each.id}`", _paragraph(each), each.basis, each.requirement]
-            cells += [each.symptom or each.reason, known or "expected" if expected else each.standing.value]
+            cells += [each.symptom or each.reason, known or "expected" if expected else like]
             yield _row([*cells, _last_bytes(each)])
         yield ""
+
+
+def _not_judged(run: RunResult) -> list[CaseResult]:
+    """The cases that could not be prepared: they count as findings, and say nothing about their clauses."""
+    skipped = (each for each in run.results if each.verdict is CaseVerdict.SKIPPED)
+    return [each for each in skipped if each.standing is Standing.NOT_JUDGED]
+
+
+def _causes(runs: Sequence[RunResult]) -> Iterator[str]:
+    yield "What one case leaves behind may keep others from being prepared: each row is one cause, not as"
+    yield "many faults as it has cases."
+    yield ""
+    yield _row(["kind", "subject", "cause", "cases", "which"])
+    yield _row(["---"] * 5)
+    for run in runs:
+        for cause in causes(_not_judged(run)):
+            names = ", ".join(f"`{each.id}`" for each in cause.findings)
+            yield _row([run.kind, label(run), cause.says, len(cause.findings), names])
+    yield ""
 
 
 def _paragraph(result: CaseResult) -> str:

@@ -1,0 +1,34 @@
+"""Kinds ha-replica, learner and registering-broker: a scripted one that does it right passes every case,
+however patient the suite is; each that does it wrong is failed by the case that names its fault."""
+
+from __future__ import annotations
+
+import pytest
+
+from replispec.conformance.cases import load
+from replispec.conformance.model import Case
+from tests.conformance.subjects.following import FollowingAdapter, GoodFollower
+from tests.conformance.subjects.following_faults import CAUGHT
+from tests.conformance.subjects.played import played_out
+
+KINDS = ("ha-replica", "learner", "registering-broker")
+CASES: dict[str, Case] = {case.id: case for kind in KINDS for case in load(kind)}
+
+
+@pytest.mark.parametrize("patience", [0.5, 1.0, 3.0])
+def test_who_does_it_right_passes_every_case(patience: float) -> None:
+    found = played_out(((GoodFollower, case) for case in CASES.values()), FollowingAdapter, patience=patience)
+    bad = {name: each.symptom or each.reason for (_, name), each in found.items() if each.reason}
+    assert bad == {}
+    assert len(found) == len(CASES)
+
+
+def test_who_does_it_wrong_is_failed_by_the_cases_that_name_the_fault() -> None:
+    chosen = [(make, CASES[name]) for name, makes in CAUGHT.items() for make in makes]
+    found = played_out(chosen, FollowingAdapter)
+    missed = {
+        (make.__name__, name): f"{each.verdict} {each.reason}"
+        for (make, name), each in found.items()
+        if each.verdict.value != "fail"
+    }
+    assert missed == {}
