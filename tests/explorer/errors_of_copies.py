@@ -26,6 +26,8 @@ OF_COPIES = {
         PLAIN,
         "nothing_shown_is_cut",
         16,
+        # What it shows then lies beyond its log.
+        (("a_replica_knows_its_log", 16),),
     ),
     "a learner is asked to join": Error(
         "statemachines/rocketmq/ha_master",
