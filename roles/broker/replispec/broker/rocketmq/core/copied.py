@@ -1,12 +1,13 @@
-"""Tables of a master's that a replica copies and does not use: it keeps them for the next master, which may be
-one of Apache's.
+"""Tables of a master's that a replica copies and does not use: it keeps them for the next master, which may
+be one of Apache's.
 
-Source: apache/rocketmq rocketmq-all-5.4.0, SlaveSynchronize, SubscriptionGroupManager, ScheduleMessageService,
-MessageRequestModeManager.
+Source: apache/rocketmq rocketmq-all-5.4.0, SlaveSynchronize, SubscriptionGroupManager,
+ScheduleMessageService, MessageRequestModeManager.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
 from replispec.broker.rocketmq.core.table_file import TableFile
@@ -23,20 +24,27 @@ _OTHERWISE: Final = "it is copied again from a master that has it"
 
 
 class CopiedTable(Generic[TableT]):
-    """One table, as the file that Apache RocketMQ keeps it in. Raises StorageFailed when the file is there and
-    cannot be read.
+    """One table, as the file that Apache RocketMQ keeps it in. Raises StorageFailed when the file is there
+    and cannot be read.
 
     Only what is on the disk is told to others. What could not be written, and what is told while a write is
     under way, the master tells again a few seconds later.
     """
 
     def __init__(
-        self, outbox: Outbox, writes: Writes, files: FilesReader, name: str, kind: type[TableT]
+        self,
+        outbox: Outbox,
+        writes: Writes,
+        file: TableFile,
+        kind: type[TableT],
+        holds: Callable[[TableT], bool],
     ) -> None:
         self._outbox = outbox
         self._writes = writes
-        self._file = TableFile(files, name)
-        self.table, _ = self._file.read(kind.decode, _OTHERWISE)
+        self._file = file
+        found, _ = file.read(kind.decode, _OTHERWISE)
+        # Apache's write empty ones, too: to tell those would have a replica delete its own.
+        self.table = found if found is not None and holds(found) else None
         self._is_writing = False
 
     def adopt(self, table: TableT) -> None:
@@ -65,9 +73,23 @@ class CopiedTables:
 
     def __init__(self, outbox: Outbox, writes: Writes, files: FilesReader) -> None:
         self.groups: Final = CopiedTable(
-            outbox, writes, files, constants.GROUPS_FILE, SubscriptionGroupTable
+            outbox,
+            writes,
+            TableFile(files, constants.GROUPS_FILE),
+            SubscriptionGroupTable,
+            lambda table: bool(table.subscription_group_table),
         )
-        self.delays: Final = CopiedTable(outbox, writes, files, constants.DELAYS_FILE, DelayOffsetTable)
+        self.delays: Final = CopiedTable(
+            outbox,
+            writes,
+            TableFile(files, constants.DELAYS_FILE),
+            DelayOffsetTable,
+            lambda table: bool(table.offset_table),
+        )
         self.modes: Final = CopiedTable(
-            outbox, writes, files, constants.REQUEST_MODES_FILE, MessageRequestModes
+            outbox,
+            writes,
+            TableFile(files, constants.REQUEST_MODES_FILE),
+            MessageRequestModes,
+            lambda table: bool(table.message_request_mode_map),
         )
