@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from replispec.broker.rocketmq.core import copied
 from replispec.broker.rocketmq.core.copied import CopiedTables
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.slave import SlaveSync
@@ -113,7 +112,7 @@ def test_what_is_refused_empty_or_no_table_leaves_what_is_kept(said: Answer, wor
 
 def test_a_table_that_is_too_long_is_not_kept_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     replica = Replica()
-    monkeypatch.setattr(copied.constants, "COPIED_TABLE_BYTES_MAX", len(DELAYS))
+    monkeypatch.setattr(constants, "COPIED_TABLE_BYTES_MAX", len(DELAYS))
     replica.ask()
     assert replica.kept() == [None, DELAYS, None]
     assert [note.what for note in replica.playbook.notes] == ["a table of the master cannot be kept"] * 2
