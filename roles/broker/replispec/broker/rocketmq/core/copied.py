@@ -19,9 +19,6 @@ from replispec.wire.rocketmq.client import DelayOffsetTable, MessageRequestModes
 
 TableT = TypeVar("TableT", bound=JsonMessage)
 
-_NOT_KEPT: Final = "a table of the master cannot be kept"
-_OTHERWISE: Final = "it is copied again from a master that has it"
-
 
 class CopiedTable(Generic[TableT]):
     """One table, as the file that Apache RocketMQ keeps it in. Raises StorageFailed when the file is there
@@ -42,7 +39,7 @@ class CopiedTable(Generic[TableT]):
         self._outbox = outbox
         self._writes = writes
         self._file = file
-        found, _ = file.read(kind.decode, _OTHERWISE)
+        found, _ = file.read(kind.decode, "it is copied again from a master that has it")
         # Apache's write empty ones, too: to tell those would have a replica delete its own.
         self.table = found if found is not None and holds(found) else None
         self._is_writing = False
@@ -54,7 +51,7 @@ class CopiedTable(Generic[TableT]):
         data = table.encode()
         if len(data) > constants.COPIED_TABLE_BYTES_MAX:
             reason = f"{len(data)} bytes are more than {constants.COPIED_TABLE_BYTES_MAX}"
-            self._outbox.note(Level.WARNING, _NOT_KEPT, file=self._file.name, reason=reason)
+            self._complain(Level.WARNING, reason)
             return
         self._is_writing = True
         self._writes.persist(*self._file.whole(data), then=lambda event: self._written(table, event))
@@ -65,7 +62,10 @@ class CopiedTable(Generic[TableT]):
             self._file.is_written()
             self.table = table
             return
-        self._outbox.note(Level.ERROR, _NOT_KEPT, file=self._file.name, reason=event.reason)
+        self._complain(Level.ERROR, event.reason)
+
+    def _complain(self, level: Level, reason: str) -> None:
+        self._outbox.note(level, "a table of the master cannot be kept", file=self._file.name, reason=reason)
 
 
 class CopiedTables:
