@@ -82,6 +82,7 @@ def value(text: str, variables: dict[str, Any] | None = None, event: dict[str, A
         ("rule.point(marks) != none and rule.point(marks) < end", "bool"),
         ("union(members, only(end))", "set int64"),
         ("size(without(members, only(end)))", "int64"),
+        ("size(names)", "int64"),
         ("first(master, end)", "int64"),
         ("event.who == 'x'", "bool"),
         ("0 <= event.offset < end", "bool"),
@@ -190,6 +191,7 @@ def test_the_python_of_an_expression_means_the_same() -> None:
     assert value("common(members, only(1)) == only(1)", {"members": frozenset({1, 2})}) is True
     assert value("first(master, end)", {"master": None, "end": 4}) == 4
     assert value("size(marks)", {"marks": (1, 2)}) == 2
+    assert value("size(names)", {"names": {1: "a"}}) == 1
     assert value("end == unknown", {"end": UNKNOWN}) is True
     assert value("ready == false", {"ready": False}) is True
     assert value("rule.point(marks)", {"marks": [1]}) == 1

@@ -15,8 +15,21 @@ from replispec.runtime.kafka import rules as kafka_rules
 from replispec.runtime.primitives.machines import Machine
 from replispec.runtime.rocketmq import rules
 from replispec.wire.kafka.machines import partition, replica
-from replispec.wire.rocketmq.broker import RegisterBrokerRequest, TopicConfig, TopicConfigTable
-from replispec.wire.rocketmq.client import ConsumerData, CreateTopicRequest, QueueOffsets
+from replispec.wire.rocketmq.broker import (
+    RegisterBrokerRequest,
+    TopicConfig,
+    TopicConfigTable,
+    TopicQueueMapping,
+)
+from replispec.wire.rocketmq.client import (
+    ConsumerData,
+    CreateTopicRequest,
+    DelayOffsetTable,
+    MessageRequestModes,
+    QueueOffsets,
+    SubscriptionGroup,
+    SubscriptionGroupTable,
+)
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest, Property
 from replispec.wire.rocketmq.ha import HaEpochEntry
 from replispec.wire.rocketmq.machines import (
@@ -94,7 +107,13 @@ CHOICES: dict[Any, Chooser] = {
     TopicConfigTable: lambda _rng: TopicConfigTable(),
     CreateTopicRequest: lambda _rng: CreateTopicRequest(),
     Mapping[str, TopicConfig]: lambda _rng: {},
+    SubscriptionGroupTable: lambda _rng: SubscriptionGroupTable(),
+    DelayOffsetTable: lambda _rng: DelayOffsetTable(),
+    MessageRequestModes: lambda _rng: MessageRequestModes(),
     Mapping[str, QueueOffsets]: lambda _rng: {},
+    Mapping[str, SubscriptionGroup]: lambda rng: rng.choice([{}, {"a": SubscriptionGroup()}]),
+    Mapping[str, TopicQueueMapping]: lambda rng: rng.choice([{}, {"a": TopicQueueMapping()}]),
+    Mapping[int, int]: lambda rng: rng.choice([{}, {1: 2}]),
     Sequence[Property]: lambda _rng: (),
     Sequence[ConsumerData]: lambda _rng: (),
     Sequence[str]: lambda rng: tuple(rng.sample(["", "a", "b"], rng.randint(0, 3))),

@@ -9,8 +9,9 @@
 Without `of` the machine is walked as we do, otherwise as that release of an implementation does. `begin`
 gives it another beginning than its own.
 
-Values: 7, true, none, text, {1,2} for a set, {1:a,2:b} for a map, [1,2] for a list, [1:0,2:900] for epochs
-with the offsets where they start, [3@2:100] for heartbeats (broker 3, whose log ends at 100 in epoch 2).
+Values: 7, true, none, text, {1,2} for a set, {1:a,2:b} for a map, {a,b} for one of empty messages, [1,2] for
+a list, [1:0,2:900] for epochs with the offsets where they start, [3@2:100] for heartbeats (broker 3, whose
+log ends at 100 in epoch 2).
 Fields that are not named are 0, false, empty or none.
 """
 
@@ -29,6 +30,8 @@ import yaml
 
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 from replispec.runtime.primitives.machines import Machine, Origin, step
+from replispec.wire.rocketmq.broker import TopicQueueMapping
+from replispec.wire.rocketmq.client import SubscriptionGroup
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
 from replispec.wire.rocketmq.ha import HaEpochEntry
 from tests.runtime.walks import MACHINES, attributes, module_of, rules_of
@@ -247,12 +250,20 @@ def _entry(text: str) -> tuple[int, str]:
     return int(key), value
 
 
+def _numbers(text: str) -> tuple[int, int]:
+    key, _, value = text.partition(":")
+    return int(key), int(value)
+
+
 _READERS: dict[Any, Callable[[str], Any]] = {
     int: int,
     bool: lambda text: {"true": True, "false": False}[text],
     str: lambda text: "" if text == "''" else text,
     frozenset[int]: lambda text: frozenset(map(int, _items(text))),
     Mapping[int, str]: lambda text: dict(map(_entry, _items(text))),
+    Mapping[int, int]: lambda text: dict(map(_numbers, _items(text))),
+    Mapping[str, SubscriptionGroup]: lambda text: {each: SubscriptionGroup() for each in _items(text)},
+    Mapping[str, TopicQueueMapping]: lambda text: {each: TopicQueueMapping() for each in _items(text)},
     Sequence[int]: lambda text: tuple(map(int, _items(text))),
     Sequence[HaEpochEntry]: lambda text: tuple(map(_epoch, _items(text))),
     Sequence[BrokerHeartbeatRequest]: lambda text: tuple(map(_heartbeat, _items(text))),

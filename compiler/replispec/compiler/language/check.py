@@ -372,7 +372,7 @@ class _Checker:
             return self._of_map(node.name, given)
         if node.name in ("part", "joined", "item", "byte"):
             return self._of_list(node.name, given)
-        shapes = ("list", "set", "bytes") if node.name == "size" else ("set",)
+        shapes = ("list", "set", "map", "bytes") if node.name == "size" else ("set",)
         if given[0].kind not in shapes or given[0].optional:
             raise self._refused(
                 f"{node.name} of {given[0]}", f"give it a {' or '.join(shapes)} that is not none"

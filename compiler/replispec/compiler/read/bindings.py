@@ -28,6 +28,7 @@ from replispec.compiler.read.binding_parts import (
     HEADER_ITSELF,
     INSTANCE,
     NOTHING,
+    WHOLE_BODY,
     RoleTypes,
     code_text,
     enum_member,
@@ -356,6 +357,8 @@ class _Sources:
         if self._known.fields:
             sources["local"] = self._known.fields
         whole = {HEADER_ITSELF: Type("message", message.name)}
+        if body:
+            whole[WHOLE_BODY] = Type("message", body)
         if message.kind in ASKING and "missing" in self._tree.items:
             whole |= {BODY_ITSELF: Type("bytes"), CODE: INT32}
         questions = self._known.questions

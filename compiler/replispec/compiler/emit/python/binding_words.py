@@ -24,9 +24,9 @@ _HELPERS: Final = {
     "entry_of": str(BOUND.entry_of),
     "first": str(BOUND.first_of),
 }
-_BARE: Final = ("instance", "header", "each", "data", "code")
+_BARE: Final = ("instance", "header", "body", "each", "data", "code")
 """What an expression reads beside the variables."""
-_TAKEN: Final = (*_BARE, "body", "codes", "constants", "local", "rules", "variables")
+_TAKEN: Final = (*_BARE, "codes", "constants", "local", "rules", "variables")
 """What the lines of a reader call something else."""
 _WORD: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _LOCAL: Final = re.compile(r"\blocal\.([a-z][a-z0-9_]*)")

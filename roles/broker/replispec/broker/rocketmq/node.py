@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from replispec.broker.rocketmq.core.addresses import HA, MAIN, ha_beside, ha_host, host, listeners
 from replispec.broker.rocketmq.core.admin import Admin
+from replispec.broker.rocketmq.core.copied import CopiedTables
 from replispec.broker.rocketmq.core.groups import Groups
 from replispec.broker.rocketmq.core.manager import LogStatus, ReplicasManager
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
@@ -95,8 +96,9 @@ class BrokerNode:
         self._sends = Sends(self._outbox, store, self._topics, options, self)
         self._pulls = Pulls(store, self._topics, self._offsets, self)
         self._groups = Groups(self._server, self._offsets, self._pulls, self._topics, self)
-        self._admin = Admin(store, self._topics, self._offsets, options, self)
-        self._slave = SlaveSync(self._outbox, self._calls, self._topics, self._offsets)
+        copied = CopiedTables(self._outbox, self._writes, files)
+        self._admin = Admin(store, self._topics, self._offsets, copied, options, self)
+        self._slave = SlaveSync(self._outbox, self._calls, self._topics, self._offsets, copied)
         digests = DigestAnswers(store, self)
         others = self._pulls.table | self._groups.table | self._admin.table | digests.table
         self._requests.serve(others, body_bytes_max=BODY_BYTES_MAX)

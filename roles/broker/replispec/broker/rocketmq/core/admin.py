@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
+from replispec.broker.rocketmq.core.copied import CopiedTables
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.topics import NAME, Topics
 from replispec.runtime.rocketmq.framing import Command
@@ -18,7 +19,14 @@ from replispec.runtime.rocketmq.remoting.answering import Answering
 from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, Request
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import TopicConfig, TopicConfigTable
-from replispec.wire.rocketmq.client import ConsumerOffsetTable, HaRuntimeInfo, RuntimeInfo
+from replispec.wire.rocketmq.client import (
+    ConsumerOffsetTable,
+    DelayOffsetTable,
+    HaRuntimeInfo,
+    MessageRequestModes,
+    RuntimeInfo,
+    SubscriptionGroupTable,
+)
 from replispec.wire.rocketmq.controller import EpochEntryCache, Property
 from replispec.wire.rocketmq.machines import broker_administration as machine
 from replispec.wire.rocketmq.machines import broker_administration_wire as wire
@@ -69,12 +77,14 @@ class Admin:
         store: MessageStore,
         topics: Topics,
         offsets: ConsumerOffsets,
+        copied: CopiedTables,
         options: BrokerOptions,
         broker: Described,
     ) -> None:
         self._store = store
         self._topics = topics
         self._offsets = offsets
+        self._copied = copied
         self._options = options
         self._broker = broker
         answering = Answering(
@@ -114,6 +124,21 @@ class Admin:
     def positions(self) -> ConsumerOffsetTable:
         """How far all groups have read."""
         return self._offsets.table()
+
+    @property
+    def groups(self) -> SubscriptionGroupTable | None:
+        """Configured groups, as a master told them last; None if none did."""
+        return self._copied.groups.table
+
+    @property
+    def delays(self) -> DelayOffsetTable | None:
+        """How far delayed messages were delivered, likewise."""
+        return self._copied.delays.table
+
+    @property
+    def modes(self) -> MessageRequestModes | None:
+        """Who receives how, likewise."""
+        return self._copied.modes.table
 
     @property
     def replication(self) -> HaRuntimeInfo:

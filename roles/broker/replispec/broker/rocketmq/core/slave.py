@@ -5,6 +5,7 @@ Source: apache/rocketmq rocketmq-all-5.4.0, SlaveSynchronize.
 
 from __future__ import annotations
 
+from replispec.broker.rocketmq.core.copied import CopiedTables
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.topics import Topics
 from replispec.runtime.primitives.bindings import Call
@@ -13,19 +14,36 @@ from replispec.runtime.rocketmq.membership import MachineRunner, Nothing
 from replispec.runtime.rocketmq.remoting.calls import Calls, Failure, Outcome
 from replispec.runtime.world import Level, Outbox
 from replispec.wire.rocketmq import constants
-from replispec.wire.rocketmq.client import GetAllConsumerOffsetRequest, GetAllTopicConfigRequest
+from replispec.wire.rocketmq.client import (
+    GetAllConsumerOffsetRequest,
+    GetAllDelayOffsetRequest,
+    GetAllMessageRequestModesRequest,
+    GetAllSubscriptionGroupsRequest,
+    GetAllTopicConfigRequest,
+)
 from replispec.wire.rocketmq.machines import beside_log as machine
 from replispec.wire.rocketmq.machines import beside_log_wire as wire
+
+Asking = (
+    Call[GetAllTopicConfigRequest]
+    | Call[GetAllConsumerOffsetRequest]
+    | Call[GetAllSubscriptionGroupsRequest]
+    | Call[GetAllDelayOffsetRequest]
+    | Call[GetAllMessageRequestModesRequest]
+)
 
 
 class SlaveSync:
     """Asks the master that `follow` named every few seconds. What fails is asked again next time."""
 
-    def __init__(self, outbox: Outbox, calls: Calls, topics: Topics, offsets: ConsumerOffsets) -> None:
+    def __init__(
+        self, outbox: Outbox, calls: Calls, topics: Topics, offsets: ConsumerOffsets, copied: CopiedTables
+    ) -> None:
         self._outbox = outbox
         self._calls = calls
         self._topics = topics
         self._offsets = offsets
+        self._copied = copied
         self._runner = MachineRunner(machine.MACHINE, self)
         self._address: str | None = None
         self._due_ms: int | None = None
@@ -67,6 +85,21 @@ class SlaveSync:
         self._ask(wire.ask_positions())
         return ()
 
+    def ask_groups(self, _event: machine.Due) -> Nothing:
+        """Ask for the groups that somebody configured."""
+        self._ask(wire.ask_groups())
+        return ()
+
+    def ask_delays(self, _event: machine.Due) -> Nothing:
+        """Ask how far delayed messages were delivered."""
+        self._ask(wire.ask_delays())
+        return ()
+
+    def ask_modes(self, _event: machine.Due) -> Nothing:
+        """Ask who receives how."""
+        self._ask(wire.ask_modes())
+        return ()
+
     def adopt_topics(self, event: machine.TopicsTold) -> Nothing:
         """Take over the master's topics."""
         self._topics.adopt(event.topics, self._now_ms, self._topics_kept)
@@ -77,7 +110,22 @@ class SlaveSync:
         self._offsets.adopt(event.positions, self._now_ms)
         return ()
 
-    def _ask(self, call: Call[GetAllTopicConfigRequest] | Call[GetAllConsumerOffsetRequest]) -> None:
+    def adopt_groups(self, event: machine.GroupsTold) -> Nothing:
+        """Keep the master's groups."""
+        self._copied.groups.adopt(event.groups)
+        return ()
+
+    def adopt_delays(self, event: machine.DelaysTold) -> Nothing:
+        """Keep how far the master delivered."""
+        self._copied.delays.adopt(event.delays)
+        return ()
+
+    def adopt_modes(self, event: machine.ModesTold) -> Nothing:
+        """Keep who receives how."""
+        self._copied.modes.adopt(event.modes)
+        return ()
+
+    def _ask(self, call: Asking) -> None:
         address = self._address
         assert address is not None, "a master was named"
 
