@@ -249,6 +249,19 @@ def test_what_was_refused_is_asked_for_again_after_a_pause_or_for_another_set() 
     assert len(broker.controller.asked) == 3
 
 
+def test_who_is_refused_keeps_nobody_else_out() -> None:
+    broker = fresh()
+    broker.replica_info_received(US, 5, frozenset({1}), 7)
+    broker.controller.code = ResponseCode.CONTROLLER_BROKER_NOT_ALIVE
+    strangers = range(90, 100)
+    for stranger in (*strangers, *strangers):
+        broker.caught_up(stranger)
+    assert len(broker.controller.asked) == len(strangers)
+    broker.controller.code = ResponseCode.SUCCESS
+    broker.caught_up(2)
+    assert broker.role.members == US_TWO
+
+
 def test_an_answer_that_is_no_newer_is_not_believed() -> None:
     broker = master_of_two()
     broker.controller.code = None

@@ -81,8 +81,8 @@ OF_SETS = {
     ),
     "what the controller refused is asked for again at once": Error(
         "statemachines/rocketmq/broker_role",
-        "'not paused and size(proposed) == 0",
-        "'size(proposed) == 0",
+        "size(common(union(members, refused), only(event.broker_id))) == 0",
+        "size(common(members, only(event.broker_id))) == 0",
         "sync_state_set",
         ("--set", "lost=0", "--set", "silences=1"),
         "nobody_repeats_a_refused_set",
@@ -90,8 +90,8 @@ OF_SETS = {
     ),
     "what the controller refused once is never asked for again": Error(
         "statemachines/rocketmq/broker_role",
-        "event: pause_over, to: MASTER, assign: {paused: false}",
-        "event: pause_over, to: MASTER, assign: {paused: paused}",
+        "event: pause_over, to: MASTER, assign: {refused: 'without(refused, refused)'}",
+        "event: pause_over, to: MASTER, assign: {refused: refused}",
         "sync_state_set",
         ("--set", "lost=0", "--set", "silences=1"),
         "a_pause_is_of_a_refusal",
@@ -308,8 +308,9 @@ OF_SETS = {
     ),
     "a set that the controller has decided is doubted still": Error(
         "statemachines/rocketmq/broker_role",
-        "      doubtful: false\n      outlasted: false\n      paused: false\n    clause: [RIP44-ALTER-1,",
-        "      outlasted: false\n      paused: false\n    clause: [RIP44-ALTER-1,",
+        "      doubtful: false\n      outlasted: false\n      refused: 'without(refused, refused)'\n"
+        "    clause: [RIP44-ALTER-1,",
+        "      outlasted: false\n      refused: 'without(refused, refused)'\n    clause: [RIP44-ALTER-1,",
         "sync_state_set",
         (),
         "a_doubt_is_about_something",

@@ -71,7 +71,7 @@ def test_nothing_is_read_again_but_the_piece_that_is_cut() -> None:
     assert log.read == len(log.data)
     assert compared(log, sums, 0, len(log.data), at_most=256) == 7
     assert log.read == len(log.data) + 500
-    assert sums.sums(0, 6 * PIECE, 256).was_read is False
+    assert sums.sums(0, 6 * PIECE, 256).read_bytes == 0
 
 
 def test_what_is_not_there_has_no_checksums() -> None:

@@ -12,7 +12,7 @@ from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.log import MessageStore
 from replispec.runtime.rocketmq.remoting.answering import Requests
 from replispec.runtime.rocketmq.remoting.calls import Failure, Outcome
-from replispec.runtime.rocketmq.replication import DigestAnswers, DigestCheck
+from replispec.runtime.rocketmq.replication import DigestAnswers, DigestCheck, log_digests
 from replispec.runtime.world import Note, Outbox
 from replispec.wire.rocketmq.client import GetLogDigestsRequest, LogDigests
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode, SerializeType
@@ -271,10 +271,16 @@ def test_only_a_master_of_that_epoch_with_files_of_that_size_tells_any() -> None
     assert one.asked().told == ResponseCode.SERVICE_NOT_AVAILABLE
 
 
-def test_one_host_has_only_so_much_read_in_a_second_and_others_are_told() -> None:
+def test_one_host_has_only_so_much_read_in_a_second_and_others_are_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # The bytes of so many pieces: of one byte each here.
+    monkeypatch.setattr(log_digests, "DIGEST_PIECE_BYTES", 1)
     one = Telling(filled())
     told = [one.asked(1, 2).told for _ in range(DIGEST_READS_MAX + 2)]
     assert told == [ResponseCode.SUCCESS] * DIGEST_READS_MAX + [ResponseCode.SYSTEM_BUSY] * 2
+    # What need not be read is told all the same, without the piece that would have to be.
+    assert one.asked(0, FILE_BYTES + 1).digests.sums == one.asked(0, FILE_BYTES).digests.sums != []
     assert one.asked(1, 2, peer="10.0.0.8:1").told == ResponseCode.SUCCESS
     assert one.asked(1, 2, now_ms=1_000).told == ResponseCode.SUCCESS
 

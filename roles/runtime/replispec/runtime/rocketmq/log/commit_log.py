@@ -137,9 +137,9 @@ class CommitLog:
             return None
         return bytes(self.view(offset, size))
 
-    def sums(self, start: int, end: int, at_most: int) -> Summed:
+    def sums(self, start: int, end: int, at_most: int, *, may_read: bool = True) -> Summed:
         """Checksums of pieces of the log between two offsets; see `LogSums.sums`."""
-        return self._sums.sums(max(start, self._first), min(end, self.end), at_most)
+        return self._sums.sums(max(start, self._first), min(end, self.end), at_most, may_read=may_read)
 
     def piece(self, number: int, start: int, end: int) -> tuple[int, int]:
         """Where a piece begins and ends; see `LogSums.piece`."""

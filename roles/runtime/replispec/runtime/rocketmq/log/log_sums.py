@@ -17,11 +17,12 @@ STEP_BYTES_MAX: Final = 8 * DIGEST_PIECE_BYTES
 
 
 class Summed(NamedTuple):
-    """Checksums (CRC-32) of pieces of a log; the last one ends at `end`, and was read for this or not."""
+    """Checksums (CRC-32) of pieces of a log; the last one ends at `end`, and so many of its bytes were read
+    for this."""
 
     sums: list[int]
     end: int
-    was_read: bool
+    read_bytes: int = 0
 
 
 class LogSums:
@@ -118,22 +119,23 @@ class LogSums:
         ]
         return (*whole, last) if last.end > last.start else tuple(whole)
 
-    def sums(self, start: int, end: int, at_most: int) -> Summed:
+    def sums(self, start: int, end: int, at_most: int, *, may_read: bool = True) -> Summed:
         """Checksums of the pieces of a part of the log, from its beginning on, of at most so many. One that
-        is cut, by the beginning or the end, or was not read yet, is read for this: it is the last."""
+        is cut, by the beginning or the end, or was not read yet, is the last: it is read for this, if it may
+        be."""
         found: list[int] = []
         if start >= end:
-            return Summed(found, start, was_read=False)
+            return Summed(found, start)
         number = self._number_of(start)
         if start == self._offset_of(number):
             until = min(self._number_of(end), number + at_most) - self._pieces_from
             found = self._pieces[number - self._pieces_from : until].tolist()
             start = self._offset_of(number + len(found))
-        if start >= end or len(found) >= at_most:
-            return Summed(found, start, was_read=False)
+        if start >= end or len(found) >= at_most or not may_read:
+            return Summed(found, start)
         ends = min(end, self._offset_of(self._number_of(start) + 1))
         found.append(zlib.crc32(self._view(start, ends - start)))
-        return Summed(found, ends, was_read=True)
+        return Summed(found, ends, ends - start)
 
     def piece(self, number: int, start: int, end: int) -> tuple[int, int]:
         """Where a piece of a part of the log begins and ends, counted from 0 on."""

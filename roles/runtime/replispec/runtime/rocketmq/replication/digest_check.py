@@ -73,7 +73,8 @@ class DigestCheck:
             return True
         if self._runner.state is machine.State.IDLE:
             self._agreed, self._address = agreed, self._followed.master_address or ""
-            self._take(machine.Begun(self._store.log.first, self._store.log.end), now_ms)
+            log = self._store.log
+            self._take(machine.Begun(log.first, log.end, self._address, self.master_epoch), now_ms)
         return False
 
     def end(self, now_ms: int) -> None:
@@ -179,6 +180,18 @@ class DigestCheck:
     def give_up(self, _event: machine.Differs) -> Nothing:
         """Copy nothing more."""
         self._differs(self._runner.now_ms)
+        return ()
+
+    def note_cut_off(self, _event: machine.Ended) -> Nothing:
+        """Say how far it came."""
+        known = self._runner.variables
+        self._outbox.note(
+            Level.INFO,
+            "the connection ended before the log was compared: the next one goes on",
+            master=self._address,
+            compared_to=known.at,
+            of=known.until,
+        )
         return ()
 
     def note_unknown(self, _event: machine.Unknown) -> Nothing:

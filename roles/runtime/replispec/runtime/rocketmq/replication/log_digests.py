@@ -9,7 +9,12 @@ from replispec.runtime.rocketmq.remoting import host_of
 from replispec.runtime.rocketmq.remoting.answering import Answering
 from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, Request
 from replispec.wire.rocketmq.client import LogDigests
-from replispec.wire.rocketmq.constants import DIGEST_PIECES_MAX, DIGEST_READS_MAX, DIGEST_READS_MS
+from replispec.wire.rocketmq.constants import (
+    DIGEST_PIECE_BYTES,
+    DIGEST_PIECES_MAX,
+    DIGEST_READS_MAX,
+    DIGEST_READS_MS,
+)
 from replispec.wire.rocketmq.machines import log_digests_wire as wire
 
 
@@ -28,8 +33,8 @@ class Master(Protocol):
 
 
 class DigestAnswers:
-    """Answers from memory, but for the piece at the end: of these only so many are read in a second for one
-    host, whoever it is."""
+    """Answers from memory, but for the piece at the end: of these only so many bytes are read in a second for
+    one host, whoever it is."""
 
     def __init__(self, store: MessageStore, broker: Master) -> None:
         self._store = store
@@ -65,15 +70,20 @@ class DigestAnswers:
         """Bytes of a file of its commit log."""
         return self._store.log.file_bytes
 
-    @property
-    def has_reads(self) -> bool:
-        """Whether pieces may be read again for the host that asks."""
-        return self._reads.get(self._host, 0) < DIGEST_READS_MAX
+    def has_some(self, start: int, end: int, /) -> bool:
+        """Whether checksums are known, or may be read for the host that asks."""
+        log = self._store.log
+        is_empty = max(start, log.first) >= min(end, log.end)
+        return is_empty or self._may_read or bool(log.sums(start, end, 1, may_read=False).sums)
 
     def digests(self, start: int, end: int, /) -> LogDigests:
         """Checksums of the log between two offsets, of as many pieces as are told at once."""
         log = self._store.log
-        found = log.sums(start, end, DIGEST_PIECES_MAX)
-        if found.was_read:
-            self._reads[self._host] = self._reads.get(self._host, 0) + 1
+        found = log.sums(start, end, DIGEST_PIECES_MAX, may_read=self._may_read)
+        if found.read_bytes:
+            self._reads[self._host] = self._reads.get(self._host, 0) + found.read_bytes
         return LogDigests(start=max(start, log.first), sums=found.sums)
+
+    @property
+    def _may_read(self) -> bool:
+        return self._reads.get(self._host, 0) < DIGEST_READS_MAX * DIGEST_PIECE_BYTES
