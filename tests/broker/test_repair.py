@@ -94,10 +94,11 @@ def block(kind: str, name: str) -> str:
     return found[1]
 
 
-def repaired(folder: Path, disk: Disk, words: list[str]) -> Result:
+def repaired(folder: Path, disk: Disk, words: list[str], *, doubt_ms: int = 1) -> Result:
     """Run the command on the files of a simulated disk, as those of the manual's second broker."""
     text = block("properties", "broker").replace("10911", "10921").replace("broker-1", "broker-2")
-    (folder / "broker-2.properties").write_text(text + "brokerClusterName=C\n")
+    text += f"brokerClusterName=C\nalterationDoubtPeriod={doubt_ms}\n"
+    (folder / "broker-2.properties").write_text(text)
     for name, content in disk.contents.items():
         path = folder / name.replace("store/", "broker-2-store/", 1)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -165,6 +166,22 @@ def test_who_is_in_the_set_waits_and_is_not_touched(tmp_path: Path, monkeypatch:
     result = repaired(tmp_path, disk, ["admin", "repair", "-c", "broker-2.properties", "--wait", "0"])
     assert result.return_value == 1
     assert "still in the SyncStateSet [1 2]" in result.stderr
+    assert sorted(disk.contents) == before
+
+
+def test_who_may_have_been_asked_in_a_moment_ago_is_not_emptied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    brokers, _ = damaged_pair()
+    disk = disk_of(brokers)
+    before = sorted(disk.contents)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(repair, "ask", in_simulation(brokers))
+    brokers.until(lambda: brokers.members(1) == {1})
+    command = ["admin", "repair", "-c", "broker-2.properties", "--wait", "0"]
+    result = repaired(tmp_path, disk, command, doubt_ms=60_000)
+    assert result.return_value == 1
+    assert "what the master asked before may be decided for 60 s yet" in result.stderr
     assert sorted(disk.contents) == before
 
 

@@ -98,6 +98,8 @@ def test_a_replica_whose_log_differs_unseen_is_not_counted_until_it_is_repaired(
             "namesrvAddr": f"{LOOPBACK}:{names}",
             "controllerAddr": f"{LOOPBACK}:{controller}",
             "storePathRootDir": f"store-{number}",
+            # No request waits for longer here, and `admin repair` waits for this.
+            "alterationDoubtPeriod": 1_000,
             "mappedFileSizeCommitLog": FILE_BYTES,
             "allAckInSyncStateSet": "true",
         }

@@ -55,9 +55,9 @@ def admin() -> None:
     "--wait",
     metavar="SECONDS",
     type=click.FloatRange(0),
-    default=60.0,
+    default=90.0,
     show_default=True,
-    help="How long to wait until the member is out of the SyncStateSet.",
+    help="How long to wait until the member is out of the SyncStateSet and nothing old can take it in.",
 )
 @click.option("--discard", is_flag=True, help="Delete what it has, instead of putting it into a folder.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done.")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from replispec.cli.repairs import RepairFinding, RepairRefused
 from replispec.runtime.configuration import parse
-from replispec.runtime.net.ask_shell import ask
+from replispec.runtime.net.ask_shell import ask, clock_s
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.derived_options import check_members, log_folder
 from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
@@ -27,6 +27,7 @@ class StoppedMember:
         self._options = parse(text, ROLES["broker"], overrides=overrides).options
         check_members(self._options)
         self.root: str = self._options.store_path_root_dir
+        self._out_since_s: float | None = None
 
     def identity(self, files: FilesReader) -> int:
         """The id that it keeps. Raises RepairRefused when there is none that it could keep."""
@@ -55,11 +56,27 @@ class StoppedMember:
                 silent.append(f"{address}: {error}")
                 continue
             if found.may is not May.SOON:
-                return _finding(found)
+                return self._outlasted(found)
+            self._out_since_s = None
             silent.append(f"{address}: {found.why}")
         return RepairFinding(
             may=False, waits=True, why="; ".join(silent) or "controllerAddr names no controller"
         )
+
+    def _outlasted(self, found: RepairStanding) -> RepairFinding:
+        """Who is out of the set may have been asked in a moment ago, by a question that is still on its way:
+        an empty log may not live before that cannot be decided any more."""
+        if found.may is not May.YES:
+            return RepairFinding(may=False, waits=False, why=found.why)
+        if self._out_since_s is None:
+            self._out_since_s = clock_s()
+        period_s = self._options.alteration_doubt_period_ms / 1_000
+        if clock_s() - self._out_since_s < period_s:
+            why = (
+                f"what the master asked before may be decided for {period_s:g} s yet (alterationDoubtPeriod)"
+            )
+            return RepairFinding(may=False, waits=True, why=why)
+        return RepairFinding(may=True, waits=False, why=found.why, source=found.master)
 
     def _asked(self, address: str, broker_id: int) -> RepairStanding:
         name = self._options.broker_name
@@ -75,7 +92,3 @@ class StoppedMember:
     def given_up(self, files: FilesReader, *, keeps: bool) -> Sequence[Operation]:
         """What leaves of the store its identity alone."""
         return given_up(files, log_folder(self._options), keeps=keeps)
-
-
-def _finding(found: RepairStanding) -> RepairFinding:
-    return RepairFinding(found.may is May.YES, found.may is May.SOON, found.why, found.master)

@@ -35,3 +35,8 @@ def until(look: Callable[[], T | None], *, wait_s: float, pause_s: float) -> T |
     while (found := look()) is None and time.monotonic() < end:
         time.sleep(min(pause_s, wait_s))
     return found
+
+
+def clock_s() -> float:
+    """Seconds since some moment, to tell how long something lasts."""
+    return time.monotonic()
