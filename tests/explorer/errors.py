@@ -90,8 +90,8 @@ OF_SETS = {
     ),
     "what the controller refused once is never asked for again": Error(
         "statemachines/rocketmq/broker_role",
-        "event: pause_over, to: MASTER, assign: {refused: 'without(refused, refused)'}",
-        "event: pause_over, to: MASTER, assign: {refused: refused}",
+        "event: pause_over\n    to: MASTER\n    assign: {refused: 'without(refused, refused)'}",
+        "event: pause_over\n    to: MASTER\n    assign: {refused: refused}",
         "sync_state_set",
         ("--set", "lost=0", "--set", "silences=1"),
         "a_pause_is_of_a_refusal",
