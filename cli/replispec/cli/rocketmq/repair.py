@@ -11,7 +11,14 @@ from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.derived_options import check_members, log_folder
 from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
 from replispec.runtime.rocketmq.membership import IdentityFiles, IdentityRefused
-from replispec.runtime.rocketmq.membership.repair import May, RepairStanding, given_up, question, standing
+from replispec.runtime.rocketmq.membership.repair import (
+    May,
+    RepairStanding,
+    given_up,
+    outlasted,
+    question,
+    standing,
+)
 from replispec.runtime.storage import FilesReader, Operation
 from replispec.wire.rocketmq.constants import CHECKPOINT_FILE
 from replispec.wire.rocketmq.parameters import ROLES
@@ -56,27 +63,19 @@ class StoppedMember:
                 silent.append(f"{address}: {error}")
                 continue
             if found.may is not May.SOON:
-                return self._outlasted(found)
+                period_s = self._options.alteration_doubt_period_ms / 1_000
+                return _finding(outlasted(found, self._out_for_s(), period_s))
             self._out_since_s = None
             silent.append(f"{address}: {found.why}")
         return RepairFinding(
             may=False, waits=True, why="; ".join(silent) or "controllerAddr names no controller"
         )
 
-    def _outlasted(self, found: RepairStanding) -> RepairFinding:
-        """Who is out of the set may have been asked in a moment ago, by a question that is still on its way:
-        an empty log may not live before that cannot be decided any more."""
-        if found.may is not May.YES:
-            return RepairFinding(may=False, waits=False, why=found.why)
+    def _out_for_s(self) -> float:
+        """How long every answer has said that it is out of the set."""
         if self._out_since_s is None:
             self._out_since_s = clock_s()
-        period_s = self._options.alteration_doubt_period_ms / 1_000
-        if clock_s() - self._out_since_s < period_s:
-            why = (
-                f"what the master asked before may be decided for {period_s:g} s yet (alterationDoubtPeriod)"
-            )
-            return RepairFinding(may=False, waits=True, why=why)
-        return RepairFinding(may=True, waits=False, why=found.why, source=found.master)
+        return clock_s() - self._out_since_s
 
     def _asked(self, address: str, broker_id: int) -> RepairStanding:
         name = self._options.broker_name
@@ -92,3 +91,7 @@ class StoppedMember:
     def given_up(self, files: FilesReader, *, keeps: bool) -> Sequence[Operation]:
         """What leaves of the store its identity alone."""
         return given_up(files, log_folder(self._options), keeps=keeps)
+
+
+def _finding(found: RepairStanding) -> RepairFinding:
+    return RepairFinding(found.may is May.YES, found.may is May.SOON, found.why, found.master)

@@ -85,6 +85,18 @@ def _standing_in(found: ReplicasInfo, broker_id: int) -> RepairStanding:
     return RepairStanding(May.YES, why, found.master_address or "")
 
 
+def outlasted(found: RepairStanding, out_s: float, period_s: float) -> RepairStanding:
+    """The same for a member that has been out of the set for so long.
+
+    It may have been asked in before that, by a question that is still on its way for as long as the period
+    (alterationDoubtPeriod): an empty log may not live before that cannot be decided any more.
+    """
+    if found.may is not May.YES or out_s >= period_s:
+        return found
+    why = f"what the master asked before may be decided for {period_s:g} s yet (alterationDoubtPeriod)"
+    return RepairStanding(May.SOON, why)
+
+
 def given_up(files: FilesReader, log_folder: str, *, keeps: bool) -> Sequence[Operation]:
     """What leaves of a store its identity alone, in order; with `keeps` the rest is put into a folder of it.
 
