@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from replispec.runtime.rocketmq.log.flushed_file import NO_MARK, FlushedMark, Saying
-from replispec.runtime.rocketmq.log.log_sums import LogSums, Summed
+from replispec.runtime.rocketmq.log.log_sums import LogSums, Reached, Summed
 from replispec.runtime.rocketmq.log.records import (
     BLANK_HEAD,
     Placed,
@@ -103,7 +103,7 @@ class CommitLog:
         self.said: list[Saying] = []
         # Whether it is known how far it once was on the disk, and nothing was cut.
         self.opened_whole = True
-        self._flushed_run = self._claimed_run = self._recover(mark, visit, known)
+        self._flushed_to = self._claimed_to = Reached.of(self._recover(mark, visit, known))
         self.flushed = self._claimed = self._first
 
     # What is there
@@ -293,7 +293,7 @@ class CommitLog:
         self._going, self._gone = self._going + self._gone, []
         self._claimed = self.end
         self._sums.move(self.whole_end())
-        self._claimed_run = self._sums.last()
+        self._claimed_to = self._sums.reached()
         found: list[Operation] = [RemoveFile(name) for name in self._going]
         if self._flushing:
             found.append(FlushFiles([self._name(start) for start in sorted(self._flushing)]))
@@ -304,18 +304,18 @@ class CommitLog:
         self._flushing.clear()
         self._going.clear()
         self.flushed = max(self.flushed, self._claimed)
-        self._flushed_run = self._claimed_run
+        self._flushed_to = self._claimed_to
         return self.flushed
 
     @property
     def flushed_records(self) -> int:
         """Where the last whole record ends of what is durable."""
-        return self._flushed_run.end
+        return self._flushed_to.end
 
     def flushed_runs(self, *, with_flush: bool = False) -> tuple[FlushedRun, ...]:
         """What is durable of the log, up to the end of a record, with its checksums; `with_flush`: when the
         flush that was begun is done."""
-        return self._sums.runs(self._claimed_run if with_flush else self._flushed_run)
+        return self._sums.runs((self._claimed_to if with_flush else self._flushed_to).run)
 
     # Its files
 
@@ -352,9 +352,9 @@ class CommitLog:
         self._remove_after(offset)
         self.flushed = self._claimed = min(self.flushed, offset)
         self._sums.forget_after(offset)
-        if max(self._flushed_run.end, self._claimed_run.end) > self._whole:
+        if max(self._flushed_to.end, self._claimed_to.end) > self._whole:
             # Whole files are known without reading.
-            self._flushed_run = self._claimed_run = FlushedRun(self._whole, self._whole, 0)
+            self._flushed_to = self._claimed_to = Reached(self._whole, self._whole)
         if not later:
             self.finish_cut()
 
@@ -435,7 +435,7 @@ class CommitLog:
         self.began = offset
         self._first = self.end = self._whole = self.flushed = self._claimed = offset
         self._sums.begin(offset)
-        self._flushed_run = self._claimed_run = self._sums.last()
+        self._flushed_to = self._claimed_to = self._sums.reached()
 
     def _place(self, offset: int) -> None:
         """Have the files of an empty log, all of zeros, begin here: others go."""

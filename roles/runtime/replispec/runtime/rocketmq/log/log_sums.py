@@ -5,8 +5,6 @@ from __future__ import annotations
 import zlib
 from array import array
 from collections.abc import Callable
-from functools import reduce
-from operator import xor
 from typing import Final, NamedTuple
 
 from replispec.wire.rocketmq.constants import DIGEST_PIECE_BYTES
@@ -23,6 +21,30 @@ class Summed(NamedTuple):
     sums: list[int]
     end: int
     read_bytes: int = 0
+
+
+class Reached(NamedTuple):
+    """How far a file was read: its CRC-32 up to a piece, and that of so many bytes behind.
+
+    They are put together when somebody asks (`run`): who flushes often asks seldom, and no byte is summed
+    twice.
+    """
+
+    start: int
+    end: int
+    crc: int = 0
+    piece_crc: int = 0
+    piece_bytes: int = 0
+
+    @property
+    def run(self) -> FlushedRun:
+        """With the one checksum of the file's bytes from `start` to `end`."""
+        return FlushedRun(self.start, self.end, _followed(self.crc, self.piece_bytes) ^ self.piece_crc)
+
+    @classmethod
+    def of(cls, run: FlushedRun) -> Reached:
+        """A run of which the checksum is known."""
+        return cls(run.start, run.end, piece_crc=run.crc)
 
 
 class LogSums:
@@ -57,21 +79,20 @@ class LogSums:
             within = self.end - start
             in_piece = within % DIGEST_PIECE_BYTES
             size = min(offset - self.end, self._file_bytes - within, DIGEST_PIECE_BYTES - in_piece)
-            view = self._view(self.end, size)
-            if size == DIGEST_PIECE_BYTES:
-                self._piece_crc = zlib.crc32(view)
-                self._crc = _followed_by_piece(self._crc) ^ self._piece_crc
-            else:
-                self._piece_crc = zlib.crc32(view, self._piece_crc)
-                self._crc = zlib.crc32(view, self._crc)
+            self._piece_crc = zlib.crc32(self._view(self.end, size), self._piece_crc)
             self.end += size
             if self.end == start + self._file_bytes or in_piece + size == DIGEST_PIECE_BYTES:
-                self._pieces.append(self._piece_crc)
-                self._piece_crc = 0
-            if self.end == start + self._file_bytes:
-                self._files[start], self._crc = self._crc, 0
-            elif (self.end - start) % STEP_BYTES_MAX == 0:
-                self._steps[self.end] = self._crc
+                self._end_piece(start, in_piece + size)
+
+    def _end_piece(self, start: int, size: int) -> None:
+        """All of a piece was read, so many bytes of the file that begins at `start`."""
+        self._pieces.append(self._piece_crc)
+        self._crc = _followed(self._crc, size) ^ self._piece_crc
+        self._piece_crc = 0
+        if self.end == start + self._file_bytes:
+            self._files[start], self._crc = self._crc, 0
+        elif (self.end - start) % STEP_BYTES_MAX == 0:
+            self._steps[self.end] = self._crc
 
     def holds(self, run: FlushedRun) -> bool:
         """Whether the log has this checksum there; reads on as far as that needs."""
@@ -103,13 +124,18 @@ class LogSums:
         del self._pieces[: self._number_of(first) - self._pieces_from]
         self._pieces_from = self._number_of(first)
 
-    def last(self) -> FlushedRun:
+    def reached(self) -> Reached:
         """What was read of the file that holds the last byte."""
         start = self._start_of(self.end)
         if start == self.end > self._first:
             start -= self._file_bytes
-            return FlushedRun(start, self.end, self._files[start])
-        return FlushedRun(start, self.end, self._crc)
+            return Reached(start, self.end, piece_crc=self._files[start])
+        piece = self._offset_of(self._number_of(self.end))
+        return Reached(start, self.end, self._crc, self._piece_crc, self.end - piece)
+
+    def last(self) -> FlushedRun:
+        """The run of what was read of that file."""
+        return self.reached().run
 
     def runs(self, last: FlushedRun) -> tuple[FlushedRun, ...]:
         """The runs of all files up to one that `last` gave, and that was not cut since."""
@@ -156,28 +182,33 @@ class LogSums:
         return offset - offset % self._file_bytes
 
 
-def _followed_by_piece(crc: int) -> int:
-    """The CRC-32 of some bytes, moved to where that of a whole piece behind them is added (exclusive or) to
-    get the one of both."""
+def _followed(crc: int, size: int) -> int:
+    """The CRC-32 of some bytes, moved to where that of `size` bytes behind them is added (exclusive or) to
+    get the one of both; `size` is at most DIGEST_PIECE_BYTES."""
+    for bit, columns in enumerate(_MOVED):
+        if size >> bit & 1:
+            crc = _moved(columns, crc)
+    return crc
+
+
+def _moved(columns: list[int], crc: int) -> int:
     moved = 0
-    for column in _MOVED:
+    for column in columns:
         if crc & 1:
             moved ^= column
         crc >>= 1
     return moved
 
 
-def _moved_by_a_piece() -> list[int]:
-    """What each bit of a CRC-32 becomes by a piece of zeros: the map is linear, and doubled by being done
-    twice."""
-
-    def twice(columns: list[int], bits: int) -> int:
-        return reduce(xor, (column for number, column in enumerate(columns) if bits >> number & 1), 0)
-
+def _moved_by_zeros() -> list[list[int]]:
+    """What each bit of a CRC-32 becomes by 1, 2, 4, ... zeros up to a piece of them: the map is linear, and
+    doubled by being done twice."""
     columns = [zlib.crc32(b"\0", 1 << bit) ^ zlib.crc32(b"\0") for bit in range(32)]
-    for _ in range(DIGEST_PIECE_BYTES.bit_length() - 1):
-        columns = [twice(columns, column) for column in columns]
-    return columns
+    found = [columns]
+    while 1 << len(found) <= DIGEST_PIECE_BYTES:
+        columns = [_moved(columns, column) for column in columns]
+        found.append(columns)
+    return found
 
 
-_MOVED: Final = _moved_by_a_piece()
+_MOVED: Final = _moved_by_zeros()
