@@ -6,12 +6,12 @@ the processes, and what must be true of them, is the family's.
 
 from __future__ import annotations
 
-import random
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 from lab.cluster import Cluster
@@ -103,9 +103,8 @@ class KilledCluster(Protocol):
         """Wait until all of them work together."""
         ...
 
-    def lose_power(self, name: str, randomness: random.Random, share: float) -> int:
-        """What one of them wrote and did not flush is gone, each piece with this probability; the bytes that
-        are. It was killed before."""
+    def folder(self, name: str) -> Path:
+        """Where all lies that one of them must find again when it starts, and nothing of another's."""
         ...
 
     def identities(self) -> Mapping[str, bytes]:

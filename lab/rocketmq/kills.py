@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import random
 import threading
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 
 from lab.cluster import BROKER_NAME, Cluster
 from lab.errors import LabError
 from lab.family import KilledCluster, LoadSender
 from lab.ports import LOOPBACK
-from lab.power import lose_power
 from lab.rocketmq import questions, settings
 from lab.rocketmq.histories import History
 from lab.rocketmq.logs import one_digest
 from lab.rocketmq.peer import Peer
 from lab.rocketmq.reader import read_on, read_queues
-from lab.rocketmq.roles import LOSING
+from lab.rocketmq.roles import OURS
 from lab.rocketmq.waiting import wait_in_sync, wait_master, wait_same_end
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.wire.rocketmq.codes import ResponseCode
@@ -28,6 +27,8 @@ CONTROLLER = "controller"
 BROKERS = ("broker-1", "broker-2")
 # Shorter than the defaults, so that who stands still for some seconds is missed.
 HEARTBEAT_MS, MISSED_MS, SCAN_MS = 300, 2_000, 500
+# The log goes from file to file between two strikes. Messages are short.
+SMALL_BYTES, LARGE_BYTES, MESSAGE_BYTES_MAX = 8_192, 1_048_576, 1_024
 # Complaints of a history that are told.
 SHOWN = 3
 
@@ -93,9 +94,10 @@ class KilledBrokers(KilledCluster):
 
     names = (CONTROLLER, *BROKERS)
 
-    def __init__(self, cluster: Cluster, flush: str, *, is_certain: bool) -> None:
+    def __init__(self, cluster: Cluster, flush: str, log_file_bytes: int, *, is_certain: bool) -> None:
         self._cluster = cluster
         self._flush = flush
+        self._log_file_bytes = log_file_bytes
         self.is_certain = is_certain
 
     def start(self, name: str) -> None:
@@ -104,24 +106,26 @@ class KilledBrokers(KilledCluster):
         if name == CONTROLLER:
             values = settings.controller(cluster, scanNotActiveBrokerInterval=SCAN_MS)
             values = settings.nameserver(cluster) | values | {"listenPort": cluster.port("nameserver")}
-            cluster.start(LOSING, "nameserver", name, values | {"enableControllerInNamesrv": "true"})
+            cluster.start(OURS, "nameserver", name, values | {"enableControllerInNamesrv": "true"})
         else:
             values = settings.broker(
                 cluster,
                 name,
                 flushDiskType=self._flush,
+                mappedFileSizeCommitLog=self._log_file_bytes,
+                maxMessageSize=MESSAGE_BYTES_MAX,
                 brokerHeartbeatInterval=HEARTBEAT_MS,
                 controllerHeartBeatTimeoutMills=MISSED_MS,
             )
-            cluster.start(LOSING, "broker", name, values)
+            cluster.start(OURS, "broker", name, values)
 
     def wait_whole(self) -> None:
         """Both brokers are in the SyncStateSet."""
         wait_in_sync(self._cluster, (1, 2))
 
-    def lose_power(self, name: str, randomness: random.Random, share: float) -> int:
+    def folder(self, name: str) -> Path:
         """See KilledCluster."""
-        return lose_power(LOSING.undone(self._cluster, name), randomness, share=share)
+        return self._cluster.folder / "data" / name
 
     def identities(self) -> Mapping[str, bytes]:
         """The identity file of each broker."""
@@ -147,14 +151,14 @@ class KilledBrokers(KilledCluster):
         )
 
     def _identity(self, name: str) -> bytes:
-        place = self._cluster.folder / "data" / name / IDENTITY_FILE
+        place = self.folder(name) / IDENTITY_FILE
         if not place.is_file():
             raise LabError(f"{name} has no identity file")
         return place.read_bytes()
 
 
 KILLED = {
-    "SYNC_FLUSH": partial(KilledBrokers, flush="SYNC_FLUSH", is_certain=True),
-    "ASYNC_FLUSH": partial(KilledBrokers, flush="ASYNC_FLUSH", is_certain=False),
+    "SYNC_FLUSH": partial(KilledBrokers, flush="SYNC_FLUSH", log_file_bytes=SMALL_BYTES, is_certain=True),
+    "ASYNC_FLUSH": partial(KilledBrokers, flush="ASYNC_FLUSH", log_file_bytes=LARGE_BYTES, is_certain=False),
 }
 """By flushing: with ASYNC_FLUSH one machine at a time may lose its power (decision 69)."""

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from lab.cluster import Cluster
 from lab.errors import LabError
-from lab.rocketmq.settings import LOG_FILE_BYTES
 from replispec.wire.rocketmq.constants import COMMIT_LOG_FOLDER
 
 CHUNK_BYTES = 1024 * 1024
@@ -26,15 +25,16 @@ def one_digest(cluster: Cluster, brokers: Iterable[str], end: int) -> str:
 def log_digest(folder: Path, end: int) -> str:
     """SHA-256 of a commit log's first `end` bytes, file after file. Raises LabError when some are missing."""
     digest = hashlib.sha256()
-    for start in range(0, end, LOG_FILE_BYTES):
-        left = min(LOG_FILE_BYTES, end - start)
-        with (folder / f"{start:020d}").open("rb") as file:
-            while left:
-                data = file.read(min(left, CHUNK_BYTES))
-                if not data:
-                    raise LabError(f"{folder.name}: {left} bytes of the file at {start} are missing")
+    place = 0
+    for path in sorted(each for each in folder.iterdir() if each.name.isdecimal()):
+        if int(path.name) != place or place >= end:
+            break
+        with path.open("rb") as file:
+            while place < end and (data := file.read(min(end - place, CHUNK_BYTES))):
                 digest.update(data)
-                left -= len(data)
+                place += len(data)
+    if place < end:
+        raise LabError(f"{folder.name}: {end - place} bytes from {place} on are missing")
     return digest.hexdigest()
 
 

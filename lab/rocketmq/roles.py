@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 
-from lab.cluster import Cluster, Settings
+from lab.cluster import Cluster
 from lab.rocketmq import serving
 from lab.rocketmq.serving import BROKER, CONTROLLER
 from lab.subjects.ours import OwnRoles
@@ -15,7 +13,6 @@ from replispec.wire.rocketmq.codes import Release
 from replispec.wire.rocketmq.controller import EpochEntryCache
 
 NAME_SERVER, GROUP = "name-server", "controller-group"
-CHECKOUT = Path(__file__).parents[2]
 PLAYED = ("ha-replica", "registering-broker", "learner")
 
 
@@ -45,21 +42,4 @@ class OurRoles(OwnRoles, RocketmqSubject):
     speaks = max(Release).name.removeprefix("V").replace("_", ".")
 
 
-class LosingRoles(OurRoles):
-    """Our roles, on machines that can lose their power: see lab.power."""
-
-    def undone(self, cluster: Cluster, name: str) -> Path:
-        """Where what a process did not flush is kept."""
-        return cluster.folder / "undone" / name
-
-    def command(self, cluster: Cluster, role: str, name: str, settings: Settings) -> Sequence[str]:
-        """The command of ours, with what it did not flush kept."""
-        ours = super().command(cluster, role, name, settings)
-        arguments = ours[ours.index("replispec.cli") + 1 :]
-        undone = str(self.undone(cluster, name))
-        # Processes start in a folder of the cluster, where no lab is found.
-        return ["env", f"PYTHONPATH={CHECKOUT}", sys.executable, "-P", "-m", "lab.losing", undone, *arguments]
-
-
 OURS = OurRoles()
-LOSING = LosingRoles()

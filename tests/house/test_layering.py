@@ -49,8 +49,6 @@ WORLD = (
 WORLD_CALLS = ("breakpoint", "eval", "exec", "input", "open", "print")
 # Beside the rooms: no part of the package, and nothing in it may know it.
 LAB = "lab"
-# Of the lab, what runs in the processes of the roles instead of starting them.
-LOSING = "lab.losing"
 NETWORK = ("asyncio", "random", "secrets", "socket", "ssl", "time", "trio", "urllib")
 COMMAND_LINE = ("click", "rich")
 SPARK = ("pandas", "py4j", "pyspark")
@@ -83,9 +81,7 @@ class Layer:
         return [
             path
             for path in inside
-            if within(name := module_name(path), (self.package,))
-            and is_shell(path) is self.shells
-            and within(name, (LOSING,)) is (self.package == LOSING)
+            if within(module_name(path), (self.package,)) and is_shell(path) is self.shells
         ]
 
 
@@ -191,12 +187,6 @@ LAYERS = (
         (*NETWORK, *COMMAND_LINE, *SPARK, "grpc_tools", "betterproto"),
     ),
     Layer("replispec.cli", ("replispec",), (*NETWORK, *SPARK, *COMPILING, *PROTOBUF)),
-    # A role of ours with another disk below it.
-    Layer(
-        LOSING,
-        ("replispec.cli.main", "replispec.runtime.net", "replispec.runtime.storage"),
-        ("asyncio", "trio", *COMMAND_LINE, *SPARK),
-    ),
     # Starts and stops programs, ours too; speaks their protocol through the specification alone.
     Layer(
         LAB,
