@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from lab import poll
 from lab.errors import LabError
 
 # What a disk writes at once: of what was not flushed each of these is there or is not.
@@ -26,6 +27,7 @@ DISK_BYTES: Final = 16 << 30
 # Nothing is written unasked for as long as that may be put off: the journal in seconds; a file that takes
 # another's name is not flushed for it.
 PUT_OFF: Final = "loop,commit=300,noauto_da_alloc"
+RELEASED_S_MAXIMUM: Final = 20.0
 PROGRAMS: Final = ("unshare", "mkfs.ext4", "mount", "umount", "cp")
 
 
@@ -83,7 +85,12 @@ class Disk:
 
     def close(self) -> None:
         """Nothing is below the folder any more. Raises LabError."""
-        _run("umount", str(self._place))
+        # A process that was killed may hold a file for a moment longer.
+        poll.until(
+            lambda: _fails("umount", str(self._place)) is None or None,
+            waiting_for=f"nobody to use {self._place}",
+            patience_s=RELEASED_S_MAXIMUM,
+        )
 
     @staticmethod
     def _mount(image: Path, place: Path) -> None:
@@ -122,6 +129,11 @@ def _differing(new: int, old: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _run(*command: str) -> None:
+    why = _fails(*command)
+    if why is not None:
+        raise LabError(f"{' '.join(command)}: {why}")
+
+
+def _fails(*command: str) -> str | None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise LabError(f"{' '.join(command)}: {done.stderr.strip() or done.returncode}")
+    return done.stderr.strip() or str(done.returncode) if done.returncode else None
