@@ -30,6 +30,7 @@ from tests.conformance.fake_adapter import (
 
 NOBODY = 1  # a port at which nobody listens
 DONE = wire.Done()
+WANTED = "host 127.0.0.1 and a port from 1 to 65535 are wanted"
 
 
 async def _started(command: Sequence[str], *, crash: bool = False) -> None:
@@ -52,8 +53,9 @@ def fault_of(command: Sequence[str], *, crash: bool = False) -> str:
 @pytest.mark.parametrize(
     ("words", "blamed"),
     [
-        (["exit0"], "it ended in the middle of the run"),
-        ([described(), "exit3"], "it ended in the middle of the run"),
+        (["exit0"], "it ended in the middle of the run with status 0"),
+        ([described(), "exit3"], "it ended in the middle of the run with status 3"),
+        (["00"], "it writes an empty message: is its size a varint? last it wrote 00 (.)"),
         ([described(protocol=2)], "it speaks version 2 of the protocol, not 1"),
         ([said(1, done=DONE)], "it answers `describe` with done, not with description"),
         ([said(1)], "it answers `describe` with nothing, not with description"),
@@ -67,15 +69,22 @@ def fault_of(command: Sequence[str], *, crash: bool = False) -> str:
         ([described(), said(2, done=DONE)], "it answers `start` with done, not with ready"),
         ([described(), ready(NOBODY)], "it says that controller listens at 127.0.0.1:1: nobody does"),
         ([described(), ready(NOBODY, instance="x\ny")], "it says that 'x y' is ready, not controller"),
-        ([described(), ready(0)], "it says that controller listens at 127.0.0.1:0"),
-        ([described(), ready(NOBODY, host="10.0.0.1")], "it says that controller listens at 10.0.0.1:1"),
+        ([described(), ready(0)], f"it says that controller listens at 127.0.0.1:0: {WANTED}"),
+        (
+            [described(), ready(NOBODY, host="10.0.0.1")],
+            f"it says that controller listens at 10.0.0.1:1: {WANTED}",
+        ),
         (
             [described(), said(2, ready=wire.Ready(instance="controller"))],
             "it does not say where controller listens for remoting",
         ),
         (
             [described(), said(2, refusal=wire.Refusal(reason=wire.REFUSAL_REASON_INVALID, remark="no"))],
-            "it refuses `start` as INVALID, which the protocol allows: no",
+            "it refuses `start` as INVALID: a request that is as the protocol has it: no",
+        ),
+        (
+            [described(), said(2, refusal=wire.Refusal())],
+            "it refuses `start` as UNSPECIFIED: it sets no reason",
         ),
         ([f"flood{said(9, done=DONE)}"], "it answers request 9, which waits for no answer"),
     ],
@@ -93,6 +102,17 @@ def test_an_adapter_that_hangs_is_at_fault(words: list[str], monkeypatch: pytest
     monkeypatch.setattr(adapters, "ANSWER_S", 0.3)
     monkeypatch.setattr(adapters, "START_S", 0.1)
     assert fault_of(scripted(*words)).startswith("it does not answer `")
+
+
+def test_a_line_on_standard_output_is_shown_when_no_answer_is_understood(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(adapters, "ANSWER_S", 0.3)
+    line = fault_of(scripted(b"adapter started\n".hex(), HANG))
+    assert line.startswith(
+        "it does not answer `describe` within 0.3 s: 16 bytes wait for the rest of a message;"
+    )
+    assert line.endswith("(adapter started.)")
 
 
 def test_an_adapter_that_does_not_leave_is_at_fault(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,7 +186,17 @@ def test_nothing_of_an_adapters_group_outlives_it(*, faulty: bool) -> None:
 def test_its_standard_error_is_kept_to_its_end_only() -> None:
     said_much = "import sys; sys.stderr.write('x' * 1_000_000 + '\\nthe disk is full\\n'); sys.exit(1)"
     line = fault_of([sys.executable, "-S", "-E", "-c", said_much])
-    assert line.startswith("it ended in the middle of the run")
+    assert line == "it ended in the middle of the run with status 1: the disk is full"
+
+
+def test_what_a_dying_adapter_said_is_shown_line_by_line() -> None:
+    dies = "import sys; sys.stderr.write('panic: no such map\\n\\nmain.go:40\\n'); sys.exit(2)"
+    result = run_suite(make_plan("controller", {}, adapter=[sys.executable, "-S", "-E", "-c", dies]), [], [])
+    assert result.notes == [
+        "the adapter's standard error: panic: no such map",
+        "the adapter's standard error: main.go:40",
+    ]
+    assert result.adapter_fault.endswith("with status 2: main.go:40")
 
 
 def test_the_command_tells_the_fault_in_one_line_and_ends_with_3(tmp_path: Path) -> None:
@@ -209,3 +239,12 @@ def test_our_own_name_server_is_judged_through_our_adapter() -> None:
     ]
     done = CliRunner().invoke(command_line, ["conformance", "run", *arguments], standalone_mode=False)
     assert done.return_value == 0, done.output
+
+
+def test_a_case_may_use_every_address_that_the_adapter_told() -> None:
+    command = shlex.join([sys.executable, "-P", "-m", "replispec.cli", "adapter"])
+    case = "ha-master/written/RIP44-HANDSHAKE-2/1"  # it needs the broker's
+    arguments = ["--kind", "ha-master", "--adapter", command, "--case", case]
+    done = CliRunner().invoke(command_line, ["conformance", "run", *arguments], standalone_mode=False)
+    assert ": 1 pass;" in done.output
+    assert done.return_value == 0

@@ -36,7 +36,10 @@ def show_run(run: RunResult, *, strict: bool) -> None:
         click.echo(f"{_word('error')} {place}: the entry is stale, its case is not for release {run.release}")
     known = sum(case.standing.value == "expected failure" for case in run.results)
     warned = sum(case.standing.value == "warning" for case in run.results)
+    for line in _not_judged(run):
+        click.echo(line)
     counts = ", ".join(f"{count} {verdict}" for verdict, count in run.counts().items() if count)
+    counts = counts or "nothing was played"
     subject = " ".join(filter(None, (run.implementation, run.release)))
     click.echo(f"{run.kind} at {run.target} ({subject}): {counts}; {run.took_s:g} s, seed {run.seed}")
     of = f" of {len(found)} {'cause' if len(found) == 1 else 'causes'}" if len(found) < len(findings) else ""
@@ -68,6 +71,22 @@ def _show_cause(cause: Cause) -> None:
         more = f" and {len(others) - _SHOWN_OTHERS} more" if len(others) > _SHOWN_OTHERS else ""
         click.echo(f"    {visible(cause.says, _SHOWN_CHARACTERS)}: {len(others)} more findings")
         click.echo(f"    {named}{more}")
+
+
+def _not_judged(run: RunResult) -> Iterator[str]:
+    """Why cases that are no finding came to no verdict, the reason of most of them first."""
+    verdicts = ("skipped", "unsupported")
+    quiet = [
+        each
+        for each in run.results
+        if each.verdict.value in verdicts and each.standing.value == "as it should"
+    ]
+    reasons = Counter(each.reason or each.verdict.value for each in quiet).most_common()
+    for reason, count in reasons[:_SHOWN_OTHERS]:
+        yield f"{count} not judged: {visible(reason, _SHOWN_CHARACTERS)}"
+    left = sum(count for _, count in reasons[_SHOWN_OTHERS:])
+    if left:
+        yield f"{left} not judged for other reasons: --json tells each"
 
 
 def _by_basis(run: RunResult, findings: list[CaseResult]) -> Iterator[str]:

@@ -37,10 +37,18 @@ INSTANCES_MAXIMUM = 1000
 _PIECE_BYTES = 65536
 _SAID_BYTES_MAXIMUM = 2048
 _LOOK_S = 0.02
+# How long the last words and the status of an adapter that ended are waited for.
+_LAST_WORDS_S = 1.0
+_SHOWN_BYTES = 24
 
 
 class AdapterFault(Exception):
-    """The adapter does not do what its protocol says; the text is one line."""
+    """The adapter does not do what its protocol says; the text is one line.
+
+    `said` is the end of its standard error, set when the run ends by it.
+    """
+
+    said: bytes = b""
 
 
 class AdapterRefused(Exception):
@@ -96,6 +104,9 @@ class Adapter:
         self.described = AdapterDescription("", "", frozenset(), frozenset())
         self.said = b""  # the end of what it said on its standard error
         self.reserved: set[str] = set()  # addresses that cases chose for instances
+        self._buffer = DocumentBuffer()
+        self._begins = b""  # how the piece that it wrote last begins
+        self._silent = trio.Event()  # its standard error has ended
         self._process = process
         self._patience = max(patience, 1.0)
         self._one_by_one = trio.Lock()
@@ -218,14 +229,17 @@ class Adapter:
                     await self._process.stdin.send_all(delimited(official_seam.encode(message)))
                 await self._answered.wait()
             if scope.cancelled_caught:
-                raise AdapterFault(f"it does not answer `{what}` within {limit_s:g} s")
+                raise AdapterFault(f"it does not answer `{what}` within {limit_s:g} s{self._half_said()}")
             answer, self._answer = self._answer, None
         kind = answer.WhichOneof("content")
         if kind == "refusal":
             reason = _word(wire.RefusalReason, answer.refusal.reason).upper()
             if reason in ("INVALID", "UNSPECIFIED"):
+                why = (
+                    "a request that is as the protocol has it" if reason == "INVALID" else "it sets no reason"
+                )
                 remark = _line(answer.refusal.remark)
-                raise AdapterFault(f"it refuses `{what}` as {reason}, which the protocol allows: {remark}")
+                raise AdapterFault(f"it refuses `{what}` as {reason}: {why}{f': {remark}' if remark else ''}")
             raise AdapterRefused(reason, _line(answer.refusal.remark))
         if kind != wanted:
             raise AdapterFault(f"it answers `{what}` with {kind or 'nothing'}, not with {wanted}")
@@ -237,7 +251,9 @@ class Adapter:
         found = {}
         for each in ready.listening:
             if not 0 < each.port < 65536 or each.host != LOOPBACK:
-                raise AdapterFault(f"it says that {starting.name} listens at {_line(each.host)}:{each.port}")
+                where = f"{_line(each.host)}:{each.port}"
+                wanted = f"host {LOOPBACK} and a port from 1 to 65535 are wanted"
+                raise AdapterFault(f"it says that {starting.name} listens at {where}: {wanted}")
             found[_word(wire.EndpointPurpose, each.purpose)] = f"{each.host}:{each.port}"
         lacking = [each for each in starting.purposes if each not in found]
         if lacking:
@@ -246,21 +262,43 @@ class Adapter:
 
     async def read(self) -> None:
         """Read what it says until it ends. Raises AdapterFault for what the protocol does not allow."""
-        buffer = DocumentBuffer()
         assert self._process.stdout is not None
         try:
             while True:
                 data = await self._process.stdout.receive_some(_PIECE_BYTES)
                 if not data:
                     break
-                for document in buffer.receive(bytes(data)):
+                self._begins = bytes(data[:_SHOWN_BYTES])
+                for document in self._buffer.receive(bytes(data)):
                     self._take(official_seam.decode(wire.AdapterMessage, document, unknown_allowed=True))
-            buffer.finish()
+            self._buffer.finish()
         except RemoteProtocolError as fault:
-            raise AdapterFault(f"what it writes is no message: {fault}") from None
+            raise AdapterFault(f"what it writes is no message: {fault}; {self._wrote()}") from None
         if not self._leaving:
+            how = await self._how_it_ended()
             words = _line(self.said.decode("utf-8", "replace").strip().rpartition("\n")[2])
-            raise AdapterFault(f"it ended in the middle of the run{f': {words}' if words else ''}")
+            raise AdapterFault(f"it ended in the middle of the run{how}{f': {words}' if words else ''}")
+
+    def _half_said(self) -> str:
+        """What a missing answer may have been mistaken for: bytes that are no whole message."""
+        waiting = self._buffer.waiting_bytes
+        return f": {waiting} bytes wait for the rest of a message; {self._wrote()}" if waiting else ""
+
+    def _wrote(self) -> str:
+        text = "".join(chr(each) if 0x20 <= each < 0x7F else "." for each in self._begins)
+        return f"last it wrote {self._begins.hex(' ')} ({text})"
+
+    async def _how_it_ended(self) -> str:
+        """The status of an adapter that closed its output. It is not reaped before its group is ended."""
+        found = None
+        with trio.move_on_after(_LAST_WORDS_S):
+            await self._silent.wait()
+            while found is None:
+                found = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+                await trio.sleep(_LOOK_S)
+        if found is None:
+            return ""
+        return f" with {'status' if found.si_code == os.CLD_EXITED else 'signal'} {found.si_status}"
 
     def _take(self, message: Any) -> None:
         kind = message.WhichOneof("content")
@@ -273,8 +311,10 @@ class Adapter:
             self._answered.set()
 
     def _unasked(self, kind: str | None, message: Any) -> None:
+        if kind is None:
+            raise AdapterFault(f"it writes an empty message: is its size a varint? {self._wrote()}")
         if kind != "exited":
-            raise AdapterFault(f"it says {kind or 'something unknown'} without being asked")
+            raise AdapterFault(f"it says {kind} without being asked")
         told = message.exited
         living = self._living.get(told.instance)
         if living is None or living.exited:
@@ -288,6 +328,7 @@ class Adapter:
         assert self._process.stderr is not None
         while data := await self._process.stderr.receive_some(_PIECE_BYTES):
             self.said = (self.said + bytes(data))[-_SAID_BYTES_MAXIMUM:]
+        self._silent.set()
 
     async def leave(self) -> None:
         """End its input, give it time to go, and end its group. Raises AdapterFault."""
@@ -348,6 +389,8 @@ async def running(command: Sequence[str], patience: float) -> AsyncIterator[Adap
             with trio.CancelScope(shield=True):
                 await process.wait()
     if faults:
+        if isinstance(faults[0], AdapterFault):
+            faults[0].said = adapter.said
         raise faults[0]
 
 

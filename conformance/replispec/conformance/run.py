@@ -140,6 +140,11 @@ class _Judging:
                 await self._started_by(adapter)
         except AdapterFault as fault:
             self._adapter_fault = f"the adapter {self._plan.adapter[0]}: {fault}"
+            said = fault.said.decode("utf-8", "replace").splitlines()
+            self._notes = [
+                *self._notes,
+                *(f"the adapter's standard error: {each}" for each in said if each.strip()),
+            ]
         return self.result(cut_short=False)
 
     async def _started_by(self, adapter: Adapter) -> None:
@@ -155,7 +160,7 @@ class _Judging:
         limit = trio.CapacityLimiter(self._plan.jobs)
         playing = []
         for case in self._selected:
-            reason = _left_out(case, self._plan)
+            reason = _left_out(case, self._plan, self._subject.addresses)
             if reason:
                 self._done(CaseResult.of(case, CaseVerdict.SKIPPED, reason, "", 0.0, Trace()))
             else:
@@ -228,12 +233,13 @@ class _Judging:
         return result
 
 
-def _left_out(case: Case, plan: RunPlan) -> str:
+def _left_out(case: Case, plan: RunPlan, addresses: Mapping[str, str]) -> str:
+    """Why a case is not played; `addresses` are those of the command and of what an adapter started."""
     if not plan.family().vocabulary.holds(case.releases, plan.release):
         first, _, last = str(case.releases).rpartition("@")[2].partition("..")
         spoken = release_text(plan.release)
         return f"release {spoken}: the case is for {first or 'the first'} to {last or 'now'}"
     if case.profile not in plan.chosen_profiles():
         return f"profile {case.profile} was not asked for"
-    missing = [name for name in case.needs if name not in plan.addresses]
+    missing = [name for name in case.needs if name not in addresses]
     return f"needs the address of: {', '.join(missing)}" if missing else ""
