@@ -146,6 +146,9 @@ def _lines(before: Found, after: Found) -> Iterator[str]:
         yield f"{when + ':':<8}{found['system']}: {states}"
     if before["bounds"] != after["bounds"]:
         yield f"        bounds: {_bounds(before)} before, {_bounds(after)} after"
+    if before["outside"] or after["outside"]:
+        outside = f"{before['outside']:,} states before, {after['outside']:,} after"
+        yield f"        outside of what is looked at (within): {outside}"
     yield from _fates(before, after)
     was, now = _broken(before), _broken(after)
     for name, story in now.items():
@@ -218,6 +221,10 @@ def _edges(before: Found, after: Found) -> Iterator[str]:
         old = was.get(name, EdgesTaken(each.party, each.part, each.machine, (), ()))
         yield f"edges   {name}: {len(old.never)} never taken before, {len(each.never)} after"
         yield from _one_sided(old.taken, each.taken)
+    for name, each in was.items():
+        if name not in now:
+            of = len(each.taken) + len(each.never)
+            yield f"edges   {name}: gone after the edit; {len(each.taken)} of {of} were taken before"
 
 
 def _one_sided(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
