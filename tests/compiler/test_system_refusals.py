@@ -254,6 +254,15 @@ def test_what_an_act_does_that_is_wrong_is_not_refused_too(given: Path, tmp_path
     assert "self.wish.MERRY names nothing" in line
 
 
+def test_what_speaks_of_a_state_whose_name_is_wrong_is_not_refused_too(given: Path, tmp_path: Path) -> None:
+    spec = shutil.copytree(given, tmp_path / "spec")
+    edit(spec, [("  CONTENT: {initial", "  Content: {initial")])
+    with pytest.raises(SpecificationError) as refused:
+        generate(spec)
+    (line,) = str(refused.value).splitlines()
+    assert "'Content' is no name of a state" in line
+
+
 def test_a_system_of_nobody_or_without_a_promise_is_refused(given: Path, tmp_path: Path) -> None:
     path = "systems/till/one_sale.yaml"
     whole = (given / path).read_text()

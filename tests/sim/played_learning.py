@@ -1,8 +1,8 @@
 """Plays stories of `learning`: one broker ends, and begins again as a learner or as a replica, on its disk.
 
-The other one is master at first. What the broker asks, who is master and who leads, waits for its turn, and so
-do its handshake and what masters ask of their controller. After each step the controller knows of its set what it
-does in the story, and a learner of itself.
+The other one is master at first. What the broker asks, who is master and who leads, waits for its turn, and
+so do its handshake and what masters ask of their controller. After each step the controller knows of its set
+what it does in the story, and a learner of itself.
 """
 
 from __future__ import annotations

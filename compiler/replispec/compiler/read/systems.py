@@ -358,7 +358,7 @@ class _Reader:
     # Acts and promises
 
     def _acts(self, budgets: Mapping[str, int]) -> Iterator[ActSpec]:
-        used = set(OF_MESSAGES)
+        used, before = set(OF_MESSAGES), failures()
         acts = self._tree.tree("acts")
         for name, tree in acts.entries():
             with attempt(name):
@@ -373,7 +373,8 @@ class _Reader:
                     )
                 yield act
         for name in budgets:
-            if name not in used:
+            # An act that was refused may have meant this one.
+            if name not in used and failures() == before:
                 place = self._tree.tree("budgets").place_of(name)
                 raise SpecificationError(place, f"nothing takes from the budget {name}", "leave it out")
 
