@@ -16,6 +16,7 @@ from replispec.runtime.world import Note, Outbox, Persist, Persisted, PersistFai
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.client import SubscriptionGroupTable
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.options import BrokerOptions
 from tests.broker.simulated_set import OK, BrokerSet
 from tests.playbook import Answer, Playbook
 
@@ -37,6 +38,8 @@ FILES = {
     constants.DELAYS_FILE: b'{\n\t"offsetTable":{3:17\n\t}\n}',
     constants.REQUEST_MODES_FILE: MODES,
 }
+PERIOD_MS = 3_000
+"""Shorter than the default."""
 
 
 class Replica:
@@ -50,11 +53,12 @@ class Replica:
         self.copied = CopiedTables(outbox, writes, self.files)
         topics = Topics(self.files, writes, template_queues=4, auto_create=True)
         offsets = ConsumerOffsets(outbox, writes, self.files, 5_000)
-        self._slave = SlaveSync(outbox, self.playbook.calls, topics, offsets, self.copied)
+        options = BrokerOptions(broker_name="set", beside_log_period_ms=PERIOD_MS)
+        self.slave = SlaveSync(outbox, self.playbook.calls, topics, offsets, self.copied, options)
 
     def ask(self) -> None:
         """Ask the master for everything, and take what it says."""
-        self.playbook >> (lambda now_ms: self._slave.follow(MASTER, now_ms))
+        self.playbook >> (lambda now_ms: self.slave.follow(MASTER, now_ms))
 
     def kept(self) -> list[bytes | None]:
         """What a process that starts now would tell."""
@@ -72,6 +76,20 @@ def test_a_replica_keeps_what_its_master_tells_with_what_it_does_not_know() -> N
     replica.ask()
     replica.playbook << [RequestCode.GET_ALL_TOPIC_CONFIG, RequestCode.GET_ALL_CONSUMER_OFFSET, *TOLD]
     assert replica.kept() == [GROUPS, DELAYS, MODES]
+
+
+def test_it_asks_again_after_the_period_that_is_configured_and_nobody_without_a_master() -> None:
+    replica = Replica()
+    asked = [RequestCode.GET_ALL_TOPIC_CONFIG, RequestCode.GET_ALL_CONSUMER_OFFSET, *TOLD]
+    replica.ask()
+    replica.playbook << asked
+    for wait_ms, then in ((PERIOD_MS - 1, []), (1, asked), (PERIOD_MS, asked)):
+        replica.playbook.now_ms += wait_ms
+        replica.playbook >> replica.slave.ticked << then
+    replica.slave.stop()
+    assert replica.slave.deadline_ms() is None
+    replica.playbook.now_ms += 10 * PERIOD_MS
+    replica.playbook >> replica.slave.ticked << []
 
 
 def test_what_did_not_change_is_not_written_again() -> None:

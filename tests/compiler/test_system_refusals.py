@@ -238,9 +238,29 @@ def test_a_system_that_is_wrong_is_refused_with_one_line(
     edit(spec, [(before, after)])
     with pytest.raises(SpecificationError) as refused:
         generate(spec)
-    lines = str(refused.value).splitlines()
-    assert any(says in line for line in lines), lines
-    assert all(line.startswith("systems/till/one_sale.yaml:") for line in lines), lines
+    (line,) = str(refused.value).splitlines()
+    assert says in line
+    assert line.startswith("systems/till/one_sale.yaml:")
+
+
+def test_what_an_act_does_that_is_wrong_is_not_refused_too(given: Path, tmp_path: Path) -> None:
+    """Nothing else does it, and it is the act that has to be mended."""
+    spec = shutil.copytree(given, tmp_path / "spec")
+    begs = "  begs:\n    about: x\n    by: customer\n    if: self.wish.MERRY\n    do: [beg]\n"
+    edit(spec, [(ASK, f"{ASK}\n      beg: {{asks: till, says: ask}}"), ("acts:\n", f"acts:\n{begs}")])
+    with pytest.raises(SpecificationError) as refused:
+        generate(spec)
+    (line,) = str(refused.value).splitlines()
+    assert "self.wish.MERRY names nothing" in line
+
+
+def test_what_speaks_of_a_state_whose_name_is_wrong_is_not_refused_too(given: Path, tmp_path: Path) -> None:
+    spec = shutil.copytree(given, tmp_path / "spec")
+    edit(spec, [("  CONTENT: {initial", "  Content: {initial")])
+    with pytest.raises(SpecificationError) as refused:
+        generate(spec)
+    (line,) = str(refused.value).splitlines()
+    assert "'Content' is no name of a state" in line
 
 
 def test_a_system_of_nobody_or_without_a_promise_is_refused(given: Path, tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ RUNS = {
         Extent(budgets={"crashes": 0, "strays": 1}),
     ),
     "learning": ("learning", Extent()),
+    "learning, its own process alone": ("learning", Extent(budgets={"starts": 2, "sightings": 0})),
     "learning, a late request": ("learning", Extent(budgets={"late": 1})),
     "learning, the master is gone, and what is known is said again": (
         "learning",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from replispec.cli.what_if import left_out
 from replispec.compiler.generate import generate, write
 from tests.cli.command import replispec
 from tests.explorer.walkthrough import environment
@@ -122,6 +123,17 @@ def test_what_a_bound_left_open_is_not_mended(till: Path, edited: Path) -> None:
     assert says in done.stdout.splitlines(), done.stdout
 
 
+def test_states_that_an_edit_looks_away_from_are_counted(mended: Path, edited: Path) -> None:
+    edit(edited, MACHINE, WRONG, RIGHT)
+    edit(edited, SYSTEM, "messages: 2\n", "messages: 2\nwithin: till.desk.sold == 0\n")
+    done = what_if(mended, edited)
+    lines = done.stdout.splitlines()
+    (said,) = [line for line in lines if line.startswith("        states outside of within: 0 before, ")]
+    assert not said.endswith(" 0 after")
+    (narrow,) = left_out({"cut": 1_000, "outside": 0}, {"cut": 0, "outside": 0})
+    assert narrow == "        steps left out for want of room: 1,000 before, 0 after"
+
+
 def test_what_the_edit_leaves_nothing_of_is_not_mended(mended: Path, edited: Path) -> None:
     """Before, nobody asks again; after, nobody asks at all."""
     again = "event: no_answer, to: WAITING, do: [ask]"
@@ -162,7 +174,9 @@ PRESSED = """\
 budgets: {"""
 
 
-def test_two_machines_of_one_kind_are_told_apart(edited: Path) -> None:
+def test_two_machines_of_one_kind_are_told_apart_and_named_when_they_are_gone(
+    mended: Path, edited: Path
+) -> None:
     edit(edited, SYSTEM, "{wish: customer}", "{wish: customer, red: lamp, green: lamp}")
     edit(edited, SYSTEM, "budgets: {", PRESSED)
     (edited / "spec/statemachines/till/lamp.yaml").write_text(LAMP)
@@ -171,6 +185,11 @@ def test_two_machines_of_one_kind_are_told_apart(edited: Path) -> None:
     assert [line for line in done.stdout.splitlines() if line.startswith(("  only", "edges   lamp"))] == [
         "edges   lamp of customer (red): 1 never taken before, 1 after",
         "edges   lamp of customer (green): 2 never taken before, 2 after",
+    ]
+    gone = what_if(edited, mended).stdout.splitlines()
+    assert [line for line in gone if line.startswith("edges   lamp")] == [
+        "edges   lamp of customer (red): gone after the edit; 1 of 2 were taken before",
+        "edges   lamp of customer (green): gone after the edit; 0 of 2 were taken before",
     ]
     explored = replispec("spec", "explore", "one_sale", environment=environment(edited))
     assert "edges   lamp of customer (red): 1 of 2 taken" in explored.stdout.splitlines()

@@ -34,13 +34,15 @@ class _Line:
 @dataclass(slots=True)
 class _Pair:
     """A connection of a replica and the one to its master that belongs to it; 0 before it is made, and when
-    it has ended. Of one that is broken nothing arrives any more but its end."""
+    it has ended. Of one that is broken nothing arrives any more but its end; on one that `flows` nothing
+    waits."""
 
     host: str
     replica: int
     master: int = 0
     is_open: bool = False
     is_broken: bool = False
+    flows: bool = False
     to_master: _Line = field(default_factory=lambda: _Line(Frames(HA_REPLICA)))
     to_replica: _Line = field(default_factory=lambda: _Line(Frames(HA_MASTER)))
 
@@ -89,6 +91,12 @@ class FrameGate:
     def hold_back(self, host: str) -> None:
         """Hold the next connection of this replica."""
         self._allowed.discard(host)
+
+    def let_flow(self, host: str) -> None:
+        """Let everything on the connection of this replica through from now on."""
+        pair = self._of(host)
+        assert pair is not None, "it is connected"
+        pair.flows = True
 
     def break_off(self, host: str) -> None:
         """The connection of this replica breaks: nothing is on its way any more but either end."""
@@ -154,7 +162,7 @@ class FrameGate:
         if not pair.is_open:
             return
         for line, connection in ((pair.to_master, pair.master), (pair.to_replica, pair.replica)):
-            while connection and line.held and (line.may_pass or self.is_wide_open):
+            while connection and line.held and (line.may_pass or pair.flows or self.is_wide_open):
                 line.may_pass = max(line.may_pass - 1, 0)
                 name, frame = line.held.popleft()
                 if name == END:

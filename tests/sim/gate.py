@@ -55,12 +55,13 @@ class _Side:
 class Gate:
     """Listens where brokers think that their controller is, which is at `controller`. With `outlives` the
     controller hears of no end of a broker's connections, so that what is held may pass after it. Of a host in
-    `silenced` no heartbeats pass."""
+    `silenced` no heartbeats pass. A code in `only` is held of one host alone."""
 
     listens: str
     controller: str
     codes: AbstractSet[int]
     silenced: set[str] = field(default_factory=set)
+    only: Mapping[int, str] = field(default_factory=dict)
     held: list[Held] = field(default_factory=list)
     passed: list[Held] = field(default_factory=list)
     is_wide_open: bool = False
@@ -136,7 +137,8 @@ class Gate:
     def _take(self, connection: int, frame: bytes) -> None:
         side, command = self._sides[connection], decode_command(frame)
         held = Held(side.host, self._code_of(connection, command), command.is_answer, side.peer, frame)
-        if held.code in self.codes and not self.is_wide_open:
+        is_held = held.code in self.codes and self.only.get(held.code, held.host) == held.host
+        if is_held and not self.is_wide_open:
             self.held.append(held)
         elif held.code != RequestCode.BROKER_HEARTBEAT or held.host not in self.silenced:
             self._pass(held)

@@ -11,14 +11,12 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from replispec.explorer.composed import Composed
-from replispec.explorer.places import Occasion
-from replispec.explorer.report import Extent, bounded, system_named
 from replispec.runtime.primitives.machines import Configuration
 from replispec.wire.rocketmq.codes import RequestCode
 from tests.sim.cluster import CONTROLLER, HOSTS
 from tests.sim.played_set import SetPlayer
 from tests.sim.played_story import AFTER_MS, Unplayable
+from tests.sim.told import Told
 
 ELECT = RequestCode.CONTROLLER_ELECT_MASTER
 ALTER = RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET
@@ -31,10 +29,9 @@ class CleaningPlayer(SetPlayer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        system = bounded(system_named(self.script["system"]), Extent(self.script["instances"]))
-        self._composed = Composed(system)
-        self._told = dict(enumerate(self._composed.start()))
-        self._controller = self._composed.places_of(CONTROLLER)[0]
+        self._told = Told(self.script)
+        self._controller = self._told.place_of(CONTROLLER)
+        self._begun = self._told.values[self._controller].set
 
     def prepare(self) -> None:
         """Brokers are started by the story."""
@@ -49,28 +46,17 @@ class CleaningPlayer(SetPlayer):
                 self._wish_for(f"broker-{number}")
 
     def _step(self, step: Mapping[str, Any]) -> None:
-        outcome = self._composed.happened(self._occasion(step), self._told)
-        if outcome is None:
+        if not self._told.follow(step):
             raise Unplayable(f"{step['act']} cannot happen now")
         super()._step(step)
-        self._told |= outcome.values
         # A controller that has found its master silent looks for another one at once.
         if step["act"] != "falls_silent":
             self._compare()
 
-    def _occasion(self, step: Mapping[str, Any]) -> Occasion:
-        """The act of a step, with those that it happens to."""
-        wanted = {"self": step["by"], **step["with"]}
-        for each in self._composed.occasions:
-            names = {name: self._composed.places[place].name for name, place in each.instances.items()}
-            if (each.act.name, names) == (step["act"], wanted):
-                return each
-        raise Unplayable(f"{self.script['system']} has no act {step['act']} for {wanted}")
-
     def _compare(self) -> None:
-        told, known = self._told[self._controller].set, self._known()
-        if (told.state, _numbers(told)) != (known.state, _numbers(known)):
-            raise Unplayable(f"the controller knows {_numbers(known)}, not {_numbers(told)}")
+        told, known = self._told.values[self._controller].set, self._known()
+        if (told.state, numbers_of(told)) != (known.state, numbers_of(known)):
+            raise Unplayable(f"the controller knows {numbers_of(known)}, not {numbers_of(told)}")
 
     def _act(self, step: Mapping[str, Any]) -> None:
         name = step["with"].get("one", "").replace(" ", "-")
@@ -98,8 +84,8 @@ class CleaningPlayer(SetPlayer):
 
     def _known(self) -> Configuration[Any, Any]:
         """What the controller knows of the set; as the machine begins before a broker has an identity."""
-        begun: Configuration[Any, Any] = self._composed.start()[self._controller].set
-        return self._machines(CONTROLLER).get("set", begun)
+        known: Configuration[Any, Any] = self._machines(CONTROLLER).get("set", self._begun)
+        return known
 
     def _serve(self, name: str, code: int) -> None:
         """Let what a broker asks through, and the answer."""
@@ -126,7 +112,7 @@ class CleaningPlayer(SetPlayer):
     def _kept(self, place: str) -> Mapping[str, object]:
         if place != CONTROLLER:
             return {}
-        told = self._told[self._controller]
+        told = self._told.values[self._controller]
         last = {
             name: getattr(told, name) for name in ("last_epoch", "last_set_epoch", "last_set", "last_master")
         }
@@ -138,7 +124,7 @@ def _number(name: str) -> int:
     return int(name.rpartition("-")[2])
 
 
-def _numbers(known: Configuration[Any, Any]) -> dict[str, object]:
+def numbers_of(known: Configuration[Any, Any]) -> dict[str, object]:
     """What is known of a set, but for texts."""
     names = [each.name for each in fields(known.variables) if each.name not in TEXTS]
     return {name: getattr(known.variables, name) for name in names}

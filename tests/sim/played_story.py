@@ -267,6 +267,7 @@ def player_of(script: Mapping[str, Any]) -> Player:
     """Who plays the acts of a system. Raises Unplayable."""
     from tests.sim.played_cleaning import CleaningPlayer
     from tests.sim.played_copies import CopiesPlayer
+    from tests.sim.played_learning import LearningPlayer
     from tests.sim.played_set import SetPlayer
 
     players: dict[str, type[Player]] = {
@@ -275,6 +276,7 @@ def player_of(script: Mapping[str, Any]) -> Player:
         "replication": CopiesPlayer,
         "fail_over": CopiesPlayer,
         "cleaning": CleaningPlayer,
+        "learning": LearningPlayer,
     }
     if script["system"] not in players:
         raise Unplayable(f"nobody plays {script['system']}, only {', '.join(players)}")

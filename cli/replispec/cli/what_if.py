@@ -146,6 +146,7 @@ def _lines(before: Found, after: Found) -> Iterator[str]:
         yield f"{when + ':':<8}{found['system']}: {states}"
     if before["bounds"] != after["bounds"]:
         yield f"        bounds: {_bounds(before)} before, {_bounds(after)} after"
+    yield from left_out(before, after)
     yield from _fates(before, after)
     was, now = _broken(before), _broken(after)
     for name, story in now.items():
@@ -155,6 +156,13 @@ def _lines(before: Found, after: Found) -> Iterator[str]:
                 yield "      Before the edit it was open: whether the edit broke it is not known."
     yield from _acts(before, after)
     yield from _edges(before, after)
+
+
+def left_out(before: Found, after: Found) -> Iterator[str]:
+    """What neither exploration looked at, of both when one has any."""
+    for key, what in (("cut", "steps left out for want of room"), ("outside", "states outside of within")):
+        if before[key] or after[key]:
+            yield f"        {what}: {before[key]:,} before, {after[key]:,} after"
 
 
 def _fates(before: Found, after: Found) -> Iterator[str]:
@@ -218,6 +226,10 @@ def _edges(before: Found, after: Found) -> Iterator[str]:
         old = was.get(name, EdgesTaken(each.party, each.part, each.machine, (), ()))
         yield f"edges   {name}: {len(old.never)} never taken before, {len(each.never)} after"
         yield from _one_sided(old.taken, each.taken)
+    for name, each in was.items():
+        if name not in now:
+            of = len(each.taken) + len(each.never)
+            yield f"edges   {name}: gone after the edit; {len(each.taken)} of {of} were taken before"
 
 
 def _one_sided(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:

@@ -137,11 +137,14 @@ class _Reader:
         )
         failed = failures()
         name = read_name(tree.text("machine"), tree.place_of("machine"))
+        states = {each.name: each for each in self._states()}
+        # Whatever speaks of a state whose name was refused would be refused for that alone.
+        whole_since(failed)
         machine = MachineSpec(
             name=name,
             about=tree.text("about"),
             place=tree.place_of("machine"),
-            states={each.name: each for each in self._states()},
+            states=states,
             enum=self._enum(),
             variables={each.name: each for each in self._variables()},
             events={},

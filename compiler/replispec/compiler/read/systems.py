@@ -147,8 +147,11 @@ class _Reader:
         whole_since(before)
         budgets = self._numbers("budgets", BUDGET_MAX)
         within = self._condition(tree, "within", {}) if "within" in tree.items else None
+        before_acts = failures()
         acts = tuple(self._acts(budgets))
-        self._check_done(acts)
+        if failures() == before_acts:
+            # What an act does that was refused is done by nobody.
+            self._check_done(acts)
         promises = tuple(self._promises())
         if not tree.tree("promises").items:
             raise SpecificationError(place, "nothing is promised", "say under promises what must hold")
@@ -355,7 +358,7 @@ class _Reader:
     # Acts and promises
 
     def _acts(self, budgets: Mapping[str, int]) -> Iterator[ActSpec]:
-        used = set(OF_MESSAGES)
+        used, before = set(OF_MESSAGES), failures()
         acts = self._tree.tree("acts")
         for name, tree in acts.entries():
             with attempt(name):
@@ -370,7 +373,8 @@ class _Reader:
                     )
                 yield act
         for name in budgets:
-            if name not in used:
+            # An act that was refused may have meant this one.
+            if name not in used and failures() == before:
                 place = self._tree.tree("budgets").place_of(name)
                 raise SpecificationError(place, f"nothing takes from the budget {name}", "leave it out")
 

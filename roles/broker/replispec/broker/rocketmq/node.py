@@ -98,7 +98,7 @@ class BrokerNode:
         self._groups = Groups(self._server, self._offsets, self._pulls, self._topics, self)
         copied = CopiedTables(self._outbox, self._writes, files)
         self._admin = Admin(store, self._topics, self._offsets, copied, options, self)
-        self._slave = SlaveSync(self._outbox, self._calls, self._topics, self._offsets, copied)
+        self._slave = SlaveSync(self._outbox, self._calls, self._topics, self._offsets, copied, options)
         digests = DigestAnswers(store, self)
         others = self._pulls.table | self._groups.table | self._admin.table | digests.table
         self._requests.serve(others, body_bytes_max=BODY_BYTES_MAX)

@@ -23,6 +23,7 @@ from replispec.wire.rocketmq.client import (
 )
 from replispec.wire.rocketmq.machines import beside_log as machine
 from replispec.wire.rocketmq.machines import beside_log_wire as wire
+from replispec.wire.rocketmq.options import BrokerOptions
 
 Asking = (
     Call[GetAllTopicConfigRequest]
@@ -32,82 +33,82 @@ Asking = (
     | Call[GetAllMessageRequestModesRequest]
 )
 
+Asks = machine.Followed | machine.Due
+
 
 class SlaveSync:
     """Asks the master that `follow` named every few seconds. What fails is asked again next time."""
 
     def __init__(
-        self, outbox: Outbox, calls: Calls, topics: Topics, offsets: ConsumerOffsets, copied: CopiedTables
+        self,
+        outbox: Outbox,
+        calls: Calls,
+        topics: Topics,
+        offsets: ConsumerOffsets,
+        copied: CopiedTables,
+        options: BrokerOptions,
     ) -> None:
         self._outbox = outbox
         self._calls = calls
         self._topics = topics
         self._offsets = offsets
         self._copied = copied
-        self._runner = MachineRunner(machine.MACHINE, self)
+        self._runner = MachineRunner(machine.MACHINE, self, options)
         self._address: str | None = None
-        self._due_ms: int | None = None
-        self._now_ms = 0
 
     def follow(self, address: str, now_ms: int) -> None:
         """Copy from the master at this address, at once."""
         self._address = address
-        self.ticked(now_ms, force=True)
+        self._runner.take(machine.Followed(), now_ms)
 
     def stop(self) -> None:
         """Copy nothing more."""
-        self._address = self._due_ms = None
+        self._address = None
+        self._runner.take(machine.Left())
 
-    def ticked(self, now_ms: int, *, force: bool = False) -> None:
+    def ticked(self, now_ms: int) -> None:
         """Ask when it is time."""
-        is_due = force or (self._due_ms is not None and now_ms >= self._due_ms)
-        if self._address is not None and is_due:
-            self._due_ms = now_ms + constants.SLAVE_SYNC_MS
-            self._take(machine.Due(), now_ms)
+        self._runner.ticked(now_ms)
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
-        return self._due_ms
-
-    def _take(self, event: machine.Event, now_ms: int) -> None:
-        self._now_ms = now_ms
-        self._runner.take(event)
+        return self._runner.deadline_ms()
 
     # Effects of the machine
 
-    def ask_topics(self, _event: machine.Due) -> Nothing:
+    def ask_topics(self, _event: Asks) -> Nothing:
         """Ask for all topics."""
         self._ask(wire.ask_topics())
         return ()
 
-    def ask_positions(self, _event: machine.Due) -> Nothing:
+    def ask_positions(self, _event: Asks) -> Nothing:
         """Ask how far all groups have read."""
         self._ask(wire.ask_positions())
         return ()
 
-    def ask_groups(self, _event: machine.Due) -> Nothing:
+    def ask_groups(self, _event: Asks) -> Nothing:
         """Ask for the groups that somebody configured."""
         self._ask(wire.ask_groups())
         return ()
 
-    def ask_delays(self, _event: machine.Due) -> Nothing:
+    def ask_delays(self, _event: Asks) -> Nothing:
         """Ask how far delayed messages were delivered."""
         self._ask(wire.ask_delays())
         return ()
 
-    def ask_modes(self, _event: machine.Due) -> Nothing:
+    def ask_modes(self, _event: Asks) -> Nothing:
         """Ask who receives how."""
         self._ask(wire.ask_modes())
         return ()
 
     def adopt_topics(self, event: machine.TopicsTold) -> Nothing:
         """Take over the master's topics."""
-        self._topics.adopt(event.topics, self._now_ms, self._topics_kept)
+        self._topics.adopt(event.topics, self._runner.now_ms, self._topics_kept)
         return ()
 
     def adopt_positions(self, event: machine.PositionsTold) -> Nothing:
         """Take over how far groups have read."""
-        self._offsets.adopt(event.positions, self._now_ms)
+        self._offsets.adopt(event.positions, self._runner.now_ms)
         return ()
 
     def adopt_groups(self, event: machine.GroupsTold) -> Nothing:
@@ -131,11 +132,11 @@ class SlaveSync:
 
         def answered(outcome: Outcome, at_ms: int) -> None:
             if address == self._address:
-                self._take(self._told(call.code, outcome), at_ms)
+                self._runner.take(self._told(call.code, outcome), at_ms)
 
         fields, wait_ms = call.header.to_ext_fields(), constants.ANSWER_TIMEOUT_MS
         self._calls.ask(
-            address, call.code, answered, now_ms=self._now_ms, timeout_ms=wait_ms, ext_fields=fields
+            address, call.code, answered, now_ms=self._runner.now_ms, timeout_ms=wait_ms, ext_fields=fields
         )
 
     def _told(self, asked: int, outcome: Outcome) -> machine.Event:
