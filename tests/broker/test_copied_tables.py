@@ -181,3 +181,30 @@ def test_empty_tables_of_a_store_of_apaches_are_told_to_nobody() -> None:
     contents.update({f"store/{name}": Content(bytearray(empty)) for name in FILES})
     brokers.start("broker1")
     assert told(brokers, address) == [ResponseCode.REQUEST_CODE_NOT_SUPPORTED] * 3
+
+
+@pytest.mark.parametrize(("opens", "closes"), [("[", "]"), ('{"a":', "}")])
+@pytest.mark.parametrize("depth", [129, 300, 1_000])
+def test_what_is_nested_deeper_than_can_be_written_again_is_one_line(
+    opens: str, closes: str, depth: int
+) -> None:
+    replica = Replica()
+    replica.ask()
+    deep = (opens * depth + "1" + closes * depth).encode()
+    replica.says[RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG] = Answer(
+        body=b'{"subscriptionGroupTable":{"g":{"groupName":"g","later":' + deep + b"}}}"
+    )
+    topics = b'{"topicConfigTable":{"T":{"topicName":"T","later":' + deep + b'}},"dataVersion":{"counter":1}}'
+    replica.says[RequestCode.GET_ALL_TOPIC_CONFIG] = Answer(body=topics)
+    replica.ask()
+    assert replica.kept() == [GROUPS, DELAYS, MODES]
+    assert len(replica.playbook.notes) == 2
+    assert all("nested more than 128 deep" in str(note) for note in replica.playbook.notes)
+
+
+def test_what_is_nested_less_is_kept() -> None:
+    replica = Replica()
+    told = b'{"subscriptionGroupTable":{"g":{"groupName":"g","later":' + b"[" * 127 + b"]" * 127 + b"}}}"
+    replica.says[RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG] = Answer(body=told)
+    replica.ask()
+    assert replica.kept()[0] == told

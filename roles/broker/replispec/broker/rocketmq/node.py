@@ -99,8 +99,8 @@ class BrokerNode:
         copied = CopiedTables(self._outbox, self._writes, files)
         self._admin = Admin(store, self._topics, self._offsets, copied, options, self)
         self._slave = SlaveSync(self._outbox, self._calls, self._topics, self._offsets, copied)
-        digests = DigestAnswers(store, self)
-        others = self._pulls.table | self._groups.table | self._admin.table | digests.table
+        self._digests = DigestAnswers(store, self)
+        others = self._pulls.table | self._groups.table | self._admin.table | self._digests.table
         self._requests.serve(others, body_bytes_max=BODY_BYTES_MAX)
         self._requests.serve(self._sends.table)
         self._address = self._ha_address = ""
@@ -279,6 +279,14 @@ class BrokerNode:
     def check_members(self, now_ms: int) -> None:
         """Find the members of the set that no longer keep up."""
         self._log.check_members(now_ms)
+
+    def compared_from(self, now_ms: int, /) -> Sequence[int]:
+        """From where on replicas are about to copy that compared their logs not long ago."""
+        return self._digests.wanted_from(now_ms)
+
+    def may_join(self, broker_id: int) -> bool:
+        """Whether this replica is connected now, and has what a member must have."""
+        return self._log.may_join(broker_id)
 
     def ask_election(self, now_ms: int) -> None:
         """There is no master."""

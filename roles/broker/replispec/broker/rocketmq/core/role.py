@@ -47,6 +47,10 @@ class RoleOwner(Protocol):
         """Find the members of the set that no longer keep up."""
         ...
 
+    def may_join(self, broker_id: int) -> bool:
+        """Whether this replica is connected now, and has what a member must have."""
+        ...
+
     def ask_election(self, now_ms: int) -> None:
         """Ask the controller for a master: there is none."""
         ...
@@ -249,8 +253,9 @@ class Role:
             self._outbox.note(Level.INFO, what, members=members, epoch=known.set_epoch)
         self._asked += 1
         asked = self._asked
+        joining = known.proposed - known.members
         if kept == self._on_disk:
-            self._ask(call, asked, self.now_ms)
+            self._ask_for(joining, call, asked, self.now_ms)
             return
 
         def written(result: Written) -> None:
@@ -258,12 +263,19 @@ class Role:
             if asked != self._asked:
                 return
             if isinstance(result, Persisted):
-                self._ask(call, asked, result.now_ms)
+                self._ask_for(joining, call, asked, result.now_ms)
             else:
                 self._outbox.note(Level.ERROR, "the set to be asked for cannot be kept", reason=result.reason)
                 self._take(machine.AlterationUnsent(), result.now_ms)
 
         self._writes.persist(asked_set_file(kept), then=written)
+
+    def _ask_for(self, joining: Iterable[int], call: Call[Header], asked: int, now_ms: int) -> None:
+        """Ask, if whom it takes in still keeps up: it was looked at before the write, which may take long."""
+        if all(self._owner.may_join(broker_id) for broker_id in joining):
+            self._ask(call, asked, now_ms)
+        else:
+            self._take(machine.LeftMeanwhile(), now_ms)
 
     def _ask(self, call: Call[Header], asked: int, now_ms: int) -> None:
         """Ask the active controller; only the answer to the newest question counts."""

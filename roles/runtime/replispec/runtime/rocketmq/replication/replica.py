@@ -345,6 +345,12 @@ class HaReplica(Stepping):
         if not self._store.log.accepts(event.offset):
             raise RemoteProtocolError(f"an empty log of files of another size cannot begin at {event.offset}")
         self._store.log.append_bytes(event.offset, self._body)
+        if self._store.log.is_of_other_files:
+            size, at = self._store.log.file_bytes, self._store.log.whole_end()
+            raise RemoteProtocolError(
+                f"its record at {at} crosses the end of a file of {size} bytes: mappedFileSizeCommitLog must "
+                "be the same in the whole set"
+            )
 
     def _do_note_epoch(self, _event: HaTransferHeaderFixed) -> None:
         self._store.epochs.keep(self._variables.epochs)
