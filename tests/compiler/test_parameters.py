@@ -72,9 +72,8 @@ REFUSED = [
         "no smaller",
     ),
     (
-        "\n  callsMax:",
-        "\n  brief: {about: B., type: duration, default: 3 s, not_below: callTimeout, changes: true}\n"
-        "  callsMax:",
+        "\n  tone:",
+        "\n  brief: {about: B, type: duration, default: 3 s, not_below: callTimeout, changes: true}\n  tone:",
         CALLS,
         "not of the same roles, or one alone may be changed",
         "alike",
