@@ -79,6 +79,9 @@ class Broker:
     def check_members(self, _now_ms: int) -> None:
         self.received.append("checks the members")
 
+    def lags(self, broker_id: int) -> bool:
+        return broker_id in self.gone
+
     def may_join(self, broker_id: int) -> bool:
         return broker_id not in self.gone
 
@@ -346,6 +349,29 @@ def test_every_step_of_a_life() -> None:
         ([], "REPLICA 10: [1, 2] of 4"),
         (["master of 12"], "MASTER 12: [1, 2] of 5"),
     ]
+
+
+def test_who_is_asked_for_again_and_again_under_many_ids_keeps_nobody_in_or_out() -> None:
+    """Those who were to leave or join while such a question is open come right after it."""
+    broker = master_of_two()
+    strangers = iter(range(100, 120))
+
+    def meanwhile() -> None:
+        broker.controller.code = ResponseCode.CONTROLLER_INVALID_REPLICAS
+        members = broker.controller.asked[-1][0]
+        if max(members) < 100:
+            broker.controller.code = ResponseCode.SUCCESS
+        elif 2 in members:
+            broker.gone = {2}
+            broker.role.caught_up(next(strangers), broker.playbook.now_ms)
+            broker.role.caught_up(3, broker.playbook.now_ms)
+            broker.role.lagging({2}, broker.playbook.now_ms)
+
+    broker.controller.before = meanwhile
+    broker.caught_up(next(strangers))
+    asked = [sorted(members) for members, *_ in broker.controller.asked]
+    assert asked == [[1, 2, 100], [1], [1, 101], [1, 3]]
+    assert broker.role.members == {1, 3}
 
 
 def test_a_request_that_is_refused_before_any_other_leaves_the_set_as_it_was() -> None:

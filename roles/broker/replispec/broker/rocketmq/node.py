@@ -284,6 +284,10 @@ class BrokerNode:
         """From where on replicas are about to copy that compared their logs not long ago."""
         return self._digests.wanted_from(now_ms)
 
+    def lags(self, broker_id: int) -> bool:
+        """Whether this member is gone, or does not keep up."""
+        return self._log.lags(broker_id)
+
     def may_join(self, broker_id: int) -> bool:
         """Whether this replica is connected now, and has what a member must have."""
         return self._log.may_join(broker_id)

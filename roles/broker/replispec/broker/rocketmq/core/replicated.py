@@ -384,6 +384,10 @@ class Replicated:
             if overdue := self._master.overdue(sorted(others), now_ms):
                 self._role.lagging(overdue, now_ms)
 
+    def lags(self, broker_id: int) -> bool:
+        """Whether this member is gone, or does not keep up."""
+        return self._master is not None and bool(self._master.overdue((broker_id,), self._now_ms))
+
     def may_join(self, broker_id: int) -> bool:
         """Whether this replica is connected now, and has what a member must have."""
         feed = None if self._master is None else self._master.feed_of(broker_id)
