@@ -398,7 +398,7 @@ class BrokerNode:
         """For heartbeats."""
         last = self._log.store.epochs.last
         epoch = last.epoch if last is not None else -1
-        return LogStatus(epoch, self._log.store.log.end, self._log.confirm_offset)
+        return LogStatus(epoch, self._log.store.log.end, self._log.confirm_offset, self._log.is_copying)
 
     def ha_status(self) -> HaRuntimeInfo:
         """For administrators."""

@@ -108,6 +108,11 @@ class Replicated:
         return self._master is not None and not self._is_becoming
 
     @property
+    def is_copying(self) -> bool:
+        """Whether bytes of a master may come to the log."""
+        return self._replica is not None and self._replica.is_copying
+
+    @property
     def knows_confirmed(self) -> bool:
         """Whether this is a master that knows what is confirmed of its log."""
         return self._knows and self.serves

@@ -27,7 +27,6 @@ from replispec.wire.rocketmq.machines import broker_role as machine
 from replispec.wire.rocketmq.machines import broker_role_wire as wire
 from replispec.wire.rocketmq.options import BrokerOptions
 
-
 JOINING_MAX: Final = 256
 """Replicas that may wait for their turn to be asked in: as many as may be connected."""
 
@@ -101,7 +100,7 @@ class Role:
         self._told_asking: tuple[frozenset[int], int] | None = None
         self._told_older = 0
         self.master_address: str | None = None
-        # Who was to leave or to join while another question was open, in this order; those who leave go first.
+        # Who was to leave or to join while another question was open; those who leave go first.
         self._leaving: set[int] = set()
         self._joining: dict[int, None] = {}
 

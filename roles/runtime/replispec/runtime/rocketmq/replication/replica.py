@@ -142,6 +142,11 @@ class HaReplica(Stepping):
         return self._state
 
     @property
+    def is_copying(self) -> bool:
+        """Whether the master sends bytes of its log."""
+        return self._state is machine.State.TRANSFER
+
+    @property
     def confirm_offset(self) -> int:
         """Up to where messages may be shown to consumers, as the master said last."""
         return self._variables.confirm_offset
@@ -233,7 +238,7 @@ class HaReplica(Stepping):
 
     def _has_room(self, name: str, frame: memoryview) -> bool:
         log = self._store.log
-        if (log.has_room(len(frame)) and not log.is_empty) or not self._is_copying():
+        if (log.has_room(len(frame)) and not log.is_empty) or not self.is_copying:
             return True
         if name == HaHandshakeAnswer.__name__:
             return True
@@ -405,13 +410,10 @@ class HaReplica(Stepping):
 
     def _durable(self, _end: int, now_ms: int) -> None:
         self._now_ms = now_ms
-        if self._is_copying():
+        if self.is_copying:
             self._report_if_due()
 
     # The connection
-
-    def _is_copying(self) -> bool:
-        return self._state is machine.State.TRANSFER
 
     def _send(self, data: bytes) -> None:
         assert self._connection is not None
