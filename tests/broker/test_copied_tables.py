@@ -133,7 +133,29 @@ def test_a_table_that_is_too_long_is_not_kept_and_that_is_said(monkeypatch: pyte
     monkeypatch.setattr(constants, "COPIED_TABLE_BYTES_MAX", len(DELAYS))
     replica.ask()
     assert replica.kept() == [None, DELAYS, None]
-    assert [note.what for note in replica.playbook.notes] == ["a table of the master cannot be kept"] * 2
+    assert [note.what for note in replica.playbook.notes] == [
+        "a table cannot be kept for the next master"
+    ] * 2
+
+
+def test_a_file_that_is_too_long_to_be_told_is_told_to_nobody_and_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An answer beyond what its peers take would end the connection, and take the answers before it along."""
+    files = SimulatedFiles(Disk(Rng(1)))
+    for name, data in FILES.items():
+        files.replace(name, data)
+    monkeypatch.setattr(constants, "COPIED_TABLE_BYTES_MAX", len(DELAYS))
+    outbox = Outbox()
+    found = CopiedTables(outbox, Writes(outbox), files)
+    assert [found.groups.table, found.modes.table] == [None, None]
+    assert found.delays.table is not None
+    notes = [effect for effect in outbox.take() if isinstance(effect, Note)]
+    assert [dict(note.values)["file"] for note in notes] == [
+        constants.GROUPS_FILE,
+        constants.REQUEST_MODES_FILE,
+    ]
+    assert files.read(constants.GROUPS_FILE) == FILES[constants.GROUPS_FILE]
 
 
 def test_what_the_disk_refuses_is_not_told_and_tried_again() -> None:
@@ -148,7 +170,7 @@ def test_what_the_disk_refuses_is_not_told_and_tried_again() -> None:
     writes.answered(PersistFailed(asked.token, "no room", is_full=True, now_ms=2_000))
     assert tables.groups.table is None
     assert [each.what for each in outbox.take() if isinstance(each, Note)] == [
-        "a table of the master cannot be kept"
+        "a table cannot be kept for the next master"
     ]
     tables.groups.adopt(table)
     (asked,) = [each for each in outbox.take() if isinstance(each, Persist)]
@@ -199,3 +221,30 @@ def test_empty_tables_of_a_store_of_apaches_are_told_to_nobody() -> None:
     contents.update({f"store/{name}": Content(bytearray(empty)) for name in FILES})
     brokers.start("broker1")
     assert told(brokers, address) == [ResponseCode.REQUEST_CODE_NOT_SUPPORTED] * 3
+
+
+@pytest.mark.parametrize(("opens", "closes"), [("[", "]"), ('{"a":', "}")])
+@pytest.mark.parametrize("depth", [129, 300, 1_000])
+def test_what_is_nested_deeper_than_can_be_written_again_is_one_line(
+    opens: str, closes: str, depth: int
+) -> None:
+    replica = Replica()
+    replica.ask()
+    deep = (opens * depth + "1" + closes * depth).encode()
+    replica.says[RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG] = Answer(
+        body=b'{"subscriptionGroupTable":{"g":{"groupName":"g","later":' + deep + b"}}}"
+    )
+    topics = b'{"topicConfigTable":{"T":{"topicName":"T","later":' + deep + b'}},"dataVersion":{"counter":1}}'
+    replica.says[RequestCode.GET_ALL_TOPIC_CONFIG] = Answer(body=topics)
+    replica.ask()
+    assert replica.kept() == [GROUPS, DELAYS, MODES]
+    assert len(replica.playbook.notes) == 2
+    assert all("nested more than 128 deep" in str(note) for note in replica.playbook.notes)
+
+
+def test_what_is_nested_less_is_kept() -> None:
+    replica = Replica()
+    told = b'{"subscriptionGroupTable":{"g":{"groupName":"g","later":' + b"[" * 127 + b"]" * 127 + b"}}}"
+    replica.says[RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG] = Answer(body=told)
+    replica.ask()
+    assert replica.kept()[0] == told

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from replispec.runtime.rocketmq.replication import DigestCheck
+from replispec.wire.rocketmq.constants import DIGEST_KEPT_MS
 from tests.broker.simulated_set import BrokerSet
 from tests.broker.test_repair import FILE_BYTES, SENT
 
@@ -55,3 +57,41 @@ def test_what_is_not_confirmed_may_not_be_deleted(monkeypatch: pytest.MonkeyPatc
         log = brokers.broker(number)._log
         monkeypatch.setattr(log, "_confirmed", FILE_BYTES - 1)
         assert log.safe_to_delete(True) == FILE_BYTES - 1
+
+
+def left_behind() -> tuple[BrokerSet, int]:
+    """A master that has deleted something, and a member that is out of the set and ends before the rest."""
+    brokers = filled()
+    store = brokers.broker(1)._log.store
+    store.delete_before(FILE_BYTES)
+    brokers.world.kill("broker2")
+    brokers.until(lambda: not counts_the_second(brokers))
+    end = store.log.end
+    for body in SENT * 2:
+        assert brokers.send("10.0.1.1:10911", body)[0] == 0
+    brokers.until(lambda: deletable(brokers) > end + FILE_BYTES)
+    return brokers, end
+
+
+def test_while_a_replica_compares_its_log_nothing_is_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    brokers, _ = left_behind()
+    monkeypatch.setattr(DigestCheck, "begin", lambda *_: False)
+    brokers.world.start("broker2")
+    brokers.until(lambda: deletable(brokers) == FILE_BYTES)
+    # A disk that is nearly full waits for nobody.
+    assert deletable(brokers, needs_room=True) > FILE_BYTES
+
+
+def test_between_two_connections_what_a_replica_needs_next_is_kept_for_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    brokers, end = left_behind()
+    # It asks, and is away before it has compared what it was told.
+    monkeypatch.setattr(DigestCheck, "compare", lambda *_: ())
+    brokers.world.start("broker2")
+    brokers.until(lambda: deletable(brokers) == FILE_BYTES)
+    brokers.world.run_for(1_000)
+    brokers.world.kill("broker2")
+    brokers.until(lambda: deletable(brokers) == end)
+    brokers.world.run_for(DIGEST_KEPT_MS)
+    assert deletable(brokers) > end + FILE_BYTES

@@ -79,7 +79,7 @@ class Managed:
         self.received.append("announce")
 
     def log_status(self) -> LogStatus:
-        return LogStatus(5, 300, 200)
+        return LogStatus(5, 300, 200, copying=False)
 
     def begin(self) -> list[int]:
         self.playbook >> (lambda now_ms: self.manager.begin("b:1", now_ms))

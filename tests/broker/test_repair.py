@@ -18,7 +18,7 @@ from replispec.runtime.rocketmq.membership.repair import May, given_up, question
 from replispec.runtime.sim import Disk, SimulatedFiles
 from replispec.runtime.sim.disk import Content
 from replispec.runtime.storage import StorageFailed, Stores
-from replispec.wire.rocketmq.constants import IDENTITY_FILE
+from replispec.wire.rocketmq.constants import FLUSHED_FILE, IDENTITY_FILE
 from tests.broker.simulated_set import CONTROLLER, BrokerSet
 from tests.house.tree import ROOT
 
@@ -27,7 +27,7 @@ FILE_BYTES = 4_096
 SENT = [b"message %d" % number + bytes(200) for number in range(40)]
 
 
-def damaged_pair(*, is_stopped: bool = True) -> tuple[BrokerSet, str]:
+def damaged_pair(*, is_stopped: bool = True, turns: bool = True) -> tuple[BrokerSet, str]:
     """A set whose second member is stopped, and has a byte in its log that turned; or is not, yet."""
     brokers = BrokerSet()
     first, _ = brokers.pair(mapped_file_size_commit_log=FILE_BYTES)
@@ -38,7 +38,7 @@ def damaged_pair(*, is_stopped: bool = True) -> tuple[BrokerSet, str]:
         return brokers, first
     brokers.world.kill("broker2")
     contents = disk_of(brokers).contents
-    contents["store/commitlog/00000000000000000000"].data[300] ^= 1
+    contents["store/commitlog/00000000000000000000"].data[300] ^= turns
     return brokers, first
 
 
@@ -196,18 +196,31 @@ def test_a_master_the_last_member_and_an_unknown_id_are_never_emptied() -> None:
     assert (standing_of(brokers, 1), standing_of(brokers, 2)) == (May.NO, May.SOON)
 
 
+@pytest.mark.parametrize("note", ["as it is", "missing", "unreadable"])
 @pytest.mark.parametrize("keeps", [True, False])
-def test_interrupted_anywhere_it_is_refused_or_right_and_can_be_done_again(*, keeps: bool) -> None:
-    brokers, _ = damaged_pair()
+def test_interrupted_anywhere_it_is_refused_or_right_and_can_be_done_again(*, keeps: bool, note: str) -> None:
+    brokers, _ = damaged_pair(turns=note == "as it is")
     disk = disk_of(brokers)
+    if note == "missing":
+        del disk.contents[f"store/{FLUSHED_FILE}"]
+    elif note == "unreadable":
+        disk.contents[f"store/{FLUSHED_FILE}"].data[-2] ^= 1
+    begins = next(
+        count
+        for count, each in enumerate(
+            given_up(SimulatedFiles(disk, "store"), "commitlog", FILE_BYTES, keeps=keeps), 1
+        )
+        if getattr(each, "name", "") == FLUSHED_FILE
+    )
     whole = {name: bytes(content.data) for name, content in disk.contents.items()}
     files = SimulatedFiles(disk, "store")
-    operations = given_up(files, "commitlog", keeps=keeps)
+    operations = given_up(files, "commitlog", FILE_BYTES, keeps=keeps)
     for count in range(len(operations) + 1):
         disk.contents = {name: Content(bytearray(data)) for name, data in whole.items()}
         Stores(files).carry_out(operations[:count])
-        assert is_refused(disk) is (count < len(operations))
-        Stores(files).carry_out(given_up(files, "commitlog", keeps=keeps))
+        if count >= begins or note == "as it is":
+            assert is_refused(disk) is (count < len(operations))
+        Stores(files).carry_out(given_up(files, "commitlog", FILE_BYTES, keeps=keeps))
         assert not is_refused(disk)
         assert files.names() == [IDENTITY_FILE]
 

@@ -56,6 +56,28 @@ REFUSED = [
     ("timer: callTimeout", "timer: tone", CALLER, "the timer 'tone' is no duration", "callTimeout"),
     ("origin: Phone", "releases: soon", CALLS, "'soon' is not a version range", "implementation@first..last"),
     ("origin: Phone", "defaults: {called: LOW}", CALLS, "tone is no parameter of 'called'", "add the role"),
+    ("origin: Phone", "not_below: callsMax", CALLS, "tone cannot be compared with 'callsMax'", "same type"),
+    (
+        "minimum: 1, maximum: 9",
+        "minimum: 1, maximum: 9, not_below: callTimeout",
+        CALLS,
+        "callsMax cannot be compared with 'callTimeout'",
+        "same type",
+    ),
+    (
+        "\n  callsMax:",
+        "\n  brief: {about: B., type: duration, default: 1 s, not_below: callTimeout}\n  callsMax:",
+        CALLS,
+        "the default of brief is below that of callTimeout",
+        "no smaller",
+    ),
+    (
+        "\n  tone:",
+        "\n  brief: {about: B, type: duration, default: 3 s, not_below: callTimeout, changes: true}\n  tone:",
+        CALLS,
+        "not of the same roles, or one alone may be changed",
+        "alike",
+    ),
     ("options: CallerOptions", "options: caller", ROLES, "'caller' names no class", "capitals"),
     (
         "title: Calls",

@@ -175,6 +175,14 @@ def test_a_longest_pause_is_no_shorter_than_the_first_and_stands_with_it(tmp_pat
     (tmp_path / CALLER).write_text(growing, "utf-8")
     with pytest.raises(SpecificationError, match="brief is shorter than callTimeout"):
         compile_again(tmp_path)
+    (tmp_path / calls).write_text(FILES[calls] + brief.replace("1 s", "3 s"), "utf-8")
+    with pytest.raises(SpecificationError, match="brief may be configured shorter than callTimeout"):
+        compile_again(tmp_path)
+    said = brief.replace("1 s", "3 s, not_below: callTimeout")
+    (tmp_path / calls).write_text(FILES[calls] + said, "utf-8")
+    found = {name: data.decode() for name, data in compile_again(tmp_path).items()}
+    assert 'not_below="callTimeout"' in found["replispec/wire/small/parameters.py"]
+    assert "Short. Not below `callTimeout`" in found["docs/small/parameters.md"]
     (tmp_path / calls).write_text(FILES[calls], "utf-8")
     about = FILES[calls].partition("parameters:")[0].replace("Calls", "Others")
     other = brief.replace("1 s", "3 s")

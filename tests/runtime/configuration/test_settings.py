@@ -37,6 +37,24 @@ def test_a_broker_needs_its_name_and_nothing_else() -> None:
         parse("", BROKER)
 
 
+@pytest.mark.parametrize("role", [BROKER, LEARNER])
+def test_a_longest_pause_is_no_shorter_than_the_first_and_by_default_as_long(
+    role: RoleParameters[Any],
+) -> None:
+    pairs = [(each.not_below, each) for each in role.parameters if each.not_below]
+    assert len(pairs) == (3 if role is BROKER else 2)
+    for first, longest in pairs:
+        text = f"{NAMED}{first}=9000\n"
+        assert longest.of(parse(text, role).options) == 9_000
+        assert longest.of(parse(f"{text}{longest.name}=9000\n", role).options) == 9_000
+        with pytest.raises(
+            ConfigurationError, match=f"{longest.name}=8999: .*less than {first}, which is 9000"
+        ):
+            parse(f"{text}{longest.name}=8999\n", role)
+        with pytest.raises(ConfigurationError, match=longest.name):
+            role.changed(parse(NAMED, role).options, {first: 9_000}, {})
+
+
 def test_defaults_may_differ_by_role() -> None:
     assert parse("", NAMESERVER).options.listen_port == 9876
     assert parse("", CONTROLLER).options.listen_port == 9878

@@ -4,8 +4,10 @@ import zlib
 
 import pytest
 
+from replispec.runtime.rocketmq.log.checking import check_log
 from replispec.runtime.rocketmq.log.flushed_file import read_mark
-from replispec.runtime.sim import Crashed, Disk
+from replispec.runtime.sim import Crashed, Disk, SimulatedFiles
+from replispec.runtime.sim.disk import Content
 from replispec.runtime.storage import StorageFailed
 from replispec.wire.rocketmq.constants import FLUSHED_FILE
 from replispec.wire.rocketmq.ha import HaEpochEntry
@@ -92,6 +94,31 @@ def test_without_a_note_a_torn_tail_is_cut_and_records_behind_a_damage_are_kept(
         assert left(one) == before
         one.contents[FIRST_FILE].data[at] ^= 4
     assert store_on(one).log.end == last.offset
+
+
+@pytest.mark.parametrize("is_apaches", [False, True])
+def test_without_a_note_no_clock_decides_what_lies_behind_a_damage_but_in_stores_of_apaches(
+    is_apaches: bool,
+) -> None:
+    """The clock of the next master may be behind that of the one before, by an hour or a millisecond."""
+    one = disk()
+    store = store_on(one)
+    for number in range(6):
+        record = message(f"message {number}" + "." * 100)
+        record.store_timestamp = 5_000_000 - 1_000 * (number >= 3)
+        store.put(record)
+    store.flush()
+    placed = list(store.log.records(0, store.log.end))
+    del one.contents[FLUSHED_FILE]
+    # The last one before the clock went back.
+    one.contents[FIRST_FILE].data[placed[2].offset + 90] ^= 4
+    if is_apaches:
+        one.contents["checkpoint"] = Content(bytearray(4096))
+        assert store_on(one).log.end == placed[2].offset
+        return
+    assert check_log(SimulatedFiles(one), "commitlog").damage
+    with pytest.raises(StorageFailed, match="whole records follow"):
+        store_on(one)
 
 
 def test_a_note_of_a_release_before_is_believed() -> None:

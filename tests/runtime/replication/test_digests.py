@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -16,7 +17,12 @@ from replispec.runtime.rocketmq.replication import DigestAnswers, DigestCheck, l
 from replispec.runtime.world import Note, Outbox
 from replispec.wire.rocketmq.client import GetLogDigestsRequest, LogDigests
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode, SerializeType
-from replispec.wire.rocketmq.constants import DIGEST_PIECES_MAX, DIGEST_READS_MAX
+from replispec.wire.rocketmq.constants import (
+    DIGEST_HOSTS_MAX,
+    DIGEST_KEPT_MS,
+    DIGEST_PIECES_MAX,
+    DIGEST_READS_MAX,
+)
 from replispec.wire.rocketmq.options import ComparisonOptions
 from replispec.wire.rocketmq.remoting import RemotingHeader
 from tests.runtime.log.sample_logs import FILE_BYTES, disk, message, store_on
@@ -104,10 +110,21 @@ def test_a_log_is_reported_when_all_of_it_was_compared_in_pieces() -> None:
     assert (one.lines(), one.differed) == ([], [])
 
 
-def test_an_empty_log_and_one_that_nobody_wants_compared_need_no_question() -> None:
+def test_an_empty_log_is_asked_for_too_so_that_files_of_another_size_are_told_of() -> None:
     empty = Asker(store_on(disk()))
     empty.begin()
-    assert (len(empty.agreed), empty.asked) == (1, [])
+    assert (empty.asked[0].start, empty.asked[0].end, empty.asked[0].file_size) == (0, 0, FILE_BYTES)
+    empty.told(answer(ResponseCode.INVALID_PARAMETER, remark="mappedFileSizeCommitLog is 9 here"))
+    assert (empty.agreed, empty.lines()) == (
+        [],
+        ["not counted yet: the master tells no checksums of its log"],
+    )
+    empty.check.ticked(empty.check.deadline_ms() or 0)
+    empty.told(LogDigests(start=0, sums=[]))
+    assert len(empty.agreed) == 1
+
+
+def test_what_nobody_wants_compared_needs_no_question() -> None:
     unwanted = Asker(filled(), ComparisonOptions(compare_log_with_master=False))
     assert (unwanted.begin(), unwanted.asked) == (True, [])
 
@@ -165,6 +182,33 @@ def test_what_tells_nothing_is_asked_again_after_pauses_that_grow(told: Outcome 
     assert one.lines() == ["not counted yet: the master tells no checksums of its log"]
     one.told(digests(one.store, one.asked[-1]), now_ms)
     assert one.agreed == [now_ms]
+
+
+def test_the_pauses_go_on_over_connections_that_end_and_begin_anew_with_another_master() -> None:
+    one = Asker(filled())
+    one.begin()
+    now_ms, asked_ms = 0, [0]
+    while now_ms < 100_000:
+        # Each connection ends soon after it began, whatever is asked on it.
+        if one._then is not None:
+            one.told(Failure("reset", sent=True), now_ms)
+        one.check.end(now_ms)
+        now_ms += 50
+        before = len(one.asked)
+        one.check.ticked(now_ms)
+        one.check.begin(now_ms, one.agreed.append)
+        asked_ms += [now_ms] * (len(one.asked) - before)
+    pauses = [later - earlier for earlier, later in pairwise(asked_ms)]
+    assert len(pauses) < 20
+    assert pauses[:3] == [100, 200, 400]
+    assert min(pauses[8:]) >= 8_000
+    one.check.end(now_ms)
+    one.master_epoch = 4
+    before = len(one.asked)
+    one.check.begin(now_ms + 1, one.agreed.append)
+    assert len(one.asked) == before + 1
+    one.told(Failure("reset", sent=True), now_ms + 1)
+    assert one.check.deadline_ms() == now_ms + 101
 
 
 def test_what_either_side_deletes_meanwhile_is_compared_with_nothing() -> None:
@@ -231,7 +275,8 @@ class Telling:
         self.store = store
         self.serves = True
         self._requests = Requests()
-        self._requests.serve(DigestAnswers(store, self).table)
+        self.answers = DigestAnswers(store, self)
+        self._requests.serve(self.answers.table)
 
     def asked(
         self,
@@ -290,3 +335,19 @@ def test_however_long_a_log_is_one_answer_is_so_much_work() -> None:
     assert one.store.log.end > 2 * DIGEST_PIECES_MAX * FILE_BYTES
     assert len(sums_of(one.asked().digests)) == DIGEST_PIECES_MAX
     assert steps_of(one.asked) < 1_200
+
+
+def test_a_master_remembers_for_a_while_where_logs_end_that_were_compared() -> None:
+    one = Telling(filled())
+    end = one.store.log.end
+    one.asked(0, 700, now_ms=5)
+    one.asked(0, 900, now_ms=6)
+    one.asked(0, 900, peer="10.0.0.8:1", now_ms=7)
+    one.asked(0, 1 << 40, peer="10.0.0.9:1", now_ms=7)
+    assert sorted(one.answers.wanted_from(8)) == [700, 900]
+    assert one.answers.wanted_from(6 + DIGEST_KEPT_MS) == [900]
+    assert one.answers.wanted_from(7 + DIGEST_KEPT_MS) == []
+    # The oldest host is forgotten, however many there are.
+    for number in range(DIGEST_HOSTS_MAX):
+        one.asked(0, end, peer=f"10.1.{number >> 8}.{number & 255}:1", now_ms=8)
+    assert one.answers.wanted_from(9) == [end] * DIGEST_HOSTS_MAX

@@ -90,7 +90,9 @@ class StoppedMember:
 
     def given_up(self, files: FilesReader, *, keeps: bool) -> Sequence[Operation]:
         """What leaves of the store its identity alone."""
-        return given_up(files, log_folder(self._options), keeps=keeps)
+        options = self._options
+        file_bytes = options.mapped_file_size_commit_log
+        return given_up(files, log_folder(options), file_bytes, keeps=keeps)
 
 
 def _finding(found: RepairStanding) -> RepairFinding:

@@ -19,7 +19,8 @@ class ParameterSpec:
     """One parameter. `default` None: it must be given; `defaults` are those of single roles. Durations are
     milliseconds. `origins` are the classes that hold it in the implementation whose files are taken,
     `deviates` says what its default is there. `timer_of` names the machines whose timer it is. `changes`:
-    it may be changed while a process runs. Roles in `ignored_by` take it without effect.
+    it may be changed while a process runs. Roles in `ignored_by` take it without effect. `not_below` names
+    another one of the same file: a smaller value than its is refused, and the default is never smaller.
     """
 
     name: str
@@ -39,6 +40,7 @@ class ParameterSpec:
     releases: VersionRange | None = None
     timer_of: tuple[str, ...] = ()
     changes: bool = False
+    not_below: str = ""
 
     def default_of(self, role: str) -> Value | None:
         """The default for a role."""

@@ -7,7 +7,7 @@ group of parameters; `roles` and `ignored_by` at its head hold for all of them t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from replispec.compiler.check.python_names import check_word
@@ -39,7 +39,7 @@ TYPES: Final = ("flag", "text", "word", "path", "choice", "addresses", "peers", 
 _BOUNDS: Final = {"port": (0, 65_535), DURATION: (1, 3_600_000)}
 _KEYS: Final = (
     *("about", "type", "default", "defaults", "minimum", "maximum", "values", "aliases", "roles"),
-    *("ignored_by", "origin", "deviates", "releases", "timer_of", "changes"),
+    *("ignored_by", "origin", "deviates", "releases", "timer_of", "changes", "not_below"),
 )
 
 
@@ -160,6 +160,9 @@ class _Group:
                 f"the parameters of {kind} differ by role",
                 "let all of them have the roles of the file and one default",
             )
+        for each in parameters:
+            if each.not_below:
+                _check_not_below(each, parameters)
         return Group(self._tree.text("title"), self._tree.place, parameters, kind, field)
 
     def _parameter(self, name: str, tree: Tree) -> ParameterSpec:
@@ -218,7 +221,25 @@ class _Group:
             releases=parse_versions(tree.text("releases", ""), tree.place_of("releases")),
             timer_of=tree.texts("timer_of"),
             changes=tree.flag("changes"),
+            not_below=tree.text("not_below", ""),
         )
+
+
+def _check_not_below(parameter: ParameterSpec, others: Sequence[ParameterSpec]) -> None:
+    """Both are numbers of the same roles, and their defaults hold to it."""
+    name = parameter.not_below
+    other = next((each for each in others if each.name == name), None)
+    if other is None or parameter.type not in NUMBERS or other.type != parameter.type:
+        fault = f"{parameter.name} cannot be compared with {name!r}"
+        raise SpecificationError(parameter.place, fault, "name a number of the same type and file")
+    if parameter.roles != other.roles or parameter.changes != other.changes:
+        fault = f"{parameter.name} and {name} are not of the same roles, or one alone may be changed"
+        raise SpecificationError(parameter.place, fault, "declare both alike")
+    for role in parameter.roles:
+        least, found = other.default_of(role), parameter.default_of(role)
+        if not isinstance(found, int) or not isinstance(least, int) or found < least:
+            fault = f"the default of {parameter.name} is below that of {name}"
+            raise SpecificationError(parameter.place, fault, "give both a default, and this one no smaller")
 
 
 def _bounds(tree: Tree, kind: str) -> tuple[int, int]:

@@ -95,6 +95,9 @@ def _longest(configuration: ConfigurationSpec, entry: Tree, lasts_ms: int) -> Lo
         raise SpecificationError(place, f"{name} is shorter than {period}", "name a longer duration")
     if _group(configuration, name) is not _group(configuration, period):
         raise SpecificationError(place, f"{name} does not stand with {period}", "declare both in one file")
+    if period not in (name, configuration.parameters[name].not_below):
+        fault = f"{name} may be configured shorter than {period}"
+        raise SpecificationError(place, fault, f"write not_below: {period} where it is declared")
     return LongestSpec(name, longest_ms, field_name(configuration.parameters[name]))
 
 

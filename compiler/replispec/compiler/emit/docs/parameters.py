@@ -31,6 +31,8 @@ def _row(parameter: ParameterSpec, shared: tuple[str, ...]) -> tuple[str, ...]:
     about = [parameter.about]
     if parameter.roles != shared:
         about.append(f"Only of {_listed(parameter.roles)}.")
+    if parameter.not_below:
+        about.append(f"Not below `{parameter.not_below}`, which it is at least by default.")
     if parameter.timer_of:
         links = ", ".join(f"[{each}](machines/{each}.md)" for each in parameter.timer_of)
         about.append(f"A timer of {links}.")

@@ -142,6 +142,8 @@ def _constant(parameter: ParameterSpec, group: Group) -> Constant:
         parts.append(f"aliases={strings(parameter.aliases)}")
     if parameter.changes:
         parts.append("changes=True")
+    if parameter.not_below:
+        parts.append(f"not_below={parameter.not_below!r}")
     made = f"{_PARAMETERS.Parameter}({', '.join(parts)})"
     return Constant(constant_name(parameter), made, str(TYPING.Final))
 

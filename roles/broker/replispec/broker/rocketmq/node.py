@@ -99,8 +99,8 @@ class BrokerNode:
         copied = CopiedTables(self._outbox, self._writes, files)
         self._admin = Admin(store, self._topics, self._offsets, copied, options, self)
         self._slave = SlaveSync(self._outbox, self._calls, self._topics, self._offsets, copied, options)
-        digests = DigestAnswers(store, self)
-        others = self._pulls.table | self._groups.table | self._admin.table | digests.table
+        self._digests = DigestAnswers(store, self)
+        others = self._pulls.table | self._groups.table | self._admin.table | self._digests.table
         self._requests.serve(others, body_bytes_max=BODY_BYTES_MAX)
         self._requests.serve(self._sends.table)
         self._address = self._ha_address = ""
@@ -280,6 +280,18 @@ class BrokerNode:
         """Find the members of the set that no longer keep up."""
         self._log.check_members(now_ms)
 
+    def compared_from(self, now_ms: int, /) -> Sequence[int]:
+        """From where on replicas are about to copy that compared their logs not long ago."""
+        return self._digests.wanted_from(now_ms)
+
+    def lags(self, broker_id: int) -> bool:
+        """Whether this member is gone, or does not keep up."""
+        return self._log.lags(broker_id)
+
+    def may_join(self, broker_id: int) -> bool:
+        """Whether this replica is connected now, and has what a member must have."""
+        return self._log.may_join(broker_id)
+
     def ask_election(self, now_ms: int) -> None:
         """There is no master."""
         self._manager.settle_office(now_ms)
@@ -386,7 +398,7 @@ class BrokerNode:
         """For heartbeats."""
         last = self._log.store.epochs.last
         epoch = last.epoch if last is not None else -1
-        return LogStatus(epoch, self._log.store.log.end, self._log.confirm_offset)
+        return LogStatus(epoch, self._log.store.log.end, self._log.confirm_offset, self._log.is_copying)
 
     def ha_status(self) -> HaRuntimeInfo:
         """For administrators."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Protocol
 
 from replispec.controller.rocketmq.core.broker_sets import BrokerSets
 from replispec.runtime.primitives.parameters import ConfigurationError
@@ -26,6 +26,14 @@ REMARK_MAX: Final = 300
 _PARAMETERS: Final = MappingProxyType({each.name: each for each in CONTROLLER.parameters})
 
 
+class Heard(Protocol):
+    """Told of a heartbeat that was remembered."""
+
+    def __call__(self, name: str, broker_id: int, now_ms: int, /, *, copying: bool) -> None:
+        """`copying`: it says that the broker's log may still grow."""
+        ...
+
+
 class Administration:
     """Answers from what is there; a change of the configuration holds until the process ends.
 
@@ -38,10 +46,10 @@ class Administration:
         sets: BrokerSets,
         changed: Callable[[ControllerOptions], None],
         *,
-        heard: Callable[[str, int, int], None],
+        heard: Heard,
     ) -> None:
         """`changed` is handed the options after every change of them; `heard` is told the broker set and
-        the id of whoever sent a heartbeat, and the time in milliseconds."""
+        the id of whoever sent a heartbeat, the time in milliseconds, and whether its log may still grow."""
         self.address = ""
         self._options = options
         self._changed = changed
@@ -88,7 +96,7 @@ class Administration:
         key = event.broker_name, event.broker_id
         peer = request.connection, request.peer
         if self._sets.heartbeats.heartbeat_received(*peer, *key, event.said):
-            self._heard(*key, request.now_ms)
+            self._heard(*key, request.now_ms, copying=bool(event.said.copying))
 
     def _change_configuration(self, request: Request, event: machine.ChangeAsked) -> None:
         """All of it or nothing. Names that are not known change nothing."""

@@ -22,6 +22,7 @@ from replispec.runtime.net.clock import Clock
 from replispec.runtime.net.link import Link, Tap
 from replispec.runtime.net.log_shell import Log
 from replispec.runtime.net.persistence import Persistence
+from replispec.runtime.net.turns import Turns
 from replispec.runtime.world import (
     Accepted,
     Close,
@@ -94,8 +95,11 @@ class NodeShell:
         self._busy = False
         self._stopped = False
         self._touched: dict[int, Link] = {}
-        # Connections that get Writable at the next turn of the loop, so that a peer that takes all
-        # at once cannot keep the others from being served.
+        # What takes long is done one at a time, one in a turn of the loop: however many peers bring much at
+        # once, who brings little waits for one of them.
+        self._turns = Turns()
+        # Connections that get Writable at such a turn, so that a peer that takes all at once cannot keep the
+        # others from being served.
         self._soon: list[int] = []
         self._soon_waits = trio.Event()
         self._timer = trio.CancelScope()
@@ -103,6 +107,7 @@ class NodeShell:
 
     def start(self, addresses: Mapping[str, str]) -> None:
         """Begin: the node's first event, its timer, its writes."""
+        self._nursery.start_soon(self._turns.run)
         self._nursery.start_soon(self._tell_soon)
         self._nursery.start_soon(self._keep_time)
         self._nursery.start_soon(self._persistence.run)
@@ -237,13 +242,17 @@ class NodeShell:
             self._soon_waits = trio.Event()
             soon, self._soon = self._soon, []
             for number in soon:
+                await self._turns.mine()
                 if number in self._links:
                     self.deliver(Writable(number, self._clock.now_ms()))
 
     # Receiving
 
     async def _read(self, link: Link) -> None:
-        """Hand over what arrives until the connection ends; once it closes, what arrives is dropped."""
+        """Hand over what arrives until the connection ends; once it closes, what arrives is dropped.
+
+        Who brings much, and who leaves (a client of a thousand groups, say), waits for a turn.
+        """
         size = RECEIVE_BYTES_SMALL
         while not link.gone:
             try:
@@ -251,15 +260,22 @@ class NodeShell:
                 if link.paused and not link.closing:
                     await link.resumed()
                     continue
+                if size == RECEIVE_BYTES_MAX:
+                    await self._turns.mine()
+                    if link.number not in self._links or link.paused:
+                        continue
                 data = link.take(size)
             except BlockingIOError:
                 continue
             except trio.ClosedResourceError:
                 return
             except OSError as error:
+                await self._turns.mine()
                 self._lost(link, reason_of(error))
                 return
             if not data:
+                if not link.closing:
+                    await self._turns.mine()
                 self._lost(link, "the peer closed the connection", by_peer=True)
             elif not link.closing:
                 self.deliver(Received(link.number, data, self._clock.now_ms()))

@@ -10,9 +10,9 @@ Source: apache/rocketmq rocketmq-all-5.4.0, RemotingSerializable (fastjson2 2.0.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import orjson
 
@@ -20,6 +20,8 @@ from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtoc
 from replispec.runtime.primitives.texts import INT64, parse_integer
 
 T = TypeVar("T")
+NESTED_MAX: Final = 128
+"""How deep a value may be nested that is kept without being known; orjson reads 1,024, and writes 254."""
 # A string, or a brace or comma with the bare number after it; strings come first so that none is cut open.
 # Nothing is given back once it is taken, and a string without an end goes to the end of the text: whatever a
 # peer sends is walked through once.
@@ -143,8 +145,21 @@ def _as_text(value: object, what: str) -> str:
 
 
 def unknown_keys(fields: Mapping[str, T], known: frozenset[str]) -> dict[str, T]:
-    """The part of `fields` that the specification does not know."""
-    return {key: value for key, value in fields.items() if key not in known}
+    """The part of `fields` that the specification does not know.
+
+    Raises RemoteProtocolError for one that is nested deeper than could be written again.
+    """
+    found = {key: value for key, value in fields.items() if key not in known}
+    level: list[object] = list(found.values())
+    for _ in range(NESTED_MAX):
+        level = [item for each in level if isinstance(each, dict | list) for item in _inside(each)]
+        if not level:
+            return found
+    raise RemoteProtocolError(f"a value that is not known is nested more than {NESTED_MAX} deep")
+
+
+def _inside(value: dict[str, object] | list[object]) -> Iterable[object]:
+    return value.values() if isinstance(value, dict) else value
 
 
 def _kind(value: object) -> str:

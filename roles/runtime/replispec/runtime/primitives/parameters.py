@@ -44,7 +44,8 @@ class ValueKind(Generic[T]):
 class Parameter(Generic[T]):
     """One parameter. `field` is its name in the options; `group` the field of the options that holds it,
     empty when they hold it themselves. `aliases` are other names that files may use. `changes`: an
-    administrator may change it while the process runs.
+    administrator may change it while the process runs. `not_below`: the name of another one of its group,
+    of which it is no less.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Parameter(Generic[T]):
     group: str = ""
     aliases: tuple[str, ...] = ()
     changes: bool = False
+    not_below: str = ""
 
     def value(self, text: str) -> T:
         """The value of a text. Raises ConfigurationError."""
@@ -100,8 +102,20 @@ class RoleParameters(Generic[T]):
     def make(self, values: Mapping[str, Any], without_effect: Mapping[str, str]) -> T:
         """The options of values by parameter name; what is not among them has its default.
 
-        Raises ConfigurationError for a parameter that has none.
+        Raises ConfigurationError for a parameter that has none, and for one that is below what it may be.
+        One that is not given is what another one wants it to be at least.
         """
+        options = self._made(values, without_effect)
+        named = {each.name: each for each in self.parameters}
+        raised: dict[str, Any] = {}
+        for each in self.parameters:
+            if each.not_below and each.of(options) < (least := named[each.not_below].of(options)):
+                if each.name in values:
+                    raise each.refuse(options, f"no less than {each.not_below}, which is {least}")
+                raised[each.name] = least
+        return self._made({**values, **raised}, without_effect) if raised else options
+
+    def _made(self, values: Mapping[str, Any], without_effect: Mapping[str, str]) -> T:
         own: dict[str, Any] = {}
         inside: dict[str, dict[str, Any]] = {group: {} for group in self.groups}
         for each in self.parameters:

@@ -43,18 +43,28 @@ class CopiedTable(Generic[TableT]):
         # Apache's write empty ones, too: to tell those would have a replica delete its own.
         self.table = found if found is not None and holds(found) else None
         self._is_writing = False
+        if self.table is not None and self._encoded(self.table) is None:
+            # An answer of so many bytes would end the connection of who asked, with what else it asked for.
+            self.table = None
 
     def adopt(self, table: TableT) -> None:
         """Take over a master's, if it is another one and none too long to keep."""
         if self._is_writing or table == self.table:
             return
-        data = table.encode()
-        if len(data) > constants.COPIED_TABLE_BYTES_MAX:
-            reason = f"{len(data)} bytes are more than {constants.COPIED_TABLE_BYTES_MAX}"
-            self._complain(Level.WARNING, reason)
+        data = self._encoded(table)
+        if data is None:
             return
         self._is_writing = True
         self._writes.persist(*self._file.whole(data), then=lambda event: self._written(table, event))
+
+    def _encoded(self, table: TableT) -> bytes | None:
+        """A table as it is kept and told; None, and a line, for one that is too long for that."""
+        data = table.encode()
+        if len(data) <= constants.COPIED_TABLE_BYTES_MAX:
+            return data
+        reason = f"{len(data)} bytes are more than {constants.COPIED_TABLE_BYTES_MAX}"
+        self._complain(Level.WARNING, reason)
+        return None
 
     def _written(self, table: TableT, event: Written) -> None:
         self._is_writing = False
@@ -65,7 +75,9 @@ class CopiedTable(Generic[TableT]):
         self._complain(Level.ERROR, event.reason)
 
     def _complain(self, level: Level, reason: str) -> None:
-        self._outbox.note(level, "a table of the master cannot be kept", file=self._file.name, reason=reason)
+        self._outbox.note(
+            level, "a table cannot be kept for the next master", file=self._file.name, reason=reason
+        )
 
 
 class CopiedTables:

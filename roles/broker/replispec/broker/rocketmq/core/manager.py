@@ -34,11 +34,13 @@ from replispec.wire.rocketmq.options import BrokerOptions
 
 @dataclass(frozen=True, slots=True)
 class LogStatus:
-    """What controllers are told of the log: its newest epoch (-1 for none), its end, what is confirmed."""
+    """What controllers are told of the log: its newest epoch (-1 for none), its end, what is confirmed, and
+    whether bytes of a master may still come to it."""
 
     epoch: int
     max_offset: int
     confirm_offset: int
+    copying: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class OwnFacts:
     confirm_offset: int
     heartbeat_timeout_ms: int
     election_priority: int
+    copying: bool
 
 
 class ManagerOwner(Protocol):
@@ -294,6 +297,7 @@ class ReplicasManager:
             confirm_offset=status.confirm_offset,
             heartbeat_timeout_ms=options.controller_heart_beat_timeout_ms,
             election_priority=options.broker_election_priority,
+            copying=status.copying,
         )
 
     def _ask(self, call: Call[Header], now_ms: int) -> bool:

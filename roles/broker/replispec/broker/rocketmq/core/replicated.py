@@ -6,6 +6,7 @@ AutoSwitchHAService, GroupTransferService.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from replispec.broker.rocketmq.core.role import Role
@@ -46,6 +47,10 @@ class ReplicatedOwner(Protocol):
 
     def master_lost(self, now_ms: int, /) -> None:
         """The connection to the master ended, or was not made."""
+        ...
+
+    def compared_from(self, now_ms: int, /) -> Sequence[int]:
+        """From where on replicas are about to copy that compared their logs not long ago."""
         ...
 
 
@@ -101,6 +106,11 @@ class Replicated:
     def serves(self) -> bool:
         """Whether this broker is master and everything is on the disk that makes it one."""
         return self._master is not None and not self._is_becoming
+
+    @property
+    def is_copying(self) -> bool:
+        """Whether bytes of a master may come to the log."""
+        return self._replica is not None and self._replica.is_copying
 
     @property
     def knows_confirmed(self) -> bool:
@@ -260,8 +270,13 @@ class Replicated:
         held = self._master.acknowledged(others)
         if len(held) < len(others):
             return 0
-        sending = [] if needs_room else self._master.sending_from()
+        sending = [] if needs_room else self._wanted_next()
         return min(deletable, *held, *sending, self.store.log.end)
+
+    def _wanted_next(self) -> Sequence[int]:
+        """From where on replicas and learners copy, or are about to once their logs are compared."""
+        sending = [] if self._master is None else self._master.sending_from()
+        return [*sending, *self._owner.compared_from(self._now_ms)]
 
     # The SyncStateSet, for the master's side of replication
 
@@ -373,6 +388,15 @@ class Replicated:
             others = self._role.members - {self._role.broker_id}
             if overdue := self._master.overdue(sorted(others), now_ms):
                 self._role.lagging(overdue, now_ms)
+
+    def lags(self, broker_id: int) -> bool:
+        """Whether this member is gone, or does not keep up."""
+        return self._master is not None and bool(self._master.overdue((broker_id,), self._now_ms))
+
+    def may_join(self, broker_id: int) -> bool:
+        """Whether this replica is connected now, and has what a member must have."""
+        feed = None if self._master is None else self._master.feed_of(broker_id)
+        return feed is not None and feed.may_join
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""

@@ -34,10 +34,10 @@ class Hearings:
         event = machine.Lost(silent, frozenset(members), frozenset(living))
         self._take(hearing, event, now_ms)
 
-    def heard(self, name: str, broker_id: int, now_ms: int) -> None:
-        """A heartbeat of this broker was remembered."""
+    def heard(self, name: str, broker_id: int, now_ms: int, *, copying: bool) -> None:
+        """A heartbeat of this broker was remembered; `copying` when it says that its log may still grow."""
         if (hearing := self._waiting.get(name)) is not None:
-            self._take(hearing, machine.Heard(broker_id), now_ms)
+            self._take(hearing, machine.Heard(broker_id, copying=copying), now_ms)
 
     def gone(self, name: str, broker_id: int, now_ms: int) -> None:
         """This broker is lost."""

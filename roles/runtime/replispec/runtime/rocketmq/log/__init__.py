@@ -2,6 +2,7 @@
 
 from replispec.runtime.rocketmq.log.commit_log import CommitLog
 from replispec.runtime.rocketmq.log.epoch_file import EpochFile
+from replispec.runtime.rocketmq.log.flushed_file import beyond
 from replispec.runtime.rocketmq.log.group_commit import GroupCommit, RoomListener
 from replispec.runtime.rocketmq.log.message_store import MessageStore
 from replispec.runtime.rocketmq.log.properties import properties_of, tags_code
@@ -20,6 +21,7 @@ __all__ = [
     "QueueIndex",
     "Retention",
     "RoomListener",
+    "beyond",
     "ends_as_torn",
     "properties_of",
     "tags_code",

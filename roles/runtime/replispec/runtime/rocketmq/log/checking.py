@@ -13,6 +13,7 @@ from replispec.runtime.rocketmq.log.records import Placed, next_record, walk
 from replispec.runtime.rocketmq.log.recovery import Layout, last_byte, recover
 from replispec.runtime.storage import FilesReader, Region, ReplaceFile
 from replispec.wire.rocketmq.constants import (
+    CHECKPOINT_FILE,
     COMMIT_LOG_FILE_BYTES,
     COMMIT_LOG_NAME_DIGITS,
     FLUSHED_FILE,
@@ -74,6 +75,7 @@ def check_log(files: FilesReader, folder: str) -> CheckedLog:
         file_bytes,
         view,
         lambda start: f"{folder}/{start:0{COMMIT_LOG_NAME_DIGITS}d}",
+        files.read(CHECKPOINT_FILE) is not None,
     )
     sums = LogSums(file_bytes, first, view)
     mark = _mark(files)

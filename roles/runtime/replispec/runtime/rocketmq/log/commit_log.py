@@ -40,11 +40,12 @@ from replispec.runtime.storage import (
     StorageFailed,
 )
 from replispec.wire.rocketmq.constants import (
+    CHECKPOINT_FILE,
     COMMIT_LOG_FILE_BYTES,
     COMMIT_LOG_FOLDER,
     COMMIT_LOG_NAME_DIGITS,
 )
-from replispec.wire.rocketmq.store import FlushedRun, LogBlank, LogRecord
+from replispec.wire.rocketmq.store import FlushedRun, LogBlank, LogBlankFixed, LogRecord
 
 AHEAD_PARTS: Final = 4
 """The next file is made while the last one has less than one part in so many left."""
@@ -165,6 +166,17 @@ class CommitLog:
                 self._note_odd(found[:size])
             self._whole += size
         return self._whole
+
+    @property
+    def is_of_other_files(self) -> bool:
+        """Whether a record crosses the end of a file: whoever wrote this log has files of another size, and
+        nothing behind that record can be read here."""
+        at = self.whole_end()
+        ends = self._start_of(at) + self.file_bytes
+        if self.end >= ends:
+            return True
+        head = self.view(at, BLANK_HEAD)
+        return len(head) == BLANK_HEAD and at + LogBlankFixed.decode(head).total_size > ends
 
     def _note_odd(self, view: memoryview) -> None:
         record = decoded(view, self._whole)
@@ -386,7 +398,8 @@ class CommitLog:
         self._base = self._first
         self.end = self._limit = starts[-1] + self.file_bytes if starts else 0
         self._sums.begin(self._first)
-        layout = Layout(self._first, self._limit, self.file_bytes, self.view, self._name)
+        is_apaches = self._files.read(CHECKPOINT_FILE) is not None
+        layout = Layout(self._first, self._limit, self.file_bytes, self.view, self._name, is_apaches)
         found = recover(layout, self._sums, mark, short, visit, known)
         if found.damage is not None:
             raise refused(found.damage.what)

@@ -123,3 +123,9 @@ def _offset(runs: Sequence[FlushedRun]) -> int:
 def written(runs: Sequence[FlushedRun]) -> ReplaceFile:
     """What makes the file say this."""
     return ReplaceFile(FLUSHED_FILE, FlushedRuns(runs=list(runs)).encode())
+
+
+def beyond(offset: int) -> ReplaceFile:
+    """What makes the file say that more was on the disk than is there: a log that ends before this offset is
+    refused, whatever else is in it."""
+    return ReplaceFile(FLUSHED_FILE, offset_line.encoded(offset))

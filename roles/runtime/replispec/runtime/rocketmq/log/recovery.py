@@ -35,13 +35,15 @@ def refused(what: str) -> StorageFailed:
 
 
 class Layout(NamedTuple):
-    """The files of a log: from `first` to before `limit`, each of one size and with a name."""
+    """The files of a log: from `first` to before `limit`, each of one size and with a name. `is_apaches`:
+    Apache RocketMQ wrote to this store, which leaves records behind a cut."""
 
     first: int
     limit: int
     file_bytes: int
     view: View
     name: Callable[[int], str]
+    is_apaches: bool = False
 
     def start_of(self, offset: int) -> int:
         """Where the file begins that holds an offset."""
@@ -173,11 +175,12 @@ def _was(mark: FlushedMark, end: int) -> str:
 
 
 def _without_mark(layout: Layout, end: int, stored_ms: int) -> tuple[Damage | None, int | None]:
-    """A log without a mark may have a torn tail; where whole records follow, it is more than that. Older ones
-    are what Apache RocketMQ leaves behind a cut."""
+    """A log without a mark may have a torn tail; where whole records follow, it is more than that. In a store
+    of Apache RocketMQ older ones are left of a cut. In ours nothing is, so that no clock decides: that of the
+    next master may be behind."""
     for start in range(layout.start_of(end), layout.limit, layout.file_bytes):
         behind = next_record(layout.view, max(start, end + 1), start + layout.file_bytes)
-        if behind is not None and _stored_ms(layout, behind) >= stored_ms:
+        if behind is not None and not (layout.is_apaches and _stored_ms(layout, behind) < stored_ms):
             what = (
                 f"{layout.place(end)} is damaged: whole records follow from {layout.place(behind)} on, and "
                 f"no {FLUSHED_FILE} says that they may be lost"

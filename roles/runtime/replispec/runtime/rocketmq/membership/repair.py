@@ -11,8 +11,9 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from replispec.runtime.rocketmq.framing import Command
+from replispec.runtime.rocketmq.log import beyond
 from replispec.runtime.rocketmq.remoting.answers import is_granted
-from replispec.runtime.storage import FilesReader, Operation, RemoveFile, RenameFile
+from replispec.runtime.storage import FilesReader, Operation, RemoveFile, RenameFile, ReplaceFile
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.controller import BrokerNames, BrokerReplicasInfo, ReplicasInfo
@@ -97,21 +98,36 @@ def outlasted(found: RepairStanding, out_s: float, period_s: float) -> RepairSta
     return RepairStanding(May.SOON, why)
 
 
-def given_up(files: FilesReader, log_folder: str, *, keeps: bool) -> Sequence[Operation]:
+def given_up(files: FilesReader, log_folder: str, file_bytes: int, *, keeps: bool) -> Sequence[Operation]:
     """What leaves of a store its identity alone, in order; with `keeps` the rest is put into a folder of it.
 
-    The commit log goes first and the note of what was on the disk last, so that a start in between is
-    refused; then the same is done again. Nothing when there is nothing but an identity.
+    First the note of what was on the disk is one with which every start is refused (the one that was there is
+    kept beside), then the commit log goes, and that note last: so that a start in between is refused, whether
+    there was a note or not; then the same is done again. Nothing when there is nothing but an identity.
     """
-    names = [f"{log_folder}/{name}" for name in reversed(files.names(log_folder))]
+    logs = [f"{log_folder}/{name}" for name in reversed(files.names(log_folder))]
+    names = list(logs)
     for folder in _folders():
         inside = [f"{folder}/{name}" if folder else name for name in files.names(folder)]
         names += [each for each in inside if each not in (*_KEPT, constants.FLUSHED_FILE)]
-    names += [name for name in files.names() if name == constants.FLUSHED_FILE]
-    if not keeps:
-        return [RemoveFile(name) for name in names]
-    aside = aside_of(files, log_folder)
-    return [RenameFile(name, f"{aside}/{name}") for name in names]
+    note = files.read(constants.FLUSHED_FILE)
+    first: list[Operation] = []
+    last = [] if note is None and not logs else [RemoveFile(constants.FLUSHED_FILE)]
+    if keeps:
+        aside = aside_of(files, log_folder)
+        if note is not None:
+            first.append(ReplaceFile(f"{aside}/{constants.FLUSHED_FILE}", note))
+    if logs:
+        first.append(beyond(_limit(logs, log_folder, file_bytes)))
+    if keeps:
+        return [*first, *(RenameFile(name, f"{aside}/{name}") for name in names), *last]
+    return [*first, *map(RemoveFile, names), *last]
+
+
+def _limit(logs: Sequence[str], log_folder: str, file_bytes: int) -> int:
+    """Where the newest file of a log would end if it were full."""
+    starts = [name.removeprefix(f"{log_folder}/") for name in logs]
+    return max((int(name) for name in starts if name.isdecimal()), default=0) + file_bytes
 
 
 def aside_of(files: FilesReader, log_folder: str) -> str:

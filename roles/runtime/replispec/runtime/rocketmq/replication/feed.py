@@ -119,6 +119,27 @@ class Feed(Stepping):
         return self._variables.is_learner
 
     @property
+    def is_answered(self) -> bool:
+        """Whether it has introduced itself."""
+        return self._variables.answered
+
+    @property
+    def may_join(self) -> bool:
+        """Whether it has what a member of the SyncStateSet must have, as it told last."""
+        keeper, last = self._keeper, self._store.epochs.last
+        return (
+            self.has_reported
+            and last is not None
+            and rules.may_join(
+                self.acknowledged,
+                max(keeper.confirm_offset, keeper.served_from),
+                last.start_offset,
+                is_member=False,
+                is_learner=self.is_learner,
+            )
+        )
+
+    @property
     def acknowledged(self) -> int:
         """The end of its log, as it told last."""
         return self._variables.acknowledged

@@ -58,9 +58,12 @@ class HaMaster:
         return [feed.acknowledged for feed in feeds if feed is not None and feed.has_reported]
 
     def sending_from(self) -> list[int]:
-        """From where on the log is being sent, of each replica that is not too far behind for it."""
+        """From where on the log is being sent, of each replica that is not too far behind for it. One that
+        was answered and has not reported may want any of it next."""
         first = self._store.log.first
-        return [feed.next_offset for feed in self._feeds.values() if feed.next_offset >= first]
+        feeds = self._feeds.values()
+        sending = [feed.next_offset for feed in feeds if feed.has_reported and feed.next_offset >= first]
+        return sending + [first for feed in feeds if feed.is_answered and not feed.has_reported]
 
     def overdue(self, members: Collection[int], now_ms: int) -> list[int]:
         """Which of these members are to leave the SyncStateSet; the master itself is not to be among them."""

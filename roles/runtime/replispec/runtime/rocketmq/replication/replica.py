@@ -142,6 +142,11 @@ class HaReplica(Stepping):
         return self._state
 
     @property
+    def is_copying(self) -> bool:
+        """Whether the master sends bytes of its log."""
+        return self._state is machine.State.TRANSFER
+
+    @property
     def confirm_offset(self) -> int:
         """Up to where messages may be shown to consumers, as the master said last."""
         return self._variables.confirm_offset
@@ -233,7 +238,7 @@ class HaReplica(Stepping):
 
     def _has_room(self, name: str, frame: memoryview) -> bool:
         log = self._store.log
-        if (log.has_room(len(frame)) and not log.is_empty) or not self._is_copying():
+        if (log.has_room(len(frame)) and not log.is_empty) or not self.is_copying:
             return True
         if name == HaHandshakeAnswer.__name__:
             return True
@@ -345,6 +350,12 @@ class HaReplica(Stepping):
         if not self._store.log.accepts(event.offset):
             raise RemoteProtocolError(f"an empty log of files of another size cannot begin at {event.offset}")
         self._store.log.append_bytes(event.offset, self._body)
+        if self._store.log.is_of_other_files:
+            size, at = self._store.log.file_bytes, self._store.log.whole_end()
+            raise RemoteProtocolError(
+                f"its record at {at} crosses the end of a file of {size} bytes: mappedFileSizeCommitLog must "
+                "be the same in the whole set"
+            )
 
     def _do_note_epoch(self, _event: HaTransferHeaderFixed) -> None:
         self._store.epochs.keep(self._variables.epochs)
@@ -399,13 +410,10 @@ class HaReplica(Stepping):
 
     def _durable(self, _end: int, now_ms: int) -> None:
         self._now_ms = now_ms
-        if self._is_copying():
+        if self.is_copying:
             self._report_if_due()
 
     # The connection
-
-    def _is_copying(self) -> bool:
-        return self._state is machine.State.TRANSFER
 
     def _send(self, data: bytes) -> None:
         assert self._connection is not None
