@@ -12,8 +12,8 @@ def acknowledged(lines: Iterable[Mapping[str, object]]) -> set[str]:
 
 
 def read(lines: Iterable[Mapping[str, object]]) -> set[str]:
-    """Keys of the messages that a consumer was given."""
-    return {str(line["key"]) for line in lines if line["status"] == "READ"}
+    """Keys of the messages that a consumer was given and did not refuse, a refused one when it came again."""
+    return {str(line["key"]) for line in lines if line["status"] in ("READ", "READ_AGAIN")}
 
 
 def longest_gap_ms(lines: Iterable[Mapping[str, object]]) -> int:
