@@ -15,21 +15,20 @@ import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from lab.cluster import BROKER_NAME, Cluster
+from lab.cluster import Cluster
 from lab.errors import LabError
 from lab.family import Story
 from lab.interop.measured import Measured
-from lab.rocketmq import questions, settings, waiting
+from lab.ports import LOOPBACK
+from lab.rocketmq import questions, waiting
 from lab.rocketmq.apache import Apache
 from lab.rocketmq.interop import figures
 from lab.rocketmq.interop.stage import TOPIC, Stage
 from lab.rocketmq.interop.tools import Tools
+from lab.rocketmq.peer import Peer
 from lab.rocketmq.reader import read_queues
-from lab.rocketmq.roles import OURS
 from replispec.wire.rocketmq.client import RuntimeInfo
 from replispec.wire.rocketmq.codes import RequestCode
-from lab.rocketmq.peer import Peer
-from lab.ports import LOOPBACK
 
 RELEASES = ("5.4.0", "5.5.0")
 EPOCHS, PLAIN = "epochs", "plain"
@@ -160,7 +159,9 @@ def _listed(value: object) -> list[list[int]]:
 def main() -> int:
     """Exit code 0: all were made, and opened."""
     parser = argparse.ArgumentParser(prog="python -m lab.rocketmq.stores", description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("out/stores"), help="archives and clusters (%(default)s)")
+    parser.add_argument(
+        "--out", type=Path, default=Path("out/stores"), help="archives and clusters (%(default)s)"
+    )
     parser.add_argument("--release", choices=RELEASES, action="append", help="not given: all")
     arguments = parser.parse_args()
     out = arguments.out.absolute()

@@ -23,7 +23,7 @@ BROKERS = {JAVA: 1, OURS: 2}
 CONTROLLERS = ("controller", "controller-2", "controller-3")
 GROUP, TABLE_GROUP = "lab-push", "lab-configured"
 CALM, ODD = 200, 20
-POLL_S = 0.2
+POLL_S = 0.5
 TABLES_S_MAXIMUM = 60.0
 # More than the ten seconds after which a silent broker is missed.
 UNHEARD_S = 12.0
@@ -45,7 +45,9 @@ class Mixed:
         self.next_key += count
         self.acknowledged |= sent
         if len(sent) != count:
-            self.stage.measured.note(f"{how or 'plain'} messages of {count} that were not taken", count - len(sent))
+            self.stage.measured.note(
+                f"{how or 'plain'} messages of {count} that were not taken", count - len(sent)
+            )
         self.stage.measured.demand(len(sent) > count // 2, f"{how or 'plain'} messages taken", len(sent))
 
     def send_through(self, strike: Callable[[], None]) -> None:

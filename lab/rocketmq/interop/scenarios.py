@@ -9,7 +9,7 @@ from lab.cluster import BROKER_NAME, CLUSTER_NAME, Cluster
 from lab.interop.measured import Measured
 from lab.rocketmq import questions, settings, waiting
 from lab.rocketmq.apache import Apache
-from lab.rocketmq.interop import figures, mixed
+from lab.rocketmq.interop import addresses, figures, mixed
 from lab.rocketmq.interop.stage import MESSAGES, TOPIC, Stage
 from lab.rocketmq.interop.tools import Tools
 from lab.rocketmq.roles import OURS
@@ -182,5 +182,9 @@ SCENARIOS = {
     "e": (
         _on_a_stage(mixed.below_a_push_consumer),
         "Java -> ours -> Java -> ours and a restart of both, below a push consumer of two members",
+    ),
+    "f": (
+        _on_a_stage(addresses.announced_addresses),
+        "brokerIP1, brokerIP2 and an advertised controller, none of which is where its process listens",
     ),
 }

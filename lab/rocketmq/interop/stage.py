@@ -33,11 +33,11 @@ class Stage:
         """The name server's address."""
         return self.cluster.address("nameserver")
 
-    def start_coordinator(self, *, ours: bool) -> None:
-        """A name server and a controller."""
-        makers = {"nameserver": settings.nameserver, "controller": settings.controller}
-        for role, make in makers.items():
-            self.cluster.start(self.subject(ours=ours), role, role, make(self.cluster))
+    def start_coordinator(self, *, ours: bool, **more: object) -> None:
+        """A name server and a controller; `more` are settings of the controller."""
+        cluster, subject = self.cluster, self.subject(ours=ours)
+        cluster.start(subject, "nameserver", "nameserver", settings.nameserver(cluster))
+        cluster.start(subject, "controller", "controller", settings.controller(cluster, **more))
         self.cluster.until(self._coordinated, "a controller that leads and a name server")
 
     def _coordinated(self) -> bool | None:

@@ -18,6 +18,7 @@ from lab.rocketmq.apache import Apache, java
 CLIENT = Path(__file__).with_name("LabClient.java")
 TOOL_S_MAXIMUM = 120
 STOP_S_MAXIMUM = 30
+COMPLAINT_MAXIMUM = 200
 
 
 class ClientFailedError(LabError):
@@ -91,9 +92,9 @@ class Client:
         try:
             code = self.process.wait(timeout=TOOL_S_MAXIMUM)
         except subprocess.TimeoutExpired as error:
-            raise ClientFailedError(f"client: not done in {TOOL_S_MAXIMUM} s: {self._complaint}") from error
+            raise ClientFailedError(f"client: not done in {TOOL_S_MAXIMUM} s: {self.complaint}") from error
         if code:
-            raise ClientFailedError(f"client: {self._complaint}")
+            raise ClientFailedError(f"client: {self.complaint}")
         return self.lines()
 
     def kill(self) -> None:
@@ -110,5 +111,11 @@ class Client:
             raise ClientFailedError(f"client: did not end in {STOP_S_MAXIMUM} s") from error
 
     @property
-    def _complaint(self) -> str:
-        return self.said.with_suffix(".err").read_text(errors="replace").strip()[:400]
+    def has_ended(self) -> bool:
+        """Whether it runs no more."""
+        return self.process.poll() is not None
+
+    @property
+    def complaint(self) -> str:
+        """How its first fault begins."""
+        return self.said.with_suffix(".err").read_text(errors="replace").strip()[:COMPLAINT_MAXIMUM]
