@@ -11,8 +11,10 @@ from replispec.runtime.primitives.jsons import loads
 from replispec.wire.rocketmq import constants
 
 FILES = (constants.GROUPS_FILE, constants.DELAYS_FILE, constants.REQUEST_MODES_FILE)
+VERSION = "dataVersion"
 Tables = Mapping[str, object]
-"""What each file holds, with all of its keys, by the file's name; None for one that is not there."""
+"""What each file holds, with all of its keys, by the file's name; None for one that is not there. Without its
+version: a replica of Java's counts its own on with each group that it takes over, every ten seconds."""
 
 
 def on_disk(cluster: Cluster, broker: str) -> Tables:
@@ -23,9 +25,10 @@ def on_disk(cluster: Cluster, broker: str) -> Tables:
 
 def _read(path: Path) -> object:
     try:
-        return loads(unsealed(path.read_bytes()))
+        found = loads(unsealed(path.read_bytes()))
     except FileNotFoundError:
         return None
+    return {key: found[key] for key in found if key != VERSION} if isinstance(found, dict) else found
 
 
 def forget(cluster: Cluster, broker: str) -> None:
