@@ -36,6 +36,8 @@ FILE_BYTES = 1024 * 1024
 BROKER = "broker"
 # More than one file of log.
 MESSAGES, BODY_BYTES, DELAYED = 24, 30_000, 3
+# A log that was asked for so often, so many seconds apart, and grew no more.
+STILL, STILL_POLL_S = 10, 0.5
 # What is large and of no use without its broker.
 LEFT_OUT = ("timerwheel", "timerlog", "rocksdbstore", "lock", "index")
 
@@ -119,9 +121,6 @@ def _end(stage: Stage) -> int:
 
     stage.cluster.poll_s = STILL_POLL_S
     return stage.cluster.until(still, "a log that grows no more")
-
-
-STILL, STILL_POLL_S = 10, 0.5
 
 
 def _pack(cluster: Cluster, path: Path, truth: Mapping[str, object]) -> Path:

@@ -90,8 +90,10 @@ def test_what_it_keeps_beside_the_log_is_read(left: tuple[Path, Truth]) -> None:
     finally:
         files.close()
     topic = topics.get(TOPIC)
-    assert topic is not None and topic.write_queue_nums == 4
-    assert copied.delays.table is not None and copied.groups.table is not None
+    assert topic is not None
+    assert topic.write_queue_nums == 4
+    assert copied.delays.table is not None
+    assert copied.groups.table is not None
 
 
 def test_a_store_of_apaches_is_found_whole(left: tuple[Path, Truth]) -> None:

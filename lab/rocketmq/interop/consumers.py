@@ -11,6 +11,7 @@ from typing import Self
 from lab.errors import LabError
 from lab.rocketmq import questions
 from lab.rocketmq.interop import figures
+from lab.rocketmq.interop.figures import Positions
 from lab.rocketmq.interop.stage import TOPIC, Stage
 from lab.rocketmq.interop.tools import Client
 from replispec.broker.rocketmq.core.table_file import unsealed
@@ -21,8 +22,6 @@ from replispec.wire.rocketmq.client import ConsumerOffsetTable
 READ_S_MAXIMUM = 90.0
 WATCH_S = 1.0
 STARTS_MAXIMUM = 3
-Positions = dict[int, int]
-"""What a group reads next, by queue."""
 
 
 class Consumers:
@@ -109,7 +108,7 @@ class Consumers:
         measured, lines = self._stage.measured, self.lines()
         lost = acknowledged - figures.read(lines)
         measured.demand(not lost, f"of {len(acknowledged)} messages the push consumers miss", len(lost))
-        again = [line for line in lines if line["status"] == "READ" and self._is_below(line)]
+        again = figures.given_again(lines, self._floors)
         measured.demand(
             not again, "messages given again below what brokers had on their disks", again[:3] or 0
         )
@@ -118,10 +117,6 @@ class Consumers:
         measured.note("given more than once, above it", len(times) - len(set(times)))
         shares = {name: len(figures.read(client.lines())) for name, client in self._members.items()}
         measured.demand(all(shares.values()), "messages that each member consumed", shares)
-
-    def _is_below(self, line: dict[str, object]) -> bool:
-        at_ms, queue, offset = (int(str(line[key])) for key in ("at_ms", "queue", "offset"))
-        return any(at_ms > floor_ms and offset < floor[queue] for floor_ms, floor in self._floors)
 
     def _told(self, broker: str) -> Positions:
         table = questions.positions(self._stage.cluster.port(broker))
@@ -140,11 +135,10 @@ class Consumers:
         """Ask all brokers, all the time; one that does not answer tells nothing."""
         while not self._leaving.wait(WATCH_S):
             for name in self._brokers:
-                floor = self._floors[-1][1] if self._floors else {}
+                floor: Positions = self._floors[-1][1] if self._floors else {}
                 try:
                     told = self._told(name)
                 except (OSError, RemoteProtocolError):
                     continue
-                below = {queue for queue, position in floor.items() if told.get(queue, 0) < position}
-                if below:
+                if figures.fallen(floor, told):
                     self._fallen.append(f"{name} tells {told} after {floor}")
