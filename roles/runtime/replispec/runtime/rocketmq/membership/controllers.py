@@ -57,8 +57,8 @@ class Controllers:
         return True
 
     def tell_all(self, call: Call[Header], now_ms: int) -> None:
-        """Tell every controller, active or not; the active one too where it is none of those configured, which
-        may be a part of the group or a name for it: it would take this process for dead."""
+        """Tell every controller, active or not, and the active one too where it is none of those configured:
+        these may be a part of the group, or a name for it."""
         fields = call.header.to_ext_fields()
         active = () if self.leader is None else (self.leader,)
         for address in dict.fromkeys((*self.addresses, *active)):
