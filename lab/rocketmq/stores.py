@@ -14,6 +14,7 @@ import sys
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from lab.cluster import Cluster
 from lab.errors import LabError
@@ -150,7 +151,7 @@ def _opened(stage: Stage, truth: Mapping[str, object]) -> None:
             raise LabError(f"{key} is not at {offset} of queue {queue}")
 
 
-def _listed(value: object) -> list[list[int]]:
+def _listed(value: object) -> list[list[Any]]:
     assert isinstance(value, list)
     return value
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import ExitStack
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -53,14 +54,12 @@ class Consumers:
     def start(self, member: str) -> None:
         """Another member; it has subscribed when this returns. One whose first requests are too late for its
         own client, as happens on a busy machine, ends; another one is started, and that is told."""
+        stage = self._stage
         for _ in range(STARTS_MAXIMUM):
-            stage = self._stage
             running = stage.tools.client_running("push", stage.nameserver, TOPIC, self._group)
             client = self._members[member] = self._running.enter_context(running)
-            stage.cluster.until(
-                lambda each=client: bool(each.lines() or each.has_ended) or None,
-                f"the {member} member of the group",
-            )
+            begun = partial(_has_begun, client)
+            stage.cluster.until(begun, f"the {member} member of the group")
             if client.lines():
                 return
             stage.measured.note(f"Java's {member} consumer failed and was started again", client.complaint)
@@ -142,3 +141,8 @@ class Consumers:
                     continue
                 if figures.fallen(floor, told):
                     self._fallen.append(f"{name} tells {told} after {floor}")
+
+
+def _has_begun(client: Client) -> bool | None:
+    """Whether it has subscribed, or will not any more."""
+    return bool(client.lines() or client.has_ended) or None

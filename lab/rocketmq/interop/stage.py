@@ -37,7 +37,7 @@ class Stage:
         """A name server and a controller; `more` are settings of the controller."""
         cluster, subject = self.cluster, self.subject(ours=ours)
         cluster.start(subject, "nameserver", "nameserver", settings.nameserver(cluster))
-        cluster.start(subject, "controller", "controller", settings.controller(cluster, **more))
+        cluster.start(subject, "controller", "controller", settings.controller(cluster, "controller", **more))
         self.cluster.until(self._coordinated, "a controller that leads and a name server")
 
     def _coordinated(self) -> bool | None:
