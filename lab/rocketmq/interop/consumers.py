@@ -15,7 +15,6 @@ from lab.rocketmq.interop import figures
 from lab.rocketmq.interop.figures import Positions
 from lab.rocketmq.interop.stage import TOPIC, Stage
 from lab.rocketmq.interop.tools import Client
-from replispec.broker.rocketmq.core.table_file import unsealed
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.client import ConsumerOffsetTable
@@ -123,7 +122,7 @@ class Consumers:
 
     def _kept(self, broker: str) -> Positions:
         path = self._stage.cluster.folder / "data" / broker / constants.CONSUMER_OFFSETS_FILE
-        return self._of_group(ConsumerOffsetTable.decode(unsealed(path.read_bytes())))
+        return self._of_group(ConsumerOffsetTable.decode(path.read_bytes()))
 
     def _of_group(self, table: ConsumerOffsetTable) -> Positions:
         key = f"{TOPIC}{constants.TOPIC_GROUP_SEPARATOR}{self._group}"

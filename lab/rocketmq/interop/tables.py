@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lab.cluster import Cluster
-from replispec.broker.rocketmq.core.table_file import unsealed
 from replispec.runtime.primitives.jsons import loads
 from replispec.wire.rocketmq import constants
 
 FILES = (constants.GROUPS_FILE, constants.DELAYS_FILE, constants.REQUEST_MODES_FILE)
-VERSION = "dataVersion"
+NO_VALUES = ("dataVersion", constants.TABLE_CHECKSUM)
 Tables = Mapping[str, object]
-"""What each file holds, with all of its keys, by the file's name; None for one that is not there. Without its
-version: a replica of Java's counts its own on with each group that it takes over, every ten seconds."""
+"""What each file holds, with all of its keys, by the file's name; None for one that is not there. Without
+checksum and version: a replica of Java's counts its own on with each group that it takes over, every ten
+seconds."""
 
 
 def on_disk(cluster: Cluster, broker: str) -> Tables:
@@ -25,10 +25,10 @@ def on_disk(cluster: Cluster, broker: str) -> Tables:
 
 def _read(path: Path) -> object:
     try:
-        found = loads(unsealed(path.read_bytes()))
+        found = loads(path.read_bytes())
     except FileNotFoundError:
         return None
-    return {key: found[key] for key in found if key != VERSION} if isinstance(found, dict) else found
+    return {key: found[key] for key in found if key not in NO_VALUES} if isinstance(found, dict) else found
 
 
 def forget(cluster: Cluster, broker: str) -> None:
