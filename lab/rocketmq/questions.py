@@ -14,12 +14,14 @@ from replispec.wire.rocketmq.broker import (
     SendMessageResponse,
     SendMessageV2Request,
 )
+from replispec.wire.rocketmq.client import ConsumerOffsetTable, GetMaxOffsetRequest, GetMaxOffsetResponse
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.constants import TEMPLATE_TOPIC
 from replispec.wire.rocketmq.controller import (
     BrokerNames,
     BrokerReplicasInfo,
     EpochEntryCache,
+    GetMetadataResponse,
     GetReplicaInfoRequest,
     GetReplicaInfoResponse,
     ReplicasInfo,
@@ -76,6 +78,33 @@ def master(controller: int, broker_name: str, host: str = LOOPBACK) -> NamedMast
     return NamedMaster(
         received.master_broker_id or 0, received.master_address or "", received.master_epoch or 0
     )
+
+
+def leader(controller: int, host: str = LOOPBACK) -> str:
+    """Where the leader of the controllers is, by the account of the one at this port; empty for nowhere."""
+    with Peer(host, controller) as peer:
+        answer = peer.ask(RequestCode.CONTROLLER_GET_METADATA_INFO)
+    received = GetMetadataResponse.from_ext_fields(answer.header.ext_fields or {})
+    return received.controller_leader_address or ""
+
+
+def positions(broker: int) -> ConsumerOffsetTable:
+    """How far all groups have read, by the account of the broker at this port."""
+    with Peer(LOOPBACK, broker) as peer:
+        return ConsumerOffsetTable.decode(peer.ask(RequestCode.GET_ALL_CONSUMER_OFFSET).body)
+
+
+def ends(broker: int, topic: str) -> dict[int, int] | None:
+    """Where the next message of each queue of a topic goes; None while the broker does not say."""
+    found = {}
+    with Peer(LOOPBACK, broker) as peer:
+        for queue in range(QUEUES):
+            answer = peer.ask(RequestCode.GET_MAX_OFFSET, GetMaxOffsetRequest(topic, queue))
+            if answer.header.code != ResponseCode.SUCCESS:
+                return None
+            received = GetMaxOffsetResponse.from_ext_fields(answer.header.ext_fields or {})
+            found[queue] = received.offset or 0
+    return found
 
 
 def question(broker_name: str) -> GetReplicaInfoRequest:

@@ -12,10 +12,10 @@ SETTLE_S_MAXIMUM = 90.0
 TAIL_MESSAGES, TAIL_BODY_BYTES = 40, 500_000
 
 
-def wait_in_sync(cluster: Cluster, members: Iterable[int]) -> None:
+def wait_in_sync(cluster: Cluster, members: Iterable[int], *, controller: str = "controller") -> None:
     """Wait until the controller's SyncStateSet is exactly this."""
     wanted = sorted(members)
-    port, host = cluster.port("controller"), cluster.host("controller")
+    port, host = cluster.port(controller), cluster.host(controller)
 
     def reached() -> bool | None:
         return questions.in_sync(port, BROKER_NAME, host) == wanted or None
@@ -23,9 +23,11 @@ def wait_in_sync(cluster: Cluster, members: Iterable[int]) -> None:
     cluster.until(reached, f"SyncStateSet {wanted}", patience_s=SETTLE_S_MAXIMUM)
 
 
-def wait_master(cluster: Cluster, *, after_epoch: int = 0) -> questions.NamedMaster:
+def wait_master(
+    cluster: Cluster, *, after_epoch: int = 0, controller: str = "controller"
+) -> questions.NamedMaster:
     """Wait until a master is known whose masterEpoch is greater than the one given."""
-    port, host = cluster.port("controller"), cluster.host("controller")
+    port, host = cluster.port(controller), cluster.host(controller)
 
     def reached() -> questions.NamedMaster | None:
         found = questions.master(port, BROKER_NAME, host)

@@ -238,6 +238,23 @@ def test_a_running_broker_beats_every_second_and_asks_every_few() -> None:
     assert broker.manager.state is State.RUNNING
 
 
+def test_a_heartbeat_reaches_the_leader_that_is_none_of_the_configured_controllers() -> None:
+    broker = Managed()
+    broker.playbook.peers[OTHER] = broker._answered
+    leader = GetMetadataResponse(controller_leader_address=OTHER, is_leader=False)
+    broker.answers[WHO] = lambda: Answer(ext_fields=leader.to_ext_fields())
+    broker.begin()
+    broker.wait(1_000)
+    told = [address for address, each in broker.playbook.requests if each.header.code == BEAT]
+    assert told.count(CONTROLLER) == told.count(OTHER) >= 2
+    leader.controller_leader_address = CONTROLLER
+    broker.wait(20_000)
+    broker.playbook.requests.clear()
+    broker.wait(5_000)
+    told = [address for address, each in broker.playbook.requests if each.header.code == BEAT]
+    assert set(told) == {CONTROLLER}
+
+
 def test_a_heartbeat_goes_to_every_controller_and_says_how_the_log_is() -> None:
     broker = Managed((CONTROLLER, OTHER))
     broker.playbook.peers[OTHER] = broker._answered

@@ -16,32 +16,49 @@ import org.apache.rocketmq.common.message.MessageQueue;
 /**
  * What an ordinary user's program does, with the ordinary client.
  *
- * produce NAMESRV TOPIC FIRST COUNT BYTES PAUSE_MS    one JSON line for each message: key, status, queue, offset, end (ms)
- * pull    NAMESRV TOPIC GROUP IDLE_MS                 all queues from their beginning, until nothing comes for a while
- * push    NAMESRV TOPIC GROUP COUNT SECONDS           subscribed, until COUNT different keys came or the time is over
+ * produce NAMESRV TOPIC FIRST COUNT BYTES PAUSE_MS [HOW]
+ *     one JSON line for each message: key, status, queue, offset, broker, end (ms). HOW: delayed (level 1), or
+ *     refused (a push consumer of this program wants it once more)
+ * pull NAMESRV TOPIC GROUP IDLE_MS
+ *     all queues from their beginning, until nothing comes for a while
+ * push NAMESRV TOPIC GROUP
+ *     subscribed as one member of the group, from the beginning of what it never read, until it is told to end
+ *
+ * A fault ends it with exit code 1: threads of the client would keep it alive else.
  */
 public class LabClient {
-    public static void main(String[] args) throws Exception {
-        switch (args[0]) {
-            case "produce":
-                produce(args[1], args[2], Integer.parseInt(args[3]), Integer.parseInt(args[4]),
-                        Integer.parseInt(args[5]), Long.parseLong(args[6]));
-                break;
-            case "pull":
-                pull(args[1], args[2], args[3], Long.parseLong(args[4]));
-                break;
-            case "push":
-                push(args[1], args[2], args[3], Integer.parseInt(args[4]), Long.parseLong(args[5]));
-                break;
-            default:
-                throw new IllegalArgumentException(args[0]);
+    private static final String REFUSED = "refused";
+
+    public static void main(String[] args) {
+        try {
+            run(args);
+        } catch (Throwable error) {
+            error.printStackTrace();
+            System.exit(1);
         }
         System.out.flush();
         System.exit(0);
     }
 
-    private static void produce(String namesrv, String topic, int first, int count, int bytes, long pause)
-            throws Exception {
+    private static void run(String[] args) throws Exception {
+        switch (args[0]) {
+            case "produce":
+                produce(args[1], args[2], Integer.parseInt(args[3]), Integer.parseInt(args[4]),
+                        Integer.parseInt(args[5]), Long.parseLong(args[6]), args.length > 7 ? args[7] : "");
+                break;
+            case "pull":
+                pull(args[1], args[2], args[3], Long.parseLong(args[4]));
+                break;
+            case "push":
+                push(args[1], args[2], args[3]);
+                break;
+            default:
+                throw new IllegalArgumentException(args[0]);
+        }
+    }
+
+    private static void produce(String namesrv, String topic, int first, int count, int bytes, long pause,
+            String how) throws Exception {
         DefaultMQProducer producer = new DefaultMQProducer("lab-producer");
         producer.setNamesrvAddr(namesrv);
         producer.setVipChannelEnabled(false);
@@ -57,11 +74,17 @@ public class LabClient {
                 body.append((char) ('a' + number % 26));
             }
             Message message = new Message(topic, "lab", key, body.toString().getBytes(StandardCharsets.UTF_8));
+            if (how.equals("delayed")) {
+                message.setDelayTimeLevel(1);
+            } else if (how.equals(REFUSED)) {
+                message.putUserProperty(REFUSED, "once");
+            }
             try {
                 SendResult result = producer.send(message);
                 say(key, result.getSendStatus().name(), result.getMessageQueue().getQueueId(),
                         result.getQueueOffset(), result.getMessageQueue().getBrokerName());
             } catch (Exception error) {
+                error.printStackTrace();
                 say(key, error.getClass().getSimpleName(), -1, -1, "");
             }
             if (pause > 0) {
@@ -95,29 +118,32 @@ public class LabClient {
         consumer.shutdown();
     }
 
-    private static void push(String namesrv, String topic, String group, int count, long seconds)
-            throws Exception {
+    private static void push(String namesrv, String topic, String group) throws Exception {
         DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group);
         consumer.setNamesrvAddr(namesrv);
         consumer.setVipChannelEnabled(false);
         consumer.setPollNameServerInterval(1000);
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
+        // Messages are refused one by one.
+        consumer.setConsumeMessageBatchMaxSize(1);
         consumer.subscribe(topic, "*");
-        java.util.Set<String> keys = java.util.concurrent.ConcurrentHashMap.newKeySet();
         consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
             for (MessageExt message : messages) {
-                keys.add(message.getKeys());
-                say(message.getKeys(), "READ", message.getQueueId(), message.getQueueOffset(),
-                        message.getBrokerName());
+                boolean again = message.getReconsumeTimes() > 0;
+                boolean refuse = !again && message.getUserProperty(REFUSED) != null;
+                say(message.getKeys(), refuse ? "REFUSED" : again ? "READ_AGAIN" : "READ", message.getQueueId(),
+                        message.getQueueOffset(), message.getBrokerName());
+                if (refuse) {
+                    return ConsumeConcurrentlyStatus.RECONSUME_LATER;
+                }
             }
             return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
         });
+        Runtime.getRuntime().addShutdownHook(new Thread(consumer::shutdown));
         consumer.start();
-        long end = System.currentTimeMillis() + seconds * 1000;
-        while (keys.size() < count && System.currentTimeMillis() < end) {
-            Thread.sleep(50);
-        }
-        consumer.shutdown();
+        System.out.println("{\"key\":\"\",\"status\":\"SUBSCRIBED\"}");
+        System.out.flush();
+        Thread.sleep(Long.MAX_VALUE);
     }
 
     private static synchronized void say(String key, String status, int queue, long offset, String broker) {

@@ -1,80 +1,22 @@
-"""The four scenarios. Java's brokers run unmodified; every send waits for the whole SyncStateSet."""
+"""The scenarios. Java's brokers run unmodified; every send waits for the whole SyncStateSet."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from lab.cluster import BROKER_NAME, CLUSTER_NAME, Cluster
 from lab.interop.measured import Measured
-from lab.rocketmq import logs, questions, settings, waiting
+from lab.rocketmq import questions, settings, waiting
 from lab.rocketmq.apache import Apache
-from lab.rocketmq.interop import figures
+from lab.rocketmq.interop import addresses, figures, mixed
+from lab.rocketmq.interop.stage import MESSAGES, TOPIC, Stage
 from lab.rocketmq.interop.tools import Tools
 from lab.rocketmq.roles import OURS
-from lab.subjects.subject import Subject
 from replispec.wire.rocketmq.options import ControllerOptions
 
-TOPIC = "InteropTopic"
-MESSAGES, MESSAGE_BYTES = 1_000, 1_000
-# During a fail-over: one message every few milliseconds, for long enough to see both sides of it.
-STEADY, PAUSE_MS = 600, 10
 # Beside the hearing before it, for which Java's brokers say once a second where their logs end.
 MASTER_S_MAXIMUM = 1.0 + ControllerOptions().election_hearing_timeout_ms / 1_000
-IDLE_MS = 3_000
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """What a scenario plays on."""
-
-    cluster: Cluster
-    tools: Tools
-    measured: Measured
-
-    @property
-    def nameserver(self) -> str:
-        """The name server's address."""
-        return self.cluster.address("nameserver")
-
-    def start_coordinator(self, *, ours: bool) -> None:
-        """A name server and a controller."""
-        makers = {"nameserver": settings.nameserver, "controller": settings.controller}
-        for role, make in makers.items():
-            self.cluster.start(self._subject(ours=ours), role, role, make(self.cluster))
-        self.cluster.until(self._coordinated, "a controller that leads and a name server")
-
-    def _coordinated(self) -> bool | None:
-        questions.routed(self.cluster.port("nameserver"), BROKER_NAME)
-        questions.replicas(self.cluster.port("controller"), BROKER_NAME)
-        return True
-
-    def start_broker(self, name: str, *, ours: bool, **more: object) -> None:
-        """A broker of the set."""
-        values = settings.broker(self.cluster, name, **more)
-        self.cluster.start(self._subject(ours=ours), "broker", name, values)
-
-    def _subject(self, *, ours: bool) -> Subject:
-        return OURS if ours else self.tools.apache
-
-    def name_of(self, address: str) -> str:
-        """The lab's name of the broker at an address."""
-        return next(name for name in self.cluster.processes if self.cluster.address(name) == address)
-
-    def produce(self, first: int, count: int = MESSAGES) -> set[str]:
-        """Send messages with Java's producer; the keys of those that were acknowledged."""
-        arguments = (self.nameserver, TOPIC, str(first), str(count), str(MESSAGE_BYTES), "0")
-        return figures.acknowledged(self.tools.client("produce", *arguments))
-
-    def read_back(self, group: str) -> set[str]:
-        """The keys that Java's consumer reads from the beginning."""
-        return figures.read(self.tools.client("pull", self.nameserver, TOPIC, group, str(IDLE_MS)))
-
-    def route_known(self) -> None:
-        """Wait until the name server routes to a master."""
-        port = self.cluster.port("nameserver")
-        self.cluster.until(lambda: questions.routed(port, BROKER_NAME).get(0), "a route to the master")
 
 
 def java_brokers(stage: Stage, *, ours: bool = True) -> None:
@@ -130,13 +72,15 @@ def _keeps_working_through_a_loss(stage: Stage, names: list[str], acknowledged: 
     cluster, measured = stage.cluster, stage.measured
     before = waiting.wait_master(cluster)
     dead = stage.name_of(before.address)
-    arguments = (stage.nameserver, TOPIC, str(MESSAGES), str(STEADY), str(MESSAGE_BYTES), str(PAUSE_MS))
-    with stage.tools.client_running("produce", *arguments) as producer:
-        cluster.until(lambda: len(producer.lines()) > STEADY // 4 or None, "a producer that sends")
+    taken: list[tuple[questions.NamedMaster, float]] = []
+
+    def strike() -> None:
         killed_s = cluster.kill(dead)
         after = waiting.wait_master(cluster, after_epoch=before.epoch)
-        took_s = time.monotonic() - killed_s
-        lines = producer.finish()
+        taken.append((after, time.monotonic() - killed_s))
+
+    lines = stage.produce_through(MESSAGES, strike)
+    ((after, took_s),) = taken
     measured.demand(took_s < MASTER_S_MAXIMUM, "seconds from kill -9 to a new master", round(took_s, 3))
     measured.note("new master", f"{after.broker_id} in masterEpoch {after.epoch}")
     measured.note("longest pause of the producer, ms", figures.longest_gap_ms(lines))
@@ -144,20 +88,8 @@ def _keeps_working_through_a_loss(stage: Stage, names: list[str], acknowledged: 
     stage.start_broker(dead, ours=False)
     waiting.wait_in_sync(cluster, (1, 2, 3))
     end = waiting.wait_same_end(cluster, *names)
-    _same_logs(stage, names, end)
-    _nothing_lost(stage, acknowledged, "java-brokers")
-
-
-def _same_logs(stage: Stage, names: list[str], end: int) -> None:
-    digests = {logs.log_digest(logs.log_folder(stage.cluster, name), end) for name in names}
-    what = f"sha256 of the first {end} bytes of the logs of {', '.join(names)}"
-    stage.measured.demand(len(digests) == 1, what, sorted(digest[:16] for digest in digests))
-
-
-def _nothing_lost(stage: Stage, acknowledged: set[str], group: str) -> None:
-    lost = acknowledged - stage.read_back(group)
-    what = f"of {len(acknowledged)} acknowledged messages the consumer misses"
-    stage.measured.demand(not lost, what, len(lost))
+    stage.same_logs(names, end)
+    stage.nothing_lost(acknowledged, "java-brokers")
 
 
 def our_followers(stage: Stage) -> None:
@@ -174,10 +106,10 @@ def our_followers(stage: Stage) -> None:
     cluster.start(OURS, "learner", "learner", settings.learner(cluster))
     acknowledged |= stage.produce(MESSAGES)
     end = waiting.wait_same_end(cluster, "broker-1", "broker-2", "learner")
-    _same_logs(stage, ["broker-1", "broker-2", "learner"], end)
+    stage.same_logs(["broker-1", "broker-2", "learner"], end)
     members = questions.in_sync(cluster.port("controller"), BROKER_NAME)
     stage.measured.demand(members == [1, 2], "the learner stays outside the SyncStateSet", members)
-    _nothing_lost(stage, acknowledged, "our-followers")
+    stage.nothing_lost(acknowledged, "our-followers")
 
 
 def java_replica(stage: Stage) -> None:
@@ -192,8 +124,8 @@ def java_replica(stage: Stage) -> None:
     waiting.wait_in_sync(cluster, (1, 2))
     acknowledged |= stage.produce(MESSAGES)
     end = waiting.wait_same_end(cluster, "broker-1", "broker-2")
-    _same_logs(stage, ["broker-1", "broker-2"], end)
-    _nothing_lost(stage, acknowledged, "java-replica")
+    stage.same_logs(["broker-1", "broker-2"], end)
+    stage.nothing_lost(acknowledged, "java-replica")
 
 
 def switches(stage: Stage) -> None:
@@ -210,8 +142,8 @@ def switches(stage: Stage) -> None:
         _switch(stage, old, new)
         acknowledged |= stage.produce(number * MESSAGES)
     end = waiting.wait_same_end(cluster, "java", "ours")
-    _same_logs(stage, ["java", "ours"], end)
-    _nothing_lost(stage, acknowledged, "switches")
+    stage.same_logs(["java", "ours"], end)
+    stage.nothing_lost(acknowledged, "switches")
 
 
 def _switch(stage: Stage, old: str, new: str) -> None:
@@ -247,4 +179,12 @@ SCENARIOS = {
     ),
     "c": (_on_a_stage(java_replica), "a Java replica follows our master"),
     "d": (_on_a_stage(switches), "Java -> ours -> Java, the old master truncates each time"),
+    "e": (
+        _on_a_stage(mixed.below_a_push_consumer),
+        "Java -> ours -> Java -> ours and a restart of both, below a push consumer of two members",
+    ),
+    "f": (
+        _on_a_stage(addresses.announced_addresses),
+        "brokerIP1, brokerIP2 and an advertised controller, none of which is where its process listens",
+    ),
 }

@@ -17,6 +17,12 @@ from lab.rocketmq.apache import Apache, java
 
 CLIENT = Path(__file__).with_name("LabClient.java")
 TOOL_S_MAXIMUM = 120
+STOP_S_MAXIMUM = 30
+COMPLAINT_MAXIMUM = 200
+
+
+class ClientFailedError(LabError):
+    """A run of the client ended with a fault, or not in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +88,34 @@ class Client:
         return [json.loads(line) for line in whole.splitlines() if line.startswith("{")]
 
     def finish(self) -> list[dict[str, object]]:
-        """Wait for its end; all of its JSON lines. Raises LabError."""
+        """Wait for its end; all of its JSON lines. Raises ClientFailedError."""
         try:
             code = self.process.wait(timeout=TOOL_S_MAXIMUM)
         except subprocess.TimeoutExpired as error:
-            raise LabError(f"client: not done in {TOOL_S_MAXIMUM} s") from error
+            raise ClientFailedError(f"client: not done in {TOOL_S_MAXIMUM} s: {self.complaint}") from error
         if code:
-            raise LabError(f"client: {self.said.with_suffix('.err').read_text().strip()[-400:]}")
+            raise ClientFailedError(f"client: {self.complaint}")
         return self.lines()
+
+    def kill(self) -> None:
+        """End it as kill -9 does."""
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> None:
+        """End it in order. Raises ClientFailedError."""
+        self.process.terminate()
+        try:
+            self.process.wait(timeout=STOP_S_MAXIMUM)
+        except subprocess.TimeoutExpired as error:
+            raise ClientFailedError(f"client: did not end in {STOP_S_MAXIMUM} s") from error
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it runs no more."""
+        return self.process.poll() is not None
+
+    @property
+    def complaint(self) -> str:
+        """How its first fault begins."""
+        return self.said.with_suffix(".err").read_text(errors="replace").strip()[:COMPLAINT_MAXIMUM]

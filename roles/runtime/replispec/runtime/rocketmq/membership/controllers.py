@@ -57,7 +57,9 @@ class Controllers:
         return True
 
     def tell_all(self, call: Call[Header], now_ms: int) -> None:
-        """Tell every controller, active or not."""
+        """Tell every controller, active or not, and the active one too where it is none of those configured:
+        these may be a part of the group, or a name for it."""
         fields = call.header.to_ext_fields()
-        for address in self.addresses:
+        active = () if self.leader is None else (self.leader,)
+        for address in dict.fromkeys((*self.addresses, *active)):
             self._calls.tell(address, call.code, now_ms=now_ms, ext_fields=fields)
