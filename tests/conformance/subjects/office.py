@@ -441,7 +441,7 @@ def _told(answer: ReceivedAnswer) -> Told:
     body = answer.body if isinstance(answer.body, Mapping) else {}
     number = body.get("syncStateSetEpoch", answer.header.get("syncStateSetEpoch"))
     members = frozenset(int(each) for each in body.get("syncStateSet") or ())
-    master, epoch = (int(answer.header.get(each) or 0) for each in ("masterBrokerId", "masterEpoch"))
+    master, epoch = (int(str(answer.header.get(each) or 0)) for each in ("masterBrokerId", "masterEpoch"))
     return Told(master, epoch, members, int(number or 0))
 
 
