@@ -80,7 +80,10 @@ OF_COPIES: Stages = {
         *("tests/runtime/replication", "tests/runtime/log", "tests/broker", "tests/learner"),
         f"--ignore={SUITE_OF_MASTERS}",
     ),
-    "suite": (SUITE_OF_MASTERS, SUITE_OF_OURS, "-k", "master or ha-replica or learner"),
+    "suite": (
+        *(SUITE_OF_MASTERS, SUITE_OF_OURS),
+        *("-k", "master or ha-replica or learner or registering-broker"),
+    ),
     "replay": REPLAY_OF_COPIES,
 }
 # By the name of the machine's source; who is not named here is looked at by all.

@@ -22,11 +22,13 @@ from replispec.conformance.model import (
     Raw,
     Replicate,
     Reserve,
+    Rule,
     RuleChange,
     Sent,
     Serve,
     Staged,
     Wait,
+    Waits,
 )
 from replispec.conformance.values import shown
 from replispec.runtime.primitives.clauses import Clause
@@ -144,7 +146,8 @@ def _action(action: Action | None) -> str:
             pause = f", {action.pause_s:g} s apart" * bool(pieces and action.pause_s)
             return f"send bytes of {of or action.hex}{cut}{pieces}{pause}{_changes(action)}"
         case Open():
-            return f"open a connection to {action.to if action.to.startswith('$') else f'the {action.to}'}"
+            where = action.to if action.to.startswith("$") else f"the {action.to}"
+            return f"open a connection to {where}{f', and speak {action.speaks}' * bool(action.speaks)}"
         case End():
             return f"{'reset' if action.reset else 'close'} {action.name}"
         case Wait():
@@ -180,8 +183,14 @@ def _staged(action: Staged) -> str:
             return f"call those of {of} that are not at {action.than}: {names}"
 
 
-def _rules(rules: Mapping[str, Answered | None]) -> str:
-    return "; ".join(f"{name} {each.code if each else 'never'}" for name, each in rules.items()) or "nothing"
+def _rules(rules: Mapping[str, Rule]) -> str:
+    return "; ".join(f"{name} {_rule(each)}" for name, each in rules.items()) or "nothing"
+
+
+def _rule(rule: Rule) -> str:
+    if isinstance(rule, Waits):
+        return "not, it waits for a step"
+    return rule.code if rule else "never"
 
 
 def _changes(raw: Raw) -> str:

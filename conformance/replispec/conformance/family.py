@@ -92,7 +92,7 @@ class Family:
     `addresses` are what a run may know beside the target, where `companion` is spoken, as it is on
     connections that the subject opens. `fresh` gives names and ids that no other case of any run has, out of
     randomness and the time in milliseconds. `default_releases` are those of a case file that says none.
-    `served` are the protocols that the suite can listen for.
+    `served` are the protocols that the suite can listen for, `spoken` those in which it opens connections.
     `frames` are vectors of frames beyond the golden ones. `durations` are the fields of headers that name a
     time: patience multiplies them.
     """
@@ -106,6 +106,7 @@ class Family:
     fresh: Callable[[random.Random, int], Mapping[str, object]]
     addresses: tuple[str, ...] = ()
     served: tuple[str, ...] = ()
+    spoken: tuple[str, ...] = ()
     durations: frozenset[str] = frozenset()
     default_releases: str = ".."
     replication: Replication | None = None

@@ -94,9 +94,13 @@ class Raw:
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """Open a connection to one of the addresses of the run, or to one that a variable holds."""
+    """Open a connection to one of the addresses of the run, or to one that a variable holds.
+
+    `speaks` is the protocol that is spoken there; empty: that of the target, or of what stands beside it.
+    """
 
     to: str
+    speaks: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +144,17 @@ class Replicate:
 
 
 @dataclass(frozen=True, slots=True)
+class Waits:
+    """What is asked waits for a step, whatever was answered at once before."""
+
+
+Rule = Answered | Waits | None
+"""What becomes of a request: it is answered at once, it waits for a step, or (None) nobody hears of it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Serve:
-    """Be somebody that the subject speaks to: `rules` say what is answered at once, None: never.
+    """Be somebody that the subject speaks to: `rules` say what is answered at once.
 
     `tells_ends`: that a connection ends is told to steps, where a subject has but one.
     """
@@ -149,7 +162,7 @@ class Serve:
     name: str
     speaks: str
     tells_ends: bool
-    rules: Mapping[str, Answered | None]
+    rules: Mapping[str, Rule]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +170,7 @@ class RuleChange:
     """Change what a service answers at once."""
 
     name: str
-    rules: Mapping[str, Answered | None]
+    rules: Mapping[str, Rule]
 
 
 @dataclass(frozen=True, slots=True)

@@ -264,7 +264,7 @@ class _Player:
             case Sent() | Raw():
                 await self._send(patient(action, self._family.durations, self.subject.patience), on)
             case Open():
-                await self._open(on, action.to)
+                await self._open(on, action.to, action.speaks)
             case End():
                 wire = self._wires.pop(action.name, None)
                 if action.name in self.stage.services:
@@ -322,7 +322,7 @@ class _Player:
             await self._open(name, TARGET)
         return self._wires[name]
 
-    async def _open(self, name: str, to: str) -> None:
+    async def _open(self, name: str, to: str, speaks: str = "") -> None:
         told = to.startswith("$")
         address = wire_text(filled(to, self.variables)) if told else self.subject.addresses[to]
         try:
@@ -331,7 +331,8 @@ class _Player:
             if told:
                 raise _Failed(f"{to}: {nobody}") from None
             raise
-        self._attach(name, stream, self.subject.kind.protocol if to == TARGET else self._family.companion)
+        usual = self.subject.kind.protocol if to == TARGET else self._family.companion
+        self._attach(name, stream, speaks or usual)
 
     def _attach(self, name: str, stream: trio.SocketStream, protocol: str) -> None:
         self._wires[name] = self.attached(name, stream, protocol)

@@ -13,9 +13,11 @@ from replispec.conformance.model import (
     Fate,
     Others,
     Reserve,
+    Rule,
     RuleChange,
     Serve,
     Staged,
+    Waits,
 )
 from replispec.conformance.sources import Item
 from replispec.conformance.staging import OTHERS
@@ -23,7 +25,7 @@ from replispec.conformance.vocabulary import Vocabulary
 
 LIVES = ("crash", "stop", "suspend", "resume", "forget")
 ACTIONS = ("serve", "rules", "reply", "reserve", "others", "start", *LIVES)
-_NEVER = "never"
+_NEVER, _WAITS = "never", "waits"
 
 
 class StagedReader:
@@ -70,13 +72,15 @@ class StagedReader:
         rules = self._rules(fields["answers"]) if "answers" in fields else {}
         return Serve(self._text(fields["as"]), speaks, speaks != self._family.companion, rules)
 
-    def _rules(self, item: Item) -> Mapping[str, Answered | None]:
-        found: dict[str, Answered | None] = {}
+    def _rules(self, item: Item) -> Mapping[str, Rule]:
+        found: dict[str, Rule] = {}
         for command, each in item.mapping("answers").items():
             code = self._names.request_code(command)
             if code is None and command != OTHERS:
                 raise CaseError(each.place, f"the specification knows no command {command!r}")
-            found[command] = None if each.value == _NEVER else self._answered(each, code)
+            words: Mapping[object, Rule] = {_NEVER: None, _WAITS: Waits()}
+            is_word = isinstance(each.value, str) and each.value in words
+            found[command] = words[each.value] if is_word else self._answered(each, code)
         return found
 
     def _answered(self, item: Item, asked: int | None) -> Answered:

@@ -23,9 +23,11 @@ from replispec.conformance.model import (
     Fate,
     Others,
     Reserve,
+    Rule,
     RuleChange,
     Serve,
     Staged,
+    Waits,
 )
 from replispec.conformance.received import Breach, Ended, Received, ReceivedRequest
 from replispec.conformance.values import Variables, filled, wire_text
@@ -33,7 +35,7 @@ from replispec.conformance.wires import FLOOD, WAITING_MAXIMUM, Wire
 
 OTHERS = "others"
 PORTS, PORTS_EACH = (12_000, 32_000), 4
-Rules = Mapping[str, Answered | None]
+Rules = Mapping[str, Rule]
 Answering = Callable[[Wire, ReceivedRequest, Answered], Awaitable[None]]
 
 
@@ -74,9 +76,8 @@ class Service:
             received = await wire.next()
             if isinstance(received, ReceivedRequest):
                 name = self._named(received.code)
-                rule = name if name in self.rules else OTHERS
-                if rule in self.rules:
-                    answer = self.rules[rule]
+                answer = self.rules.get(name, self.rules.get(OTHERS, Waits()))
+                if not isinstance(answer, Waits):
                     if answer is None or received.oneway:
                         continue
                     try:

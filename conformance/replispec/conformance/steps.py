@@ -122,8 +122,10 @@ class _Reader:
         match name:
             case "open":
                 fields = item.mapping("open")
-                only(item, ("to",))
-                return Open(self._address(fields["to"]) if "to" in fields else TARGET)
+                only(item, ("to", "speaks"))
+                to = self._address(fields["to"]) if "to" in fields else TARGET
+                speaks = one_of(fields["speaks"], self._family.spoken) if "speaks" in fields else ""
+                return Open(to, speaks)
             case "send":
                 return read_sent(item, self._names)
             case "bytes":

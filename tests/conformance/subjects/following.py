@@ -13,21 +13,17 @@ from dataclasses import dataclass, field
 import trio
 
 from replispec.conformance.adapters import AdapterDescription, AdapterRefused, Living, Starting
-from replispec.conformance.model import Sent
-from replispec.conformance.received import Breach, ReceivedAnswer
-from replispec.conformance.rocketmq.names import VOCABULARY
-from replispec.conformance.rocketmq.remoting import RemotingEncoder, SubjectRemotingReader
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.controller import EpochEntry, EpochEntryCache
 from tests.conformance.subjects.answering import Answering
+from tests.conformance.subjects.asking import Lost, Peer
 from tests.conformance.subjects.records import Answer
 from tests.conformance.subjects.registering import ABILITIES
-from tests.conformance.subjects.remoting_server import Broken, RemotingServer
+from tests.conformance.subjects.remoting_server import HOST, Broken, RemotingServer
 
 DESCRIBED = AdapterDescription("inside", "1", frozenset({"broker", "async_learner"}), ABILITIES)
-RELEASE = (5, 5, 0)
-PATIENCE_S, PAUSE_S, PERIOD_S, REPORTED_S = 3.0, 1.0, 2.0, 5.0
+PAUSE_S, PERIOD_S, REPORTED_S, SILENT_S = 1.0, 2.0, 5.0, 20.0
 ANSWER, TRANSFER, ENTRY = struct.Struct(">iiqi"), struct.Struct(">iiqiqq"), struct.Struct(">iq")
 HANDSHAKE, REPORT = struct.Struct(">ihhq"), struct.Struct(">iq")
 IN_HANDSHAKE, IN_TRANSFER = 1, 2
@@ -44,11 +40,10 @@ class Store:
     granted: bool = False
     address: str = ""
     end: int = 0
+    confirmed: int = 0
     epochs: Epochs = field(default_factory=list)
-
-
-class Lost(Exception):
-    """The connection is gone, or is to be."""
+    asked: tuple[int, int, frozenset[int]] = (0, 0, frozenset())
+    """What was asked for last as a master: in which masterEpoch, instead of which set's epoch, which set."""
 
 
 class GoodFollower:
@@ -57,8 +52,8 @@ class GoodFollower:
     def __init__(self, starting: Starting, store: Store, address: str, nth: int) -> None:
         self.starting, self.store, self.address, self.nth = starting, store, address, nth
         self.is_learner = starting.role == "async_learner"
-        self.controller = _Peer(starting.controllers[0])
-        self.names = _Peer(starting.name_servers[0])
+        self.controller = Peer(starting.controllers[0])
+        self.names = Peer(starting.name_servers[0])
         self.copying = trio.CancelScope()
         self.set_names = {"clusterName": starting.cluster, "brokerName": starting.set}
 
@@ -131,7 +126,28 @@ class GoodFollower:
     def cut(self, at: int) -> None:
         """Leave the log with what comes before a place."""
         self.store.end = at
+        self.store.confirmed = min(self.store.confirmed, at)
         self.store.epochs = [each for each in self.store.epochs if each[1] < at]
+
+    def confirms(self, told: int) -> int:
+        """Up to where its log is confirmed when its master says this."""
+        return min(told, self.store.end)
+
+    def notes(self, epoch: int, size: int) -> bool:  # noqa: ARG002
+        """Whether it notes the epoch that a header with so many bytes names."""
+        return epoch not in [number for number, _ in self.store.epochs]
+
+    def is_possible(self, epoch: int, start: int) -> bool:
+        """Whether it goes on with a master that names this epoch."""
+        return epoch >= 0 and start >= 0
+
+    def takes_early(self) -> bool:
+        """Whether it goes on with a master that sends before it has answered."""
+        return False
+
+    def is_gone(self, silent_s: float) -> bool:
+        """Whether a master that was silent for so long is gone."""
+        return silent_s >= SILENT_S
 
     def follows(self, offset: int) -> bool:
         """Whether a transfer from here is taken."""
@@ -173,12 +189,13 @@ class GoodFollower:
     async def run(self) -> None:
         """Register, find the master's log, copy it, until it is ended."""
         try:
-            await self._run()
+            await self.live()
         finally:
             self.controller.leave()
             self.names.leave()
 
-    async def _run(self) -> None:
+    async def live(self) -> None:
+        """All that it does."""
         async with trio.open_nursery() as nursery:
             if self.is_learner:
                 while not (await self.controller.ask("CONTROLLER_GET_METADATA_INFO"))[0]:
@@ -186,23 +203,36 @@ class GoodFollower:
                         await trio.sleep_forever()
                     await trio.sleep(PAUSE_S)
             else:
-                await self._registered()
+                await self.registered()
                 nursery.start_soon(self._ask_again)
-            fields: dict[str, object] = {**self.set_names, "brokerAddr": self.address}
-            fields["haServerAddr"] = self.address
-            fields |= {"brokerId": self.store.told or 2, "enableActingMaster": "false", "compressed": "false"}
             while True:
-                _, header = await self.names.ask("REGISTER_BROKER", **fields, bodyCrc32=0)
+                log = await self.announced(self.store.told or 2)
                 with trio.CancelScope() as self.copying:
-                    await self._copy(str(header.get("haServerAddr")))
+                    await self.copy(log)
                     await trio.sleep(PERIOD_S)
+
+    async def announced(self, route_id: int) -> str:
+        """Tell the name server; where it says that the master's log is."""
+        fields: dict[str, object] = {**self.set_names, "brokerAddr": self.address, "brokerId": route_id}
+        fields |= {"haServerAddr": self.address, "enableActingMaster": "false", "compressed": "false"}
+        _, header = await self.names.ask("REGISTER_BROKER", **fields, bodyCrc32=0)
+        return str(header.get("haServerAddr", ""))
+
+    async def feed(self, stream: trio.SocketStream) -> None:
+        """Somebody wants to copy from it: it is no master."""
+        await stream.aclose()
+
+    def handlers(self) -> Mapping[int, Callable[[Command], Answer]]:
+        """What else it answers at its own address, by the codes of requests."""
+        return {}
 
     def moved(self) -> None:
         """Another broker is master."""
         if self.hears_of_masters():
             self.copying.cancel()
 
-    async def _registered(self) -> None:
+    async def registered(self) -> None:
+        """Get an id, register with it, and find a master."""
         store, refusals = self.store, 0
         while not store.granted:
             if not store.told:
@@ -221,11 +251,11 @@ class GoodFollower:
                 await trio.sleep(self.waits_after(refusals))
             else:
                 await trio.sleep(PAUSE_S)
-        if not await self._register() and self.asks_for_a_master():
-            await self._elect()
+        if not await self.register() and self.asks_for_a_master():
+            await self.elect()
         store.address = self.address
 
-    async def _register(self) -> bool:
+    async def register(self) -> bool:
         """Register; whether a master was named."""
         while True:
             own = {**self.set_names, "brokerId": self.store.told, "brokerAddress": self.own_address()}
@@ -234,14 +264,15 @@ class GoodFollower:
                 return _names_master(header)
             await trio.sleep(PAUSE_S)
 
-    async def _elect(self) -> None:
+    async def elect(self) -> None:
+        """Ask for a master until one is named."""
         while True:
             own = {**self.set_names, "brokerId": self.store.told, "designateElect": "false"}
             code, header = await self.controller.ask("CONTROLLER_ELECT_MASTER", **own)
             if self.named_by(code, header):
                 return
             if code == "CONTROLLER_BROKER_NEED_TO_BE_REGISTERED" and self.registers_again(0, code):
-                await self._register()
+                await self.register()
             await trio.sleep(PAUSE_S)
 
     async def _ask_again(self) -> None:
@@ -251,9 +282,12 @@ class GoodFollower:
             code, _ = await self.controller.ask("CONTROLLER_GET_REPLICA_INFO", **own)
             unknown = ("CONTROLLER_BROKER_METADATA_NOT_EXIST", "CONTROLLER_BROKER_NEED_TO_BE_REGISTERED")
             if code in unknown and self.registers_again(times, code):
-                await self._register()
+                await self.register()
 
-    async def _copy(self, log: str) -> None:
+    async def copy(self, log: str) -> None:
+        """Copy the log that is there, until that ends."""
+        if not log:
+            return
         host, _, port = log.rpartition(":")
         try:
             async with await trio.open_tcp_stream(host, int(port)) as stream:
@@ -271,6 +305,7 @@ class _Copying:
         self._buffer = bytearray()
         self._answered = False
         self._repeated = 0
+        self._heard_s = trio.current_time()
 
     async def run(self) -> None:
         while True:
@@ -278,6 +313,8 @@ class _Copying:
             with trio.move_on_after(REPORTED_S) as waited:
                 data = await self._stream.receive_some(65536)
             if waited.cancelled_caught:
+                if self._follower.is_gone(trio.current_time() - self._heard_s):
+                    raise Lost
                 if self._answered and self._follower.reports(self._repeated):
                     self._repeated += 1
                     await self._report(self._follower.store.end)
@@ -285,6 +322,7 @@ class _Copying:
             if not data:
                 self._follower.torn(max(0, len(self._buffer) - TRANSFER.size))
                 raise Lost
+            self._heard_s = trio.current_time()
             self._buffer += data
             while await self._frame():
                 pass
@@ -325,61 +363,24 @@ class _Copying:
         self._answered = True
         await self._report(follower.first_report(end))
 
-    async def _transfer(self, size: int, offset: int, epoch: int, start: int, _confirmed: int) -> None:
+    async def _transfer(self, size: int, offset: int, epoch: int, start: int, confirmed: int) -> None:
         follower, store = self._follower, self._follower.store
+        if not self._answered and follower.takes_early():
+            return
         if not self._answered or (size and not follower.follows(offset)):
             raise Lost
-        if epoch not in [number for number, _ in store.epochs]:
+        if not follower.is_possible(epoch, start):
+            raise Lost
+        if follower.notes(epoch, size):
             store.epochs.append((epoch, start))
         if size:
             store.end += size
             if follower.reports_growth():
                 await self._report(store.end)
+        store.confirmed = follower.confirms(confirmed)
 
     async def _report(self, end: int) -> None:
         await self._stream.send_all(REPORT.pack(IN_TRANSFER, end))
-
-
-class _Peer:
-    """One service that is asked one question after the other."""
-
-    def __init__(self, address: str) -> None:
-        self._address = address
-        self._encoder, self._reader = RemotingEncoder(RELEASE, 1), SubjectRemotingReader()
-        self._stream: trio.SocketStream | None = None
-        self._one_by_one = trio.Lock()
-
-    async def ask(self, command: str, **header: object) -> tuple[str, Mapping[str, object]]:
-        """The name of the answer's code, and its header; without an answer in time nothing and nothing."""
-        async with self._one_by_one:
-            try:
-                with trio.move_on_after(PATIENCE_S):
-                    return await self._asked(command, header)
-            except (OSError, Lost, *Broken):
-                pass
-            self.leave()
-            return "", {}
-
-    def leave(self) -> None:
-        """End the connection, if there is one."""
-        if self._stream is not None:
-            self._stream.socket.close()
-            self._stream = None
-
-    async def _asked(self, command: str, header: Mapping[str, object]) -> tuple[str, Mapping[str, object]]:
-        if self._stream is None:
-            host, _, port = self._address.rpartition(":")
-            self._stream = await trio.open_tcp_stream(host, int(port))
-            self._reader = SubjectRemotingReader()
-        encoded = self._encoder.sent(Sent(command=command, header=dict(header)), {})
-        self._reader.asked(encoded.questions[0])
-        await self._stream.send_all(encoded.data)
-        while data := await self._stream.receive_some(65536):
-            for received in self._reader.receive(bytes(data)):
-                if isinstance(received, ReceivedAnswer):
-                    return VOCABULARY.response_name(received.code, RELEASE), received.header
-                assert not isinstance(received, Breach), received
-        raise Lost
 
 
 @dataclass
@@ -398,8 +399,8 @@ class FollowingAdapter:
         """A broker or learner that serves one question at its own address."""
         self.starts += 1
         scope = self.living[starting.name] = trio.CancelScope()
-        address = await self.nursery.start(self._run, scope, starting, self.starts)
-        return Living(starting.name, {"remoting": address})
+        own, replication = await self.nursery.start(self._run, scope, starting, self.starts)
+        return Living(starting.name, {"remoting": own, "replication": replication})
 
     def kept(self, name: str) -> Store:
         """The store of this name."""
@@ -431,7 +432,7 @@ class FollowingAdapter:
         starting: Starting,
         nth: int,
         *,
-        task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED,
+        task_status: trio.TaskStatus[tuple[str, str]] = trio.TASK_STATUS_IGNORED,
     ) -> None:
         store = self.kept(starting.name)
         asked = _Asked(store)
@@ -440,9 +441,12 @@ class FollowingAdapter:
         with scope:
             async with trio.open_nursery() as nursery:
                 address = await nursery.start(server.serve, port)
-                task_status.started(address)
                 follower = self.make(starting, store, address, nth)
+                listeners = await trio.open_tcp_listeners(0, host=HOST)
+                nursery.start_soon(trio.serve_listeners, follower.feed, listeners)
+                task_status.started((address, f"{HOST}:{listeners[0].socket.getsockname()[1]}"))
                 asked.moved = follower.moved
+                asked.handlers |= follower.handlers()
                 await follower.run()
 
 

@@ -92,7 +92,10 @@ class OurAdapter:
         process = OurProcess(_member(starting, SimulatedStorage(disk), port))
         await self.nursery.start(process.run)
         self.living[starting.name] = process
-        return Living(starting.name, {"remoting": process.addresses[MAIN]})
+        listening = {"remoting": process.addresses[MAIN]}
+        if HA in process.addresses:
+            listening["replication"] = process.addresses[HA]
+        return Living(starting.name, listening)
 
     async def crash(self, name: str) -> None:
         """End it at once; the operating system lives on."""
