@@ -37,6 +37,9 @@ class Subject(ABC):
         fails.
         """
 
+    def prepare(self) -> None:
+        """Make what its later starts are cheaper with, unless it is there. Raises LabError."""
+
     @property
     def judged(self) -> Sequence[str]:
         """As what it is judged when all are: as each kind, unless something speaks against it."""

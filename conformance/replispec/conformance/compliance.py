@@ -25,9 +25,16 @@ _AS_TEXT = bytes(byte for byte in range(0x21, 0x7F) if byte not in b"`|\\")
 
 
 def compliance_page(
-    runs: Sequence[RunResult], covered: Sequence[Covered], defects: Mapping[str, Defect] | None = None
+    runs: Sequence[RunResult],
+    covered: Sequence[Covered],
+    defects: Mapping[str, Defect] | None = None,
+    not_played: Sequence[tuple[str, str, str]] = (),
 ) -> str:
-    """The Markdown page. `runs`: at most one of each kind and target; `defects` by their marks."""
+    """The Markdown page.
+
+    `runs`: at most one of each kind and target; `defects` by their marks; `not_played`: who is missing, as
+    kind, subject and why.
+    """
     ordered = sorted(runs, key=lambda run: (run.kind, run.implementation, _numbers(run.release)))
     lines = [
         "<!-- Written by `make conformance` from the last runs on all targets. Do not edit. -->",
@@ -39,6 +46,7 @@ def compliance_page(
         "",
         *_when(ordered),
         *_overview(ordered),
+        *_not_played(not_played),
     ]
     for kind in sorted({run.kind for run in ordered}):
         of_kind = [run for run in ordered if run.kind == kind]
@@ -80,6 +88,16 @@ def _overview(runs: Sequence[RunResult]) -> Iterator[str]:
         cells += [len(run.findings(strict=False)), f"{run.took_s:.0f} s", run.seed]
         yield _row(cells)
     yield ""
+
+
+def _not_played(missing: Sequence[tuple[str, str, str]]) -> Iterator[str]:
+    if missing:
+        yield "These could not be played:"
+        yield ""
+        yield _row(["kind", "subject", "why"])
+        yield _row(["---"] * 3)
+        yield from map(_row, sorted(missing))
+        yield ""
 
 
 def _matrix(runs: Sequence[RunResult]) -> Iterator[str]:
