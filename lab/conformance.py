@@ -1,8 +1,8 @@
 """Play the suite against every subject that can be had here, and rewrite the table of who does what.
 
 Runs go on side by side, the longest first: they wait most of their time. A subject that is not installed is
-left out, with the reason. A run that fails costs its own row only, which the table shows with its reason: what
-was started for it is stopped, and the next one begins.
+left out, with the reason. A run that fails costs its own row only, which the table shows with its reason:
+what was started for it is stopped, and the next one begins.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -75,7 +75,7 @@ class SubjectPlan:
         """As what a subject is judged."""
         return (*self.subjects[name].judged, *self.subjects[name].adapted)
 
-    def rows(self, chosen: Sequence[str]) -> Iterator[Row]:
+    def rows(self, chosen: Sequence[str]) -> Generator[Row]:
         """Play the suite against each of these subjects: NAME as each of its kinds, NAME/KIND as one."""
         self.results.mkdir(parents=True, exist_ok=True)
         runs: list[tuple[Subject, str]] = []
@@ -181,7 +181,7 @@ def _without(folder: Path, error: Exception) -> str:
 
 
 def _row_of(done: Done[Row], subject: Subject, kind: str) -> Row:
-    """The row of a run that went on beside others, with its seconds; what it printed is shown where it matters."""
+    """The row of a run beside others, with its seconds; what it printed is shown where not all is well."""
     row = done.found or Row(subject.name, kind, "failed", "it ended before it was done")
     if row.outcome != "ok":
         sys.stdout.write(done.task.printed.read_text(errors="replace"))

@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import resource
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -38,7 +38,7 @@ class Done(Generic[Found]):
     cpu_s: float
 
 
-def side_by_side(tasks: Sequence[Task[Found]], at_once: int) -> Iterator[Done[Found]]:
+def side_by_side(tasks: Sequence[Task[Found]], at_once: int) -> Generator[Done[Found]]:
     """Do so many tasks at a time, the first ones first, and give each when it is done.
 
     Whoever stops listening, or is interrupted, leaves no task behind: each is interrupted and waited for.

@@ -66,17 +66,18 @@ class Apache(RocketmqSubject):
         """Where the classes of a role are kept. Raises NotInstalledError without java."""
         return archives.archive(self.artefacts, role, java())
 
-    def prepare(self) -> None:
+    def prepare(self) -> Sequence[Path]:
         """Record the classes of each role, which takes about a minute, once. Raises LabError."""
-        recorder = _Recorder(self.release)
-        if all(self.archive(role).is_file() for role in MAINS):
-            return
+        made = [self.archive(role) for role in MAINS]
+        if all(each.is_file() for each in made):
+            return made
         with ExitStack() as left:
             folder = Path(left.enter_context(tempfile.TemporaryDirectory(prefix=f"{self.artefacts}-")))
             cluster = left.enter_context(Cluster(folder))
             serving.start_master(cluster, _Recorder(self.release))
             for role in (BROKER, CONTROLLER, NAMESERVER):
                 archives.finish(cluster.processes[role], self.archive(role))
+        return made
 
     def java(self, cluster: Cluster, name: str, *options: str, classes: Path | None = None) -> list[str]:
         """The start of a command that runs one of its classes, or one of ours from the folder `classes`.

@@ -1,4 +1,4 @@
-"""Archives of the classes that a role of Apache RocketMQ loads: a JVM that has one starts with half of the CPU.
+"""Archives of the classes that a role of Apache RocketMQ loads: with one a JVM starts with half of the CPU.
 
 They are made once, from a name server, a controller and a broker that start and end in order, and lie beside
 the jars. A JVM of another build than the one that made them is another file; one that cannot use its archive

@@ -50,7 +50,7 @@ def serve(cluster: Cluster, subject: Subject, kind: str) -> dict[str, object]:
 
 
 def start_master(cluster: Cluster, subject: Subject) -> None:
-    """Start what does not run yet of a name server, a controller and a master. Raises LabError and OSError."""
+    """Start what does not run yet of name server, controller and master. Raises LabError and OSError."""
     _start(cluster, subject, NAMESERVER, settings.nameserver(cluster))
     _start_controller(cluster, subject)
     _start_broker(cluster, subject)

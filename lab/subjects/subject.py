@@ -37,8 +37,9 @@ class Subject(ABC):
         fails.
         """
 
-    def prepare(self) -> None:
-        """Make what its later starts are cheaper with, unless it is there. Raises LabError."""
+    def prepare(self) -> Sequence[Path]:
+        """Make the files that its later starts are cheaper with, unless they are there. Raises LabError."""
+        return ()
 
     @property
     def judged(self) -> Sequence[str]:
