@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from replispec.conformance.causes import causes
 from replispec.conformance.coverage import Covered, counted
 from replispec.conformance.defects import Defect
+from replispec.conformance.expectations import BETWEEN
 from replispec.conformance.families import clauses
 from replispec.conformance.results import CaseResult, CaseVerdict, RunResult, Standing, by_clause
 
@@ -130,15 +131,15 @@ def _failures(runs: Sequence[RunResult], defects: Mapping[str, Defect]) -> Itera
             continue
         yield f"### {run.kind}: {label(run)}"
         yield ""
-        yield "| case | paragraph | basis | demands | symptom | known as | what came last |"
-        yield "| --- | --- | --- | --- | --- | --- | --- |"
+        yield "| case | paragraph | basis | demands | symptom | known as | why | what came last |"
+        yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
         for each in failed:
             expected = each.standing is Standing.EXPECTED
             known = ", ".join(_reported(mark, defects) for mark in each.bugs)
             like = f"{each.standing.value}{f', like {known}' if known else ''}"
             cells = [f"`{each.id}`", _paragraph(each), each.basis, each.requirement]
             cells += [each.symptom or each.reason, known or "expected" if expected else like]
-            yield _row([*cells, _last_bytes(each)])
+            yield _row([*cells, _why(each), _last_bytes(each)])
         yield ""
 
 
@@ -168,6 +169,13 @@ def _paragraph(result: CaseResult) -> str:
         return result.clause
     clause = known.clause
     return f"{_linked(known.family, clause.id)}: {', '.join(filter(None, (clause.document, clause.section)))}"
+
+
+def _why(result: CaseResult) -> str:
+    """Why it fails so, from the list of expected failures; nothing where the list does not know it."""
+    listed = f"{result.symptom} ("
+    told = (each for each in result.expected.split(BETWEEN) if each.startswith(listed))
+    return next(told, "").removeprefix(listed).removesuffix(")")
 
 
 def _reported(mark: str, defects: Mapping[str, Defect]) -> str:
