@@ -15,6 +15,8 @@ CAPTURE ?= spark_replay/captures/failover_lost.pcap
 OUT ?=
 # Which implementations `make conformance` plays against; none named: all that can be had.
 TARGETS ?=
+# How many of its runs go on at a time; none said: two for each core.
+AT_ONCE ?=
 # All tests at once: a worker more than there are cores, as some of them wait for a Spark or a peer, at most four; who is
 # done early helps out.
 WORKERS := $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); [ "$$n" -lt 4 ] && echo $$((n + 1)) || echo 4)
@@ -171,8 +173,8 @@ bench-codec: $(READY) ## what decoding one message costs
 	@$(BIN)/python -m benchmarks.bench_codec
 
 .PHONY: conformance
-conformance: $(READY) ## play the suite against the real implementations (TARGETS="apache-5.4.0": only these)
-	@$(BIN)/python -m lab.conformance --table docs/compliance.md $(TARGETS)
+conformance: $(READY) ## play the suite against the real implementations (TARGETS="apache-5.4.0": only these; AT_ONCE=1: one run at a time)
+	@$(BIN)/python -m lab.conformance --table docs/compliance.md $(if $(AT_ONCE),--at-once $(AT_ONCE)) $(TARGETS)
 
 .PHONY: interop
 interop: jdk $(READY) ## our roles among Apache RocketMQ's own programs (SCENARIOS="a c": only these)

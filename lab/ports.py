@@ -10,8 +10,9 @@ from contextlib import ExitStack
 from lab.errors import LabError
 
 LOOPBACK = "127.0.0.1"
-# Below the range from which Linux gives ports to clients, so that no client takes one meanwhile.
-FIRST, LAST = 12_000, 32_000
+# Below the range from which Linux gives ports to clients, so that no client takes one meanwhile; and below
+# those that a suite and its adapters choose, so that a process that starts again finds its port free.
+FIRST, LAST = 12_000, 21_900
 TRIES_MAXIMUM = 200
 
 

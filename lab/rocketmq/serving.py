@@ -36,9 +36,7 @@ def serve(cluster: Cluster, subject: Subject, kind: str) -> dict[str, object]:
         _start_controller(cluster, subject)
         ready: Mapping[str, object] = {"target": cluster.address(CONTROLLER)}
     else:
-        _start(cluster, subject, NAMESERVER, settings.nameserver(cluster))
-        _start_controller(cluster, subject)
-        _start_broker(cluster, subject)
+        start_master(cluster, subject)
         _write_history(cluster, subject)
         ready = _describe_master(cluster)
     return {
@@ -49,6 +47,13 @@ def serve(cluster: Cluster, subject: Subject, kind: str) -> dict[str, object]:
         **ready,
         "pids": [process.pid for process in cluster.processes.values()],
     }
+
+
+def start_master(cluster: Cluster, subject: Subject) -> None:
+    """Start what does not run yet of name server, controller and master. Raises LabError and OSError."""
+    _start(cluster, subject, NAMESERVER, settings.nameserver(cluster))
+    _start_controller(cluster, subject)
+    _start_broker(cluster, subject)
 
 
 def _start(cluster: Cluster, subject: Subject, role: str, values: Settings) -> None:

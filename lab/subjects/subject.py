@@ -37,6 +37,10 @@ class Subject(ABC):
         fails.
         """
 
+    def prepare(self) -> Sequence[Path]:
+        """Make the files that its later starts are cheaper with, unless they are there. Raises LabError."""
+        return ()
+
     @property
     def judged(self) -> Sequence[str]:
         """As what it is judged when all are: as each kind, unless something speaks against it."""

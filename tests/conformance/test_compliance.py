@@ -76,15 +76,29 @@ def test_the_page_says_when_and_by_what_it_was_played() -> None:
 def test_every_failure_is_told_with_its_symptom_and_what_is_known_of_it() -> None:
     came = [TraceEntry(0.1, "main", "<", "", "0041", 2), TraceEntry(0.2, "main", "<", "SUCCESS")]
     known: dict[str, object] = {"standing": Standing.EXPECTED, "bugs": ["B1", "B2"], "trace": came}
-    known["symptom"] = "step 1: a | b\nc"
+    known["symptom"] = "step 1: a - b"
+    known["expected"] = "step 2: d (Another one.) | step 1: a - b (It is lost (again).)"
     run = a_run(a_result(ALTER.format(1), FAIL, known), a_result(ALTER.format(2), FAIL))
     defects = {"B1": Defect("B1", "It is wrong", ("a/b#7",)), "B2": Defect("B2", "It is wrong too", ())}
     page = compliance_page([run], [], defects).splitlines()
     (line,) = (line for line in page if line.startswith("| `controller/alter/RIP44-ALTER-1/1`"))
-    assert line.endswith("| Something holds. | step 1: a \\| b c | B1 (a/b#7), B2 | `\\x00A` |")
+    known_as = "B1 (a/b#7), B2 | It is lost (again)."
+    assert line.endswith(f"| Something holds. | step 1: a - b | {known_as} | `\\x00A` |")
     assert "RIP44-ALTER-1](../generated/docs/rocketmq/clauses.md#rip44-alter-1): RIP-44, " in line
-    assert _row(page, "`controller/alter/RIP44-ALTER-1/2`")[-2:] == ["failure", ""]
+    assert _row(page, "`controller/alter/RIP44-ALTER-1/2`")[-3:] == ["failure", "", ""]
     assert _row(page, "controller | apache 5.4.0")[2:5] == ["0", "2", "1"]
+
+
+def test_text_of_a_subject_does_not_break_a_row() -> None:
+    page = _page(a_run(a_result(ALTER.format(1), FAIL, {"symptom": "step 1: a | b\nc"})))
+    assert _row(page, "`controller/alter/RIP44-ALTER-1/1`")[4] == "step 1: a \\| b c"
+
+
+def test_who_could_not_be_played_is_a_line_with_the_reason() -> None:
+    run = a_run(a_result(ALTER.format(1), PASS))
+    page = compliance_page([run], [], not_played=[("ha-master", "apache 5.0.0", "it ended | at once")])
+    assert "| ha-master | apache 5.0.0 | it ended \\| at once |" in page.splitlines()
+    assert "could not be played" not in "\n".join(_page(run))
 
 
 def test_what_could_not_be_prepared_is_told_by_cause_and_not_case_by_case() -> None:
@@ -99,7 +113,7 @@ def test_what_could_not_be_prepared_is_told_by_cause_and_not_case_by_case() -> N
     at = page.index("## Cases that were not judged, by cause")
     (row,) = (line for line in page[at:] if line.startswith("| controller"))
     assert "| 2 | `controller/elect/RIP44-ELECT-1/1`, `controller/elect/RIP44-ELECT-1/2` |" in row
-    assert _row(page, "`controller/alter/RIP44-ALTER-1/1`")[-2] == "another symptom, like B1"
+    assert _row(page, "`controller/alter/RIP44-ALTER-1/1`")[-3] == "another symptom, like B1"
     assert "## Cases that were not judged, by cause" not in _page(a_run(a_result(ALTER.format(1), PASS)))
 
 

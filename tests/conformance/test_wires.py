@@ -4,7 +4,7 @@ import pytest
 import trio
 import trio.testing
 
-from replispec.conformance.encoding import Encoder, Unsendable
+from replispec.conformance.encoding import Encoded, Encoder, Unsendable
 from replispec.conformance.model import Raw
 from replispec.conformance.received import Breach, Ended, Received, ReceivedRequest
 from replispec.conformance.rocketmq.names import VOCABULARY
@@ -69,3 +69,31 @@ def test_bytes_are_cut_where_a_case_says(split: tuple[int, ...], cut: list[bytes
 def test_a_place_that_cuts_nothing_is_the_fault_of_the_case(place: int) -> None:
     with pytest.raises(Unsendable, match="cuts nothing off 5 bytes"):
         Encoder(VOCABULARY).pieces(Raw(split=(2, place)), b"abcde")
+
+
+class _Slow:
+    """A stream whose peer takes so many seconds for each piece that is sent."""
+
+    def __init__(self, piece_s: float) -> None:
+        self._piece_s = piece_s
+
+    async def send_all(self, _: bytes) -> None:
+        await trio.sleep(self._piece_s)
+
+
+def _sent(piece_s: float, pause_s: float) -> bool:
+    async def run() -> bool:
+        reader, dialect = SubjectRemotingReader(), Dialect(VOCABULARY, RELEASE)
+        wire = Wire("main", _Slow(piece_s), reader, Trace(), dialect)  # type: ignore[arg-type]  # sends alone
+        return await wire.send(Encoded(b"abcd", (), ""), [b"a", b"b", b"c", b"d"], pause_s, 10.0)
+
+    return trio.run(run, clock=trio.testing.MockClock(autojump_threshold=0))
+
+
+def test_many_pieces_may_take_as_long_as_the_suite_needs_for_them() -> None:
+    assert _sent(9.0, 60.0)
+
+
+def test_a_piece_that_is_left_unread_ends_the_sending() -> None:
+    with pytest.raises(trio.TooSlowError):
+        _sent(11.0, 0.0)

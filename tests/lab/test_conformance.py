@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,8 +25,9 @@ import pathlib, sys
 words = sys.argv[2:]
 options = dict(zip(words[0::2], words[1::2]))
 if sys.argv[1] == "compliance":
-    names = sorted(pathlib.Path(word).name for word in words[2:])
-    pathlib.Path(options["--out"]).write_text(" ".join(names))
+    names = sorted(pathlib.Path(word).name for word in words[2:] if word.endswith(".json"))
+    lacking = [" ".join(words[at + 1 : at + 4]) for at, word in enumerate(words) if word == "--not-played"]
+    pathlib.Path(options["--out"]).write_text("\\n".join([*names, *lacking]))
 elif "odd" in options["--json"]:
     sys.exit(2)
 else:
@@ -110,13 +112,14 @@ def test_every_subject_is_played_as_every_kind_and_ended(
 ) -> None:
     assert run_all(of(plan, starter, "one", "two"), []) == 1, "the suite found something"
     rows = [line.split() for line in capsys.readouterr().out.split("\n\n")[1].splitlines()]
-    assert rows == [
+    assert rows[:-2] == [
         ["one", "controller", "ok"],
         ["one", "ha-master", "findings"],
         ["two", "controller", "ok"],
         ["two", "ha-master", "findings"],
-        [str(plan.table)],
     ]
+    assert rows[-2][:3] == ["4", "runs", "in"]
+    assert rows[-1] == [str(plan.table)]
     assert starter.asked == ["one controller", "one ha-master", "two controller", "two ha-master"]
     assert not any(process.alive for process in starter.started)
     assert plan.table.read_text().split() == [
@@ -162,13 +165,15 @@ def test_a_subject_that_is_not_installed_is_skipped_with_its_reason(
     assert starter.asked == []
 
 
-def test_a_subject_that_does_not_start_costs_its_own_row(
+def test_a_subject_that_does_not_start_costs_its_own_row_and_is_a_line_of_the_table(
     plan: SubjectPlan, starter: Starter, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_all(of(plan, starter, "broken", "one"), []) == 1
     assert "failed: it ended (folder: " in capsys.readouterr().out
     assert not starter.started[0].alive
-    assert (plan.results / "one-controller.json").exists()
+    assert plan.table.read_text().splitlines() == [
+        *("one-controller.json", "one-ha-master.json", "controller broken it ended")
+    ]
 
 
 def test_a_suite_that_breaks_off_leaves_no_result_of_an_earlier_run(
@@ -178,8 +183,12 @@ def test_a_suite_that_breaks_off_leaves_no_result_of_an_earlier_run(
     (plan.results / "odd-controller.json").write_text(json.dumps("from yesterday"))
     assert run_all(of(plan, starter, "odd", "one"), []) == 1
     assert "failed: the suite ended with exit code 2" in capsys.readouterr().out
-    assert (plan.results / "table.md").read_text().split() == ["one-controller.json", "one-ha-master.json"]
-    assert not plan.table.exists(), "a table that lacks somebody is not shown to everybody"
+    assert plan.table.read_text().splitlines() == [
+        "one-controller.json",
+        "one-ha-master.json",
+        "controller odd the suite ended with exit code 2",
+        "ha-master odd the suite ended with exit code 2",
+    ]
 
 
 def test_a_name_that_no_subject_has_is_refused_before_anything_starts(
@@ -187,7 +196,14 @@ def test_a_name_that_no_subject_has_is_refused_before_anything_starts(
 ) -> None:
     assert run_all(of(plan, starter, "one"), ["two"]) == 2
     assert capsys.readouterr().err == "replispec: no subject two: there are one\n"
+    assert run_all(of(plan, starter, "one"), ["one/learner"]) == 2
+    assert "there are one/controller, one/ha-master" in capsys.readouterr().err
     assert starter.asked == []
+
+
+def test_one_kind_of_a_subject_may_be_asked_for(plan: SubjectPlan, starter: Starter) -> None:
+    run_all(of(plan, starter, "one", "two"), ["two/controller", "one", "one/controller"])
+    assert starter.asked == ["two controller", "one controller", "one ha-master"]
 
 
 def test_an_interrupted_run_leaves_no_folder_and_no_process(plan: SubjectPlan) -> None:
@@ -203,3 +219,32 @@ def test_an_interrupted_run_leaves_no_folder_and_no_process(plan: SubjectPlan) -
         run_all(of(plan, starter, "one"), [])
     assert {*folder.iterdir()} - before == {plan.results}
     assert not any(process.alive for process in starter.started)
+
+
+def test_runs_side_by_side_give_the_same_rows_with_their_seconds(
+    plan: SubjectPlan, starter: Starter, capsys: pytest.CaptureFixture[str]
+) -> None:
+    side_by_side = replace(of(plan, starter, "broken", "odd", "one"), at_once=3)
+    assert run_all(side_by_side, []) == 1
+    shown = capsys.readouterr().out.rpartition("\n\n")[2].splitlines()
+    changing = re.compile(r"\d+ s, \d+ s of CPU|folder: [^,)]*")
+    assert sorted(changing.sub("..", " ".join(row.split())) for row in shown[:-2]) == [
+        "broken controller failed: it ended (.., ..)",
+        "odd controller failed: the suite ended with exit code 2 (..)",
+        "odd ha-master failed: the suite ended with exit code 2 (..)",
+        "one controller ok (..)",
+        "one ha-master findings (..)",
+    ]
+    assert shown[-2].startswith("5 runs in ")
+    assert plan.table.read_text().splitlines()[:3] == [
+        *("one-controller.json", "one-ha-master.json", "controller broken it ended")
+    ]
+
+
+def test_what_took_longest_begins_first(plan: SubjectPlan, starter: Starter) -> None:
+    plan.results.mkdir()
+    for name, took_s in (("one-controller", 7.5), ("one-ha-master", 9.0), ("two-controller", 8.0)):
+        (plan.results / f"{name}.json").write_text(json.dumps({"took_s": took_s}))
+    rows = replace(of(plan, starter, "one", "two"), at_once=2).rows(["one", "two"])
+    assert [next(rows).kind for _ in range(1)] == ["ha-master"], "of which nothing is known"
+    rows.close()

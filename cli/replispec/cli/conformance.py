@@ -325,7 +325,19 @@ def list_cases(kinds: tuple[str, ...], folder: Path | None) -> int:
 )
 @click.option("--out", type=FILE, help="Write the Markdown page here.  [default: standard output]")
 @click.option("--html", "html_file", type=FILE, help="Write all runs as one self-contained page.")
-def compliance(results: tuple[Path, ...], out: Path | None, html_file: Path | None) -> int:
+@click.option(
+    "--not-played",
+    type=(str, str, str),
+    multiple=True,
+    metavar="KIND SUBJECT WHY",
+    help="Who is missing, as a line of the Markdown page.",
+)
+def compliance(
+    results: tuple[Path, ...],
+    out: Path | None,
+    html_file: Path | None,
+    not_played: tuple[tuple[str, str, str], ...],
+) -> int:
     """Make one page of the RESULTS of several runs (--json): clause by implementation, and all failures."""
     from replispec.conformance.compliance import compliance_page
     from replispec.conformance.coverage import coverage
@@ -336,7 +348,7 @@ def compliance(results: tuple[Path, ...], out: Path | None, html_file: Path | No
         runs = [from_json(path.read_bytes(), path.name) for path in results]
     except ResultError as fault:
         raise click.ClickException(str(fault)) from None
-    page = compliance_page(runs, coverage(all_cases(None)), all_defects(None))
+    page = compliance_page(runs, coverage(all_cases(None)), all_defects(None), not_played)
     if out is not None:
         out.write_text(page, encoding="utf-8")
     elif html_file is None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from replispec.conformance.causes import causes
 from replispec.conformance.coverage import Covered, counted
 from replispec.conformance.defects import Defect
+from replispec.conformance.expectations import BETWEEN
 from replispec.conformance.families import clauses
 from replispec.conformance.results import CaseResult, CaseVerdict, RunResult, Standing, by_clause
 
@@ -25,9 +26,16 @@ _AS_TEXT = bytes(byte for byte in range(0x21, 0x7F) if byte not in b"`|\\")
 
 
 def compliance_page(
-    runs: Sequence[RunResult], covered: Sequence[Covered], defects: Mapping[str, Defect] | None = None
+    runs: Sequence[RunResult],
+    covered: Sequence[Covered],
+    defects: Mapping[str, Defect] | None = None,
+    not_played: Sequence[tuple[str, str, str]] = (),
 ) -> str:
-    """The Markdown page. `runs`: at most one of each kind and target; `defects` by their marks."""
+    """The Markdown page.
+
+    `runs`: at most one of each kind and target; `defects` by their marks; `not_played`: who is missing, as
+    kind, subject and why.
+    """
     ordered = sorted(runs, key=lambda run: (run.kind, run.implementation, _numbers(run.release)))
     lines = [
         "<!-- Written by `make conformance` from the last runs on all targets. Do not edit. -->",
@@ -39,6 +47,7 @@ def compliance_page(
         "",
         *_when(ordered),
         *_overview(ordered),
+        *_not_played(not_played),
     ]
     for kind in sorted({run.kind for run in ordered}):
         of_kind = [run for run in ordered if run.kind == kind]
@@ -82,6 +91,16 @@ def _overview(runs: Sequence[RunResult]) -> Iterator[str]:
     yield ""
 
 
+def _not_played(missing: Sequence[tuple[str, str, str]]) -> Iterator[str]:
+    if missing:
+        yield "These could not be played:"
+        yield ""
+        yield _row(["kind", "subject", "why"])
+        yield _row(["---"] * 3)
+        yield from map(_row, sorted(missing))
+        yield ""
+
+
 def _matrix(runs: Sequence[RunResult]) -> Iterator[str]:
     known = clauses()
     yield _row(["clause", *(label(run) for run in runs)])
@@ -112,15 +131,15 @@ def _failures(runs: Sequence[RunResult], defects: Mapping[str, Defect]) -> Itera
             continue
         yield f"### {run.kind}: {label(run)}"
         yield ""
-        yield "| case | paragraph | basis | demands | symptom | known as | what came last |"
-        yield "| --- | --- | --- | --- | --- | --- | --- |"
+        yield "| case | paragraph | basis | demands | symptom | known as | why | what came last |"
+        yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
         for each in failed:
             expected = each.standing is Standing.EXPECTED
             known = ", ".join(_reported(mark, defects) for mark in each.bugs)
             like = f"{each.standing.value}{f', like {known}' if known else ''}"
             cells = [f"`{each.id}`", _paragraph(each), each.basis, each.requirement]
             cells += [each.symptom or each.reason, known or "expected" if expected else like]
-            yield _row([*cells, _last_bytes(each)])
+            yield _row([*cells, _why(each), _last_bytes(each)])
         yield ""
 
 
@@ -150,6 +169,13 @@ def _paragraph(result: CaseResult) -> str:
         return result.clause
     clause = known.clause
     return f"{_linked(known.family, clause.id)}: {', '.join(filter(None, (clause.document, clause.section)))}"
+
+
+def _why(result: CaseResult) -> str:
+    """Why it fails so, from the list of expected failures; nothing where the list does not know it."""
+    listed = f"{result.symptom} ("
+    told = (each for each in result.expected.split(BETWEEN) if each.startswith(listed))
+    return next(told, "").removeprefix(listed).removesuffix(")")
 
 
 def _reported(mark: str, defects: Mapping[str, Defect]) -> str:

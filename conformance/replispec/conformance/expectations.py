@@ -14,6 +14,8 @@ from replispec.conformance.steps import only, text
 from replispec.conformance.vocabulary import Release, Vocabulary
 from replispec.runtime.primitives.releases import Releases
 
+# Between the entries that one case has, where a result names them.
+BETWEEN = " | "
 _KEYS = ("case", "releases", "symptom", "why", "bug")
 
 
@@ -92,7 +94,7 @@ def apply(run: RunResult, expected: Sequence[Expected], vocabulary: Vocabulary, 
 
 def _mark(result: CaseResult, entries: Sequence[Expected]) -> None:
     symptoms = [entry.symptom for entry in entries]
-    result.expected = " | ".join(f"{entry.symptom} ({entry.why})" for entry in entries)
+    result.expected = BETWEEN.join(f"{entry.symptom} ({entry.why})" for entry in entries)
     if result.verdict is CaseVerdict.FAIL:
         known = result.symptom in symptoms
         result.standing = Standing.EXPECTED if known else Standing.OTHER_SYMPTOM

@@ -34,7 +34,7 @@ from replispec.conformance.values import Variables, filled, wire_text
 from replispec.conformance.wires import FLOOD, WAITING_MAXIMUM, Wire
 
 OTHERS = "others"
-PORTS, PORTS_EACH = (12_000, 32_000), 4
+PORTS, PORTS_EACH = (27_000, 32_000), 4
 Rules = Mapping[str, Rule]
 Answering = Callable[[Wire, ReceivedRequest, Answered], Awaitable[None]]
 

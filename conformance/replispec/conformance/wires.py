@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import socket
 import sys
 
@@ -79,8 +80,14 @@ class Wire:
     def _trace_bytes(self, way: str, data: bytes, says: str) -> None:
         self._trace.add(trio.current_time() - self._trace.began_s, self.name, way, says, data)
 
-    async def send(self, encoded: Encoded, parts: list[bytes], pause_s: float) -> bool:
-        """Send in pieces. False when the subject has ended the connection."""
+    async def send(
+        self, encoded: Encoded, parts: list[bytes], pause_s: float, unread_s: float = math.inf
+    ) -> bool:
+        """Send in pieces. False when the subject has ended the connection.
+
+        Raises trio.TooSlowError when one piece is left unread for longer than `unread_s`: how long the suite
+        itself takes between them is nothing to the subject.
+        """
         for question in encoded.questions:
             self.reader.asked(question)
         self._trace_bytes(">", b"".join(parts), encoded.says)
@@ -89,7 +96,8 @@ class Wire:
             for number, part in enumerate(parts):
                 if number and pause_s:
                     await trio.sleep(pause_s)
-                await self._stream.send_all(part)
+                with trio.fail_after(unread_s):
+                    await self._stream.send_all(part)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             return False
         return True
