@@ -193,14 +193,8 @@ class _Reader:
                         place, f"{name!r} is no name of a state", "use capital words joined by _"
                     )
                 tree.only("about", "initial", "final", "unreached")
-                yield StateSpec(
-                    name,
-                    tree.text("about", ""),
-                    place,
-                    tree.flag("initial"),
-                    tree.flag("final"),
-                    tree.text("unreached", ""),
-                )
+                flags = tree.flag("initial"), tree.flag("final")
+                yield StateSpec(name, tree.text("about", ""), place, *flags, tree.text("unreached", ""))
 
     def _enum(self) -> str:
         name = self._tree.text("enum", "")
