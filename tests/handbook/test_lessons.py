@@ -47,6 +47,52 @@ def test_a_lesson_shows_each_step_with_the_clauses_of_the_edge_that_was_taken() 
 
 
 @pytest.mark.parametrize(
+    "written",
+    [
+        LESSON.rstrip("\n"),
+        LESSON.replace("yaml play\n", "yaml play \n"),
+        LESSON.replace("yaml play", " yaml  play"),
+        LESSON.replace("```", "~~~"),
+        LESSON.rstrip("\n") + " \n\nmore\n\n```\nno lesson\n```\n",
+    ],
+)
+def test_a_block_is_played_however_its_fence_is_written(written: str) -> None:
+    assert "yaml" not in played(written, "a page", PLACES)
+    false = written.replace("state: TRANSFER", "state: READY")
+    with pytest.raises(LessonError, match="block 1, step 1: the page says state 'READY'"):
+        played(false, "a page", PLACES)
+
+
+@pytest.mark.parametrize(
+    "written", [LESSON.replace("\n```\n", "\n"), LESSON.replace("```yaml", "  ```yaml"), "````yaml play\nx\n"]
+)
+def test_what_looks_like_a_block_and_is_none_is_refused(written: str) -> None:
+    with pytest.raises(LessonError, match="begins no block"):
+        played(written, "a page", PLACES)
+
+
+@pytest.mark.parametrize(
+    ("said", "instead"),
+    [
+        ("variables: {log_end: 1000, epochs: [{epoch: 0, start_offset: 0}]}", "variables:"),
+        ("variables: {log_end: 1000, epochs: [{epoch: 0, start_offset: 0}]}", "variables: [log_end]"),
+        ("epochs: [{epoch: 0, start_offset: 0}]}", "epochs: 3}"),
+        ("epochs: [{epoch: 0, start_offset: 0}]}", "epochs: [3]}"),
+        ("log_end: 1000", "log_end: '1000'"),
+        ("does: [truncate_log, correct_epochs, send_report]", "does:"),
+        ("state: TRANSFER", "state: [TRANSFER]"),
+        ("state: HANDSHAKE", "state: [HANDSHAKE]"),
+        ("begin: {", "begin: {wrong: 1, "),
+        ("steps:\n", "wrong: 3\nsteps:\n"),
+    ],
+)
+def test_a_block_of_another_form_is_refused_by_its_place(said: str, instead: str) -> None:
+    assert LESSON.count(said) >= 1
+    with pytest.raises(LessonError, match=r"^a page, block 1"):
+        played(LESSON.replace(said, instead), "a page", PLACES)
+
+
+@pytest.mark.parametrize(
     ("said", "instead", "complaint"),
     [
         ("state: TRANSFER", "state: READY", "the page says state 'READY', the machine 'TRANSFER'"),

@@ -34,7 +34,13 @@ from replispec.runtime import families
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 from replispec.runtime.primitives.machines import Machine, Step, step
 
-_BLOCK: Final = re.compile(r"```yaml play\n(.*?)```\n", re.DOTALL)
+_BLOCK: Final = re.compile(
+    r"^(?P<fence>```|~~~) *yaml +play *\n(?P<steps>.*?)^(?P=fence) *(?:\n|\Z)", re.DOTALL | re.MULTILINE
+)
+_ANY: Final = re.compile(r"^.*(?:`{3,}|~{3,})\W*yaml\s+play.*$", re.MULTILINE)
+"""What looks like the beginning of a block, as Markdown may show it."""
+_BLOCK_KEYS: Final = {"machine", "begin", "steps"}
+_BEGIN_KEYS: Final = {"state", "variables"}
 _KEYS: Final = {"event", "given", "says", "state", "becomes", "does"}
 _EMPTY: Final[Mapping[type, Any]] = {int: 0, bool: False, str: "", bytes: b""}
 
@@ -50,9 +56,16 @@ def played(text: str, at: str, places: Places) -> str:
     def block(match: re.Match[str]) -> str:
         nonlocal number
         number += 1
-        return "\n".join(_played(match[1], f"{at}, block {number}", places)) + "\n"
+        place = f"{at}, block {number}"
+        try:
+            return "\n".join(_played(match["steps"], place, places)) + "\n"
+        except (TypeError, AttributeError, ValueError, KeyError) as error:
+            raise LessonError(f"{place}: a value has not the form that it must have: {error}") from error
 
-    return _BLOCK.sub(block, text)
+    found = _BLOCK.sub(block, text)
+    if (left := _ANY.search(found)) is not None:
+        raise LessonError(f"{at}: {left[0].strip()!r} begins no block: it is indented, or never closed")
+    return found
 
 
 def _played(text: str, place: str, places: Places) -> Iterator[str]:
@@ -62,6 +75,9 @@ def _played(text: str, place: str, places: Places) -> Iterator[str]:
         begin, steps = block["begin"], block["steps"]
     except (yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
         raise LessonError(f"{place}: not a block of machine, begin and steps: {error}") from error
+    for keys, known in ((block, _BLOCK_KEYS), (begin, _BEGIN_KEYS)):
+        if unknown := set(keys) - known:
+            raise LessonError(f"{place}: unknown {', '.join(sorted(unknown))}")
     if family not in places.families or name not in places.families[family].spec.machines:
         raise LessonError(f"{place}: no machine {block['machine']!r}")
     machine: Machine[Any, Any] = families.wire(family, f"machines.{name}").MACHINE
