@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from click import ClickException
 from click.testing import CliRunner
 
 from replispec.cli.main import command_line
@@ -110,3 +111,14 @@ def test_how_a_population_is_cut_changes_nothing_that_is_found(monkeypatch: pyte
     monkeypatch.setattr(searching, "POPULATION", 7)
     cut, _ = explored(system_named(SYSTEM), bounds, lambda: 0.0)
     assert cut == whole
+
+
+def test_an_exploration_without_memory_left_is_refused_and_breaks_no_promise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def without_memory(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(searching.Search, "run", without_memory)
+    with pytest.raises(ClickException, match=f"{SYSTEM}: no memory is left for more states"):
+        command_line(["spec", "explore", SYSTEM], standalone_mode=False)

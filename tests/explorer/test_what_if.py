@@ -123,6 +123,17 @@ def test_what_a_bound_left_open_is_not_mended(till: Path, edited: Path) -> None:
     assert says in done.stdout.splitlines(), done.stdout
 
 
+def test_a_promise_or_an_act_that_the_edit_words_otherwise_is_named(till: Path, edited: Path) -> None:
+    """Nothing is mended by promising less; it can only be told that the promise is another one."""
+    edit(edited, SYSTEM, "always: till.desk.sold <= customer.wish.purchase", "always: till.desk.sold < 9")
+    edit(edited, SYSTEM, "if: self.wish.CONTENT", "if: self.wish.CONTENT and self.wish.purchase < 2")
+    lines = what_if(till, edited).stdout.splitlines()
+    assert [line for line in lines if line.startswith("other")] == [
+        "other   sold_as_often_as_wanted is promised otherwise after the edit",
+        "other   wants may happen otherwise after the edit",
+    ]
+
+
 def test_states_that_an_edit_looks_away_from_are_counted(mended: Path, edited: Path) -> None:
     edit(edited, MACHINE, WRONG, RIGHT)
     edit(edited, SYSTEM, "messages: 2\n", "messages: 2\nwithin: till.desk.sold == 0\n")

@@ -120,6 +120,10 @@ def explore(
         page = None if html is None else page_of(report, search)
     except ExplorationError as error:
         raise click.ClickException(str(error)) from None
+    except MemoryError:
+        raise click.ClickException(
+            f"{system}: no memory is left for more states: ask for fewer by --states, --messages or --set"
+        ) from None
     # Before anything is printed: whoever reads no more than its first lines has the files, too.
     if out is not None:
         out.write_text(json.dumps(to_plain(report), indent=1, ensure_ascii=False) + "\n", "utf-8")

@@ -154,8 +154,17 @@ def _lines(before: Found, after: Found) -> Iterator[str]:
             yield from story_lines(story_from(story))
             if _promise(name) in before["open"]:
                 yield "      Before the edit it was open: whether the edit broke it is not known."
+    yield from said_otherwise(before, after)
     yield from _acts(before, after)
     yield from _edges(before, after)
+
+
+def said_otherwise(before: Found, after: Found) -> Iterator[str]:
+    """Promises and acts that the edit words otherwise: what holds then may be less than what was asked."""
+    for key, what in (("promised", "is promised"), ("acted", "may happen")):
+        for name, text in after[key].items():
+            if name in before[key] and before[key][name] != text:
+                yield f"other   {name} {what} otherwise after the edit"
 
 
 def left_out(before: Found, after: Found) -> Iterator[str]:

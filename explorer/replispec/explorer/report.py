@@ -15,7 +15,7 @@ from replispec.explorer.stories import Story, StoryStep, story_of
 from replispec.explorer.ways import judge_ways
 from replispec.runtime import families
 from replispec.runtime.primitives.machines import Machine
-from replispec.runtime.primitives.systems import PartyKind, System
+from replispec.runtime.primitives.systems import PartyKind, Read, System
 
 STATES_MAX: Final = 100_000_000
 """States of one exploration, of about 100 bytes each: more do not fit in an ordinary machine."""
@@ -51,7 +51,8 @@ class Findings:
     """What one exploration came to.
 
     `never_due` are promises of which `whenever` held in no state, `never_happened` acts, `happened` all other
-    acts: whoever reads that a promise holds should know what was not tried.
+    acts: whoever reads that a promise holds should know what was not tried. `promised` says what each promise
+    is, `acted` when each act may happen, as the system words it.
     """
 
     system: str
@@ -71,6 +72,8 @@ class Findings:
     never_due: tuple[str, ...] = ()
     never_happened: tuple[str, ...] = ()
     happened: tuple[str, ...] = ()
+    promised: Mapping[str, str] = field(default_factory=dict)
+    acted: Mapping[str, str] = field(default_factory=dict)
 
 
 def systems() -> dict[str, str]:
@@ -172,8 +175,14 @@ def explored(
         ),
         tuple(each.name for each in system.acts if each.name not in happened),
         tuple(each.name for each in system.acts if each.name in happened),
+        {each.name: " ".join((each.shape, *_texts(each.whenever, each.holds))) for each in system.properties},
+        {each.name: " ".join((each.timer, each.budget, *_texts(each.condition))) for each in system.acts},
     )
     return report, search
+
+
+def _texts(*reads: Read | None) -> list[str]:
+    return [f"({each.text})" for each in reads if each is not None]
 
 
 def to_plain(report: Findings) -> dict[str, Any]:
