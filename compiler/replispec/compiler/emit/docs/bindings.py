@@ -51,6 +51,28 @@ def answers_section(machine: MachineSpec) -> Iterator[str]:
         yield from table(("what an edge does", "what is told"), said)
 
 
+def refusals_section(machine: MachineSpec) -> Iterator[str]:
+    """What is answered to a request that is no event; nothing for a machine that answers nobody."""
+    missing = machine.bindings.missing
+    if missing is None:
+        return
+    yield "## Refused before it is an event"
+    yield f"A request that lacks what it must have is answered `{missing.member}`."
+    yield ""
+    refused = [(source, each) for source in machine.bindings.sources for each in source.refusals]
+    if refused:
+        rows = (
+            (
+                f"`{source.event}`",
+                f"`{to_text(each.condition)}`",
+                f"`{each.code.member}`",
+                f"remark {_remark(each.remark)}",
+            )
+            for source, each in refused
+        )
+        yield from table(("what it would be", "if", "code of the answer", "what it says"), rows)
+
+
 def sends_section(machine: MachineSpec) -> Iterator[str]:
     """What this side says in each message that it sends, and what it shows; nothing where nothing says it."""
     if machine.bindings.sends:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from replispec.compiler.emit.docs.bindings import answers_section, bound_kind, records_section, sends_section
+from replispec.compiler.emit.docs.bindings import (
+    answers_section,
+    bound_kind,
+    records_section,
+    refusals_section,
+    sends_section,
+)
 from replispec.compiler.emit.docs.tables import table
 from replispec.compiler.language.text import to_english, to_text
 from replispec.compiler.model.machine import Event, MachineSpec, Table, TimerSpec, Transition
@@ -80,6 +86,7 @@ def _page(machine: MachineSpec) -> Iterator[str]:
     yield from _edges(machine, machine.table)
     yield "An event without an edge is a protocol error: of the peer when the peer caused it, else our own."
     yield ""
+    yield from refusals_section(machine)
     yield from answers_section(machine)
     yield from sends_section(machine)
     yield from records_section(machine)
