@@ -13,7 +13,6 @@ from replispec.runtime.sim import Disk, Rng, SimulatedStorage
 from replispec.runtime.storage import StorageFailed
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
-from replispec.wire.rocketmq.constants import ANSWER_TIMEOUT_MS
 from replispec.wire.rocketmq.controller import AlterSyncStateSetRequest, SyncStateSet
 from replispec.wire.rocketmq.machines.broker_role import ReplicaInfoReceived
 from replispec.wire.rocketmq.options import BrokerOptions
@@ -351,29 +350,6 @@ def test_every_step_of_a_life() -> None:
     ]
 
 
-def test_who_is_asked_for_again_and_again_under_many_ids_keeps_nobody_in_or_out() -> None:
-    """Those who were to leave or join while such a question is open come right after it."""
-    broker = master_of_two()
-    strangers = iter(range(100, 120))
-
-    def meanwhile() -> None:
-        broker.controller.code = ResponseCode.CONTROLLER_INVALID_REPLICAS
-        members = broker.controller.asked[-1][0]
-        if max(members) < 100:
-            broker.controller.code = ResponseCode.SUCCESS
-        elif 2 in members:
-            broker.gone = {2}
-            broker.role.caught_up(next(strangers), broker.playbook.now_ms)
-            broker.role.caught_up(3, broker.playbook.now_ms)
-            broker.role.lagging({2}, broker.playbook.now_ms)
-
-    broker.controller.before = meanwhile
-    broker.caught_up(next(strangers))
-    asked = [sorted(members) for members, *_ in broker.controller.asked]
-    assert asked == [[1, 2, 100], [1], [1, 101], [1, 3]]
-    assert broker.role.members == {1, 3}
-
-
 def test_a_request_that_is_refused_before_any_other_leaves_the_set_as_it_was() -> None:
     broker = master_of_two()
     broker.controller.code = ResponseCode.CONTROLLER_BROKER_NOT_ALIVE
@@ -499,47 +475,6 @@ def test_what_was_asked_for_a_set_or_an_epoch_before_counts_no_more() -> None:
 
 def test_an_older_set_that_is_told_late_counts_with_what_was_asked_for_later() -> None:
     assert stands(began_again(asking(), 6, frozenset({1, 3}))) == "MASTER 5: [1, 3] of 6 or [1, 2] in doubt"
-
-
-def test_nobody_is_asked_in_before_it_is_on_the_disk() -> None:
-    broker = fresh()
-    broker.replica_info_received(US, 5, frozenset({1}), 7)
-    broker.disk.plan = lambda change: "no room" if ASKED_SET in change else None
-    assert broker.caught_up(2) == ["counts [1, 2]"]
-    assert broker.controller.asked == []
-    assert [note.what for note in broker.playbook.notes][-1] == "the set to be asked for cannot be kept"
-    broker.disk.plan = None
-    assert broker.wait(OPTIONS.controller_retry_interval_ms) == ["counts [1, 2]", "counts [1, 2]"]
-    assert broker.controller.asked == [(US_TWO, 5, 7)]
-    written = len(broker.disk.changes)
-    broker.lagging(2)
-    assert len(broker.disk.changes) == written, "who leaves makes the set smaller: that may be forgotten"
-
-
-def test_who_is_gone_when_the_question_could_leave_is_not_asked_in_at_last() -> None:
-    broker = fresh()
-    broker.replica_info_received(US, 5, frozenset({1}), 7)
-    broker.disk.plan = lambda change: "no room" if ASKED_SET in change else None
-    broker.caught_up(2)
-    broker.gone, broker.disk.plan = {2}, None
-    assert broker.wait(OPTIONS.controller_retry_interval_ms) == ["counts [1, 2]", "counts [1]"]
-    assert broker.controller.asked == []
-    # Who is there is asked in meanwhile, and whom it is about to lose no set of before has.
-    broker.caught_up(3)
-    assert [members for members, *_ in broker.controller.asked] == [frozenset({1, 3})]
-
-
-def test_who_was_asked_in_before_and_is_gone_counts_until_that_cannot_be_decided_any_more() -> None:
-    broker = asking()
-    broker.gone = {2}
-    broker.controller.code = ResponseCode.SUCCESS
-    broker.wait(ANSWER_TIMEOUT_MS)
-    assert broker.wait(OPTIONS.controller_retry_interval_ms) == ["counts [1, 2]", "asks who is master"]
-    assert len(broker.controller.asked) == 1
-    assert stands(broker) == "MASTER 5: [1] of 7 or [1, 2] in doubt"
-    assert broker.wait(DOUBT_MS) == ["asks who is master"]
-    assert broker.replica_info_received(US, 5, frozenset({1}), 7, is_answer=True) == ["counts [1]"]
-    assert len(broker.controller.asked) == 1
 
 
 @pytest.mark.parametrize("damage", [b"", b"1\n5\n5:7:1\n", b"0\n0\n", b"\xff\n"])
