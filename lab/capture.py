@@ -10,6 +10,7 @@ from pathlib import Path
 
 from lab.cluster import Cluster
 from lab.errors import NotInstalledError
+from lab.forward import OUTSIDE
 
 NAME = "dumpcap"
 SETTLE_S = 0.5
@@ -21,7 +22,8 @@ BUFFER_MIB = 64
 def captured(cluster: Cluster, path: Path, *, interface: str = "lo", name: str = NAME) -> Iterator[None]:
     """Write what the cluster's processes say to each other to this file, in a process of this name. Needs
     dumpcap and the right to capture. Raises NotInstalledError without the one, LabError without the other."""
-    which = f"tcp portrange {cluster.ports[0]}-{cluster.ports[-1]}"
+    passed_on = "".join(f" and not host {each}" for each in OUTSIDE)
+    which = f"tcp portrange {cluster.ports[0]}-{cluster.ports[-1]}{passed_on}"
     program = shutil.which(NAME)
     if program is None:
         raise NotInstalledError(f"{NAME} is missing: install it (Debian, Ubuntu: apt-get install tshark)")

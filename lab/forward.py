@@ -8,6 +8,9 @@ from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import Self
 
+OUTSIDE = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
+"""The addresses from which clusters have connections passed on. Captures leave them out: what is passed on is
+there once, as it comes to who listens."""
 CHUNK_BYTES = 65_536
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lab.cluster import Cluster
-from lab.forward import Forwarded
+from lab.forward import OUTSIDE, Forwarded
 from lab.interop.__main__ import arguments_of
 from lab.ports import LOOPBACK
 from lab.rocketmq.interop import figures, tables
@@ -66,8 +66,8 @@ def test_tables_of_a_mixed_set_are_compared_without_checksum_and_version(tmp_pat
 def test_what_comes_to_another_address_is_passed_on_both_ways() -> None:
     with socket.create_server((LOOPBACK, 0)) as server:
         port = server.getsockname()[1]
-        with Forwarded("127.0.0.2", LOOPBACK, port) as forwarded:
-            with socket.create_connection(("127.0.0.2", port)) as client:
+        with Forwarded(OUTSIDE[0], LOOPBACK, port) as forwarded:
+            with socket.create_connection((OUTSIDE[0], port)) as client:
                 inner, _ = server.accept()
                 with inner:
                     client.sendall(b"there")

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from lab.cluster import BROKER_NAME
-from lab.forward import Forwarded
+from lab.forward import OUTSIDE, Forwarded
 from lab.ports import LOOPBACK
 from lab.rocketmq import questions, waiting
 from lab.rocketmq.interop.stage import MESSAGES, Stage
@@ -14,7 +14,7 @@ from replispec.wire.rocketmq.constants import FAST_PORT_BELOW
 
 OURS, JAVA = "ours", "java"
 # Of ours: what clients and the controller are told, what replicas are, and the controller's own.
-IP1, IP2, ADVERTISED = "127.0.0.3", "127.0.0.2", "127.0.0.4"
+IP1, IP2, ADVERTISED = OUTSIDE
 # Of Java's broker, whose HA port is bound on all addresses.
 JAVA_IP2 = "127.0.0.5"
 TABLE, ESTABLISHED = Path("/proc/net/tcp"), "01"
