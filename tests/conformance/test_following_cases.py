@@ -11,11 +11,11 @@ import os
 import pytest
 
 from replispec.conformance.cases import load
-from replispec.conformance.model import Case
+from replispec.conformance.model import PROPOSAL, Case
 from tests.conformance.subjects.following import FollowingAdapter
 from tests.conformance.subjects.following_faults import CAUGHT
 from tests.conformance.subjects.office import GoodBroker
-from tests.conformance.subjects.office_faults import CAUGHT_IN_OFFICE
+from tests.conformance.subjects.office_faults import CAUGHT_IN_OFFICE, OfAnotherMind
 from tests.conformance.subjects.played import played_out
 
 KINDS = ("ha-replica", "learner", "registering-broker")
@@ -29,6 +29,13 @@ def test_who_does_it_right_passes_every_case(patience: float) -> None:
     bad = {name: each.symptom or each.reason for (_, name), each in found.items() if each.reason}
     assert bad == {}
     assert len(found) == len(CASES)
+
+
+def test_who_does_otherwise_what_the_proposals_leave_open_has_no_finding() -> None:
+    of_masters = ("alteration", "office")
+    cases = [each for each in CASES.values() if each.topic in of_masters and each.basis == PROPOSAL]
+    found = played_out(((OfAnotherMind, case) for case in cases), FollowingAdapter)
+    assert {name: each.symptom or each.reason for (_, name), each in found.items() if each.reason} == {}
 
 
 def test_who_does_it_wrong_is_failed_by_the_cases_that_name_the_fault() -> None:

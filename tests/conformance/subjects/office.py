@@ -133,6 +133,9 @@ class GoodBroker(GoodFollower):
         """Under which id name servers hear of it."""
         return 0 if self.serves() else self.store.told
 
+    def registers_again_with_its_id(self) -> None:
+        """A registration failed: its id is what it was."""
+
     def changes_leader(self) -> bool:
         """Whether it turns to another controller that is named."""
         return True
@@ -273,6 +276,7 @@ class GoodBroker(GoodFollower):
                 if (told := _told(answer)).master:
                     self.take(told)
                 return bool(told.master)
+            self.registers_again_with_its_id()
             await trio.sleep(PAUSE_S)
 
     async def elect(self) -> None:
@@ -285,6 +289,14 @@ class GoodBroker(GoodFollower):
             if code == "CONTROLLER_BROKER_NEED_TO_BE_REGISTERED" and self.registers_again(0, code):
                 await self.register()
             await trio.sleep(PAUSE_S)
+            if self.asking.is_set() and (told := await self._who_is_master()) and told.master:
+                return self.take(told)
+
+    async def _who_is_master(self) -> Told | None:
+        self.asking = trio.Event()
+        asked = Sent(command="CONTROLLER_GET_REPLICA_INFO", header={"brokerName": self.starting.set})
+        answer = await self.controller.answer(asked)
+        return _told(answer) if answer is not None and _name(answer) == "SUCCESS" else None
 
     async def _ask(self) -> None:
         times = 0
@@ -334,6 +346,7 @@ class GoodBroker(GoodFollower):
 
     async def _route(self) -> None:
         async with trio.open_nursery() as self.nursery:
+            self.nursery.start_soon(self._announce)
             while True:
                 if not self.knows_its_role():
                     await self.changed.wait()
@@ -346,7 +359,12 @@ class GoodBroker(GoodFollower):
                         await self.copy(log)
                         if self.beats_once_more():
                             await self._beat_now()
-                    await trio.sleep(ANNOUNCED_S if self.serves() else PERIOD_S)
+                    await trio.sleep(1e9 if self.serves() else PERIOD_S)
+
+    async def _announce(self) -> None:
+        while True:
+            await trio.sleep(ANNOUNCED_S)
+            await self.announced(self.route_id())
 
     async def _beat(self) -> None:
         while True:

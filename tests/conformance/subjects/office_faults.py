@@ -385,6 +385,56 @@ class Restless(GoodBroker):
         super().take(told)
 
 
+class UndoneByNotices(GoodBroker):
+    """A notice before there is a controller is the last that it hears."""
+
+    def moved(self) -> None:
+        self.undone = not self.leader or getattr(self, "undone", False)
+        super().moved()
+
+    async def _find_leader(self) -> bool:
+        return not getattr(self, "undone", False) and await super()._find_leader()
+
+
+class HearsNothingWhileItAsks(GoodBroker):
+    """While its election is open it hears no notices."""
+
+    def moved(self) -> None:
+        if self.office.master:
+            super().moved()
+
+
+class GivesUpAfterAFailure(GoodBroker):
+    """Whose first question fails never asks again."""
+
+    async def after_a_failure(self) -> None:
+        await trio.sleep_forever()
+
+
+class ForgetsItsId(GoodBroker):
+    """Whose registration fails asks for another id."""
+
+    def registers_again_with_its_id(self) -> None:
+        ask = self.controller.ask
+        self.nursery.start_soon(lambda: ask("CONTROLLER_GET_NEXT_BROKER_ID", **self.set_names))
+
+
+class AnnouncesOnce(GoodBroker):
+    """Name servers hear of it once."""
+
+    log = ""
+
+    async def announced(self, route_id: int) -> str:
+        self.log = self.log or await super().announced(route_id)
+        return self.log
+
+
+class OfAnotherMind(
+    *(KeepsEpochsQuiet, PausesAlike, ForgetsTheOpen, MournsInSilence, ForgetsWhatItAsked, WondersNot)
+):
+    """Does otherwise what the proposals leave open."""
+
+
 R, H = "registering-broker", "ha-replica/watched"
 CAUGHT_IN_OFFICE: Mapping[str, tuple[type[GoodBroker], ...]] = {
     f"{R}/alteration/RIP44-EXPAND-1/1": (AsksInNobody,),
@@ -416,6 +466,11 @@ CAUGHT_IN_OFFICE: Mapping[str, tuple[type[GoodBroker], ...]] = {
     f"{R}/office/RIP44-ROLE-4/5": (KeepsItsWants,),
     f"{R}/office/RIP44-REPLICAINFO-1/1": (AsksNobody,),
     f"{R}/office/RIP44-NOTIFY-1/1": (SlowToAsk,),
+    f"{R}/office/RIP44-NOTIFY-1/2": (UndoneByNotices,),
+    f"{R}/office/RIP44-NOTIFY-1/3": (HearsNothingWhileItAsks,),
+    f"{R}/office/RIP44-REGISTER-1/1": (GivesUpAfterAFailure,),
+    f"{R}/register/BID-REGISTER-3/4": (ForgetsItsId,),
+    f"{H}/RIP44-ROLE-4/3": (AnnouncesOnce,),
     f"{R}/office/RIP44-ELECT-1/1": (WantsNoElection,),
     f"{R}/office/RIP44-ELECT-1/2": (TakesNobody,),
     f"{R}/office/RIP44-ELECT-1/3": (TakesARefusal,),

@@ -20,7 +20,7 @@ from replispec.wire.rocketmq.controller import (
 from replispec.wire.rocketmq.remoting import RemotingHeader
 from tests.conformance.subjects.controller_admin import GoodController
 from tests.conformance.subjects.controller_faults import fault
-from tests.conformance.subjects.records import Answer, BrokerSet, Effect, Refused
+from tests.conformance.subjects.records import Answer, BrokerSet, Effect, Member, Refused
 
 NAME_LETTERS = 32
 NOBODY = "127.0.0.1:1"
@@ -329,3 +329,55 @@ class RefusesTheAnswerOfWhoAsksTwice(GoodController):
         return answer
 
     seen: set[tuple[str | None, ...]] = set()  # noqa: RUF012  # replaced, never changed
+
+
+@fault
+class NamesTheRemoved(GoodController):
+    """Who was removed is still named by elections."""
+
+    def elected(self, broker_set: BrokerSet) -> Answer:
+        there = dict(broker_set.members)
+        broker_set.members |= self.removed.get(broker_set.name, {})
+        answer = super().elected(broker_set)
+        broker_set.members = there
+        return answer
+
+    def remove_members(self, broker_set: BrokerSet, brokers: list[int]) -> None:
+        gone = {each: broker_set.members[each] for each in brokers if each in broker_set.members}
+        self.removed = {**self.removed, broker_set.name: gone}
+        super().remove_members(broker_set, brokers)
+
+    removed: dict[str, dict[int, Member]] = {}  # noqa: RUF012  # replaced, never changed
+
+
+@fault
+class KeepsTheSetOfTheEmptied(GoodController):
+    """A set of which everybody was removed begins with the members that it had."""
+
+    def forget(self, broker_set: BrokerSet) -> None:
+        super().forget(broker_set)
+        self.emptied[broker_set.name].in_sync = list(broker_set.in_sync)
+
+
+@fault
+class CountsNoRemovalWithoutMaster(GoodController):
+    """Removing a member of a set without a master leaves the epoch of its SyncStateSet."""
+
+    def remove_members(self, broker_set: BrokerSet, brokers: list[int]) -> None:
+        led, epoch = broker_set.master is not None, broker_set.in_sync_epoch
+        super().remove_members(broker_set, brokers)
+        if not led:
+            broker_set.in_sync_epoch = epoch
+
+
+@fault
+class TakesWhoAppliesTwiceForLed(GoodController):
+    """A set whose first broker applied twice is taken for one that had a master."""
+
+    def apply_broker_id(self, request: Command) -> Answer:
+        name = (request.header.ext_fields or {}).get("brokerName") or ""
+        known = name in self.sets and self.sets[name].never_led
+        answer = super().apply_broker_id(request)
+        if known and len(self.sets[name].members) == 1:
+            self.sets[name].began_epoch = -1
+        return answer
