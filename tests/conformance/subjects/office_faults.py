@@ -430,7 +430,12 @@ class AnnouncesOnce(GoodBroker):
 
 
 class OfAnotherMind(
-    *(KeepsEpochsQuiet, PausesAlike, ForgetsTheOpen, MournsInSilence, ForgetsWhatItAsked, WondersNot)
+    KeepsEpochsQuiet,
+    PausesAlike,
+    ForgetsTheOpen,
+    MournsInSilence,
+    ForgetsWhatItAsked,
+    WondersNot,
 ):
     """Does otherwise what the proposals leave open."""
 
