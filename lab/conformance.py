@@ -115,7 +115,7 @@ class SubjectPlan:
         """How long a run took the last time; where that is not known, those come first that start much."""
         with suppress(OSError, ValueError, KeyError, TypeError):
             return float(json.loads(self._written(subject, kind).read_bytes())["took_s"])
-        return RUN_S_MAXIMUM + self.kinds(subject.name).index(kind)
+        return RUN_S_MAXIMUM * (1 + (kind in subject.adapted)) + self.kinds(subject.name).index(kind)
 
     def _written(self, subject: Subject, kind: str) -> Path:
         return self.results / f"{subject.name}-{kind}.json"
