@@ -18,6 +18,7 @@ from replispec.runtime.rocketmq.log.records import (
     Placed,
     decoded,
     ends_as_torn,
+    is_known,
     record_size,
     walk,
 )
@@ -175,8 +176,11 @@ class CommitLog:
         ends = self._start_of(at) + self.file_bytes
         if self.end >= ends:
             return True
-        head = self.view(at, BLANK_HEAD)
-        return len(head) == BLANK_HEAD and at + LogBlankFixed.decode(head).total_size > ends
+        view = self.view(at, BLANK_HEAD)
+        if len(view) < BLANK_HEAD:
+            return False
+        head = LogBlankFixed.decode(view)
+        return is_known(head.magic) and at + head.total_size > ends
 
     def _note_odd(self, view: memoryview) -> None:
         record = decoded(view, self._whole)

@@ -68,8 +68,12 @@ def record_size(view: memoryview) -> int:
     if len(view) < BLANK_HEAD:
         return 0
     head = LogBlankFixed.decode(view)
-    is_known = head.magic in (LogMagic.MESSAGE_V1, LogMagic.MESSAGE_V2, LogMagic.BLANK)
-    return head.total_size if is_known and BLANK_HEAD <= head.total_size <= len(view) else 0
+    return head.total_size if is_known(head.magic) and BLANK_HEAD <= head.total_size <= len(view) else 0
+
+
+def is_known(magic: int) -> bool:
+    """Whether a record or a blank begins so."""
+    return magic in (LogMagic.MESSAGE_V1, LogMagic.MESSAGE_V2, LogMagic.BLANK)
 
 
 def is_blank(view: memoryview) -> bool:
