@@ -364,7 +364,8 @@ class GoodBroker(GoodFollower):
     async def _announce(self) -> None:
         while True:
             await trio.sleep(ANNOUNCED_S)
-            await self.announced(self.route_id())
+            if self.knows_its_role():
+                await self.announced(self.route_id())
 
     async def _beat(self) -> None:
         while True:
