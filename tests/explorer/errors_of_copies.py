@@ -142,8 +142,8 @@ OF_COPIES = {
     ),
     "a master that may lack what it had sent goes on in its epoch": Error(
         "statemachines/rocketmq/broker_role",
-        "if: unsure and event.master == broker_id and not event.is_elected\n",
-        "if: unsure and event.master == broker_id and not event.is_elected and event.master_epoch < 0\n",
+        "(unsure or event.master_epoch == left_epoch)\n",
+        "(unsure or event.master_epoch == left_epoch) and event.master_epoch < 0\n",
         "fail_over",
         ("--set", "messages=2", "--set", "lags=0", "--set", "early=1", "--set", "elections=1"),
         "same_bytes",

@@ -25,7 +25,7 @@ ALL = sorted(STORIES.glob("*.txt"))
 # Edits that nobody can notice, by their name, with the reason.
 EQUIVALENT: dict[str, dict[str, str]] = yaml.safe_load((STORIES / "equivalent_edits.yaml").read_text("utf-8"))
 BEGINS_AGAIN = 0.5
-WALKS_MIN, WALKS_MAX, STEPS, TRIES = 20, 500, 60, 40
+WALKS_MIN, WALKS_MAX, STEPS, TRIES = 20, 1_500, 60, 40
 machines = pytest.mark.parametrize("name", MACHINES)
 
 
