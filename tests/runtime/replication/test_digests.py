@@ -110,21 +110,10 @@ def test_a_log_is_reported_when_all_of_it_was_compared_in_pieces() -> None:
     assert (one.lines(), one.differed) == ([], [])
 
 
-def test_an_empty_log_is_asked_for_too_so_that_files_of_another_size_are_told_of() -> None:
+def test_an_empty_log_and_one_that_nobody_wants_compared_need_no_question() -> None:
     empty = Asker(store_on(disk()))
     empty.begin()
-    assert (empty.asked[0].start, empty.asked[0].end, empty.asked[0].file_size) == (0, 0, FILE_BYTES)
-    empty.told(answer(ResponseCode.INVALID_PARAMETER, remark="mappedFileSizeCommitLog is 9 here"))
-    assert (empty.agreed, empty.lines()) == (
-        [],
-        ["not counted yet: the master tells no checksums of its log"],
-    )
-    empty.check.ticked(empty.check.deadline_ms() or 0)
-    empty.told(LogDigests(start=0, sums=[]))
-    assert len(empty.agreed) == 1
-
-
-def test_what_nobody_wants_compared_needs_no_question() -> None:
+    assert (len(empty.agreed), empty.asked) == (1, [])
     unwanted = Asker(filled(), ComparisonOptions(compare_log_with_master=False))
     assert (unwanted.begin(), unwanted.asked) == (True, [])
 
