@@ -35,7 +35,7 @@ def said(brokers: BrokerSet, who: str) -> str:
 def test_no_record_is_kept_that_crosses_the_end_of_a_file_and_its_member_leaves_the_set(
     size: int, *, compares: bool
 ) -> None:
-    """It begins with nothing, so that there is nothing to compare. Else it is counted with bytes behind which it
+    """It begins with nothing, so that there is nothing to compare. Else it counts with bytes behind which it
     finds nothing, and cuts them once it is elected."""
     brokers = pair_of(size, compares=compares)
     assert brokers.members(1) == {1, 2}
