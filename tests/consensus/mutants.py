@@ -120,9 +120,10 @@ def _sent_before(self: Schedule, process: Process) -> None:
             self.finish(each)
             continue
         each.waiting = each.core.ready()
-        for to, call in () if each.waiting is None else each.waiting.messages:
-            self.air.append((each.group.member, to, call))
-        each.waiting = each.waiting and replace(each.waiting, messages=())
+        if each.waiting is not None:
+            for to, call in each.waiting.messages:
+                self.say(each.group.member, to, call)
+            each.waiting = replace(each.waiting, messages=())
 
 
 def _refused_as_written(self: GroupMember) -> None:
@@ -215,7 +216,9 @@ MUTANTS: Mapping[str, Mutant] = {
     ),
     "answers of earlier rounds answer a read": _edges(
         member.ReadAsked,
-        lambda edge: _assigned(_assigned(edge, "round", lambda *_: 1), "echoed", lambda now, _, __: now.echoed),
+        lambda edge: _assigned(
+            _assigned(edge, "round", lambda *_: 1), "echoed", lambda now, _, __: {**now.echoed, now.id: 1}
+        ),
     ),
     "who was led once votes for nobody": _edges(
         member.ElectionDue, lambda edge: _assigned(edge, "leader", lambda now, _, __: now.leader)

@@ -18,7 +18,7 @@ from replispec.wire.raft.codes import RequestCode
 from replispec.wire.raft.member import RaftEntry, RaftVoteAnswer
 from replispec.wire.raft.options import MemberOptions
 
-MESSAGES_MAX = 40
+MESSAGES_MAX = 14
 ENTRIES_MAX = 14
 SETTLING_ROUNDS_MAX = 60
 EXCHANGES_MAX = 30
@@ -99,14 +99,14 @@ class Schedule:
             self.write: 30,
             self.lose: 3 * weather((0, 1, 3)),
             self.double: 3 * weather((0, 1, 3)),
-            self.time_passes: 3,
-            self.nobody_is_heard: weather((1, 1, 2)),
-            self.propose: 5,
-            self.crash: weather((0, 1, 2)),
+            self.time_passes: 2,
+            self.nobody_is_heard: weather((0.5, 1, 2)),
+            self.propose: weather((1, 5)),
+            self.crash: weather((0, 2, 4)),
             self.fill_disk: weather((0, 1, 1)),
-            self.ask: 2,
+            self.ask: 4,
             self.hand_over: weather((0, 1, 2)),
-            self.cut_off: weather((0, 2, 3)),
+            self.cut_off: weather((0, 2, 6)),
         }
 
     def run(self, steps: int) -> None:
@@ -115,6 +115,11 @@ class Schedule:
         for act in self.rng.choices(acts, weights, k=steps):
             act(self.rng.choice(tuple(self.processes.values())))
             self.look()
+
+    def _leading(self) -> Process | None:
+        """Any member that believes to lead."""
+        leading = [each for each in self.processes.values() if each.core.is_leader]
+        return self.rng.choice(leading) if leading else None
 
     # What happens
 
@@ -148,9 +153,9 @@ class Schedule:
 
     def cut_off(self, process: Process) -> None:
         """Nobody hears a member for a while, most often one that leads; what it says may arrive later."""
-        leading = [each for each, one in self.processes.items() if one.core.is_leader]
-        cut = self.rng.choice(leading) if leading and self.rng.random() < 0.7 else process.group.member
-        self._cut_off = set() if self._cut_off else {cut}
+        if self.rng.random() < 0.7:
+            process = self._leading() or process
+        self._cut_off = set() if self._cut_off else {process.group.member}
 
     def time_passes(self, process: Process) -> None:
         """The next timer of a member ends: clocks go as they like."""
@@ -165,9 +170,10 @@ class Schedule:
             if not process.core.is_leader and self.rng.random() < 0.7:
                 self.time_passes(process)
 
-    def propose(self, process: Process) -> None:
+    def propose(self, _process: Process) -> None:
         """Whoever believes to lead is handed entries."""
-        if process.core.is_leader and len(process.core.log) < ENTRIES_MAX:
+        process = self._leading()
+        if process is not None and len(process.core.log) < ENTRIES_MAX:
             datas = [b"entry %d" % (self._proposals + each) for each in range(self.rng.choice((1, 1, 3)))]
             self._proposals += len(datas)
             process.core.propose(datas)
@@ -210,6 +216,8 @@ class Schedule:
 
     def crash(self, process: Process) -> None:
         """A process ends and begins again; what it was writing is on the disk or not, and nothing was sent."""
+        if self.rng.random() < 0.5:
+            process = self._leading() or process
         if process.waiting is not None and self.rng.random() < 0.5:
             self.look_at_entries(process, process.waiting)
             process.disk.keep(process.waiting)
@@ -223,15 +231,17 @@ class Schedule:
             process.waiting = None
             process.core.refused()
 
-    def ask(self, process: Process) -> None:
+    def ask(self, _process: Process) -> None:
         """Somebody wants to read from whoever believes to lead."""
-        if process.core.is_leader:
+        process = self._leading()
+        if process is not None:
             agreed = len(self.said.agreed)
             self.said.questions[process.group.member, process.core.read()] = agreed
 
-    def hand_over(self, process: Process) -> None:
+    def hand_over(self, _process: Process) -> None:
         """A leader is told to have another member lead."""
-        if process.core.is_leader:
+        process = self._leading()
+        if process is not None:
             process.core.hand_over(self.rng.choice(tuple(self.processes)))
 
     # The end
