@@ -11,14 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
-from replispec.runtime.raft.core import Group, GroupMember
+from replispec.runtime.raft.core import GroupMember, KnownGroup
 from replispec.runtime.raft.log import MemberLog
-from replispec.runtime.raft.ready import DurableState, Message, Ready
+from replispec.runtime.raft.ready import DurableState, MemberReady, Message
 from replispec.wire.raft.codes import RequestCode
 from replispec.wire.raft.member import RaftEntry, RaftVoteAnswer
 from replispec.wire.raft.options import MemberOptions
 
-MESSAGES_MAX = 14
+MESSAGES_MAX = 24
 ENTRIES_MAX = 14
 SETTLING_ROUNDS_MAX = 60
 EXCHANGES_MAX = 30
@@ -40,7 +40,7 @@ class Disk:
     state: DurableState = field(default_factory=DurableState)
     entries: list[RaftEntry] = field(default_factory=list)
 
-    def keep(self, ready: Ready) -> None:
+    def keep(self, ready: MemberReady) -> None:
         """Write what is to be persisted."""
         if ready.state is not None:
             self.state = ready.state
@@ -52,7 +52,7 @@ class Disk:
 class Process:
     """A member on its disk: what it handed out waits until the schedule goes on with it."""
 
-    def __init__(self, group: Group, chance: Callable[[int], int]) -> None:
+    def __init__(self, group: KnownGroup, chance: Callable[[int], int]) -> None:
         self.group, self._chance = group, chance
         self.disk = Disk()
         self.now_ms = 0
@@ -63,7 +63,7 @@ class Process:
         log = MemberLog(self.disk.entries)
         self.core = GroupMember(self.group, self.disk.state, log, OPTIONS, self._chance)
         self.core.begin(self.now_ms)
-        self.waiting: Ready | None = None
+        self.waiting: MemberReady | None = None
 
 
 @dataclass
@@ -85,7 +85,7 @@ class Schedule:
         self.rng = random.Random(seed)
         voters = frozenset(range(1, members + 1))
         self.processes = {
-            each: Process(Group("group", each, voters), self.rng.randrange) for each in sorted(voters)
+            each: Process(KnownGroup("group", each, voters), self.rng.randrange) for each in sorted(voters)
         }
         self.air: list[tuple[int, int, Message]] = []
         self.said = Said()
@@ -215,7 +215,7 @@ class Schedule:
             self.air.pop(self.rng.randrange(len(self.air)))
 
     def crash(self, process: Process) -> None:
-        """A process ends and begins again; what it was writing is on the disk or not, and nothing was sent."""
+        """A process ends and begins again; what it was writing is on the disk or not, and was not sent."""
         if self.rng.random() < 0.5:
             process = self._leading() or process
         if process.waiting is not None and self.rng.random() < 0.5:
@@ -247,8 +247,8 @@ class Schedule:
     # The end
 
     def settle(self) -> None:
-        """From now on nothing is lost and clocks go alike: whoever led last does not run, and the others agree on
-        a new entry; then it begins again, and all agree on one more."""
+        """From now on nothing is lost and clocks go alike: whoever led last does not run, and the others
+        agree on a new entry; then it begins again, and all agree on one more."""
         last = max(self.said.leaders.items(), default=(0, 1))[1]
         stopped = self.processes.pop(last)
         self.air = [each for each in self.air if last not in each[:2]]
@@ -333,11 +333,13 @@ class Schedule:
                 if self.said.votes.setdefault((me, term), to) != to:
                     raise Broken("one vote a term", f"{me} votes twice in term {term}")
 
-    def look_at_entries(self, process: Process, ready: Ready) -> None:
+    def look_at_entries(self, process: Process, ready: MemberReady) -> None:
         """One entry at a place and of a term is the same wherever it is, and so is what is before it."""
         disk = process.disk.entries
         if ready.entries and ready.entries[0][0] > len(disk) + 1:
-            raise Broken("logs match", f"{process.group.member} writes {ready.entries[0][0]} after {len(disk)}")
+            raise Broken(
+                "logs match", f"{process.group.member} writes {ready.entries[0][0]} after {len(disk)}"
+            )
         before = disk[ready.entries[0][0] - 2].term if ready.entries and ready.entries[0][0] > 1 else 0
         for index, entry in ready.entries:
             known = self.said.entries.setdefault((index, entry.term), (before, entry.data))

@@ -1,8 +1,8 @@
 """One member of a group that agrees on a log, without a disk, a network or a clock.
 
-What it is told are events of the generated machine `member`, which decides; the core keeps the log, sends what
-the machine says to whom it says, and hands out what is to be done. Nothing leaves a member before what it
-rests on is on the disk: whoever runs it persists a `Ready`, then sends, then applies, and says `persisted`.
+What it is told are events of the generated machine `member`, which decides; the core keeps the log, sends
+what the machine says to whom it says, and hands out what is to be done. Nothing leaves a member before what
+it rests on is on the disk: whoever runs it persists what `ready` says, then sends, then applies.
 Source: the shape of etcd's RawNode.
 """
 
@@ -13,14 +13,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
+from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.immutable import immutable
 from replispec.runtime.primitives.machines import assigned, edge_of
 from replispec.runtime.primitives.timers import Timers
 from replispec.runtime.raft import rules
-from replispec.runtime.raft.followers import Follower
+from replispec.runtime.raft.followers import FedFollower
 from replispec.runtime.raft.log import MemberLog
-from replispec.runtime.raft.ready import DurableState, Message, Ready
+from replispec.runtime.raft.ready import DurableState, MemberReady, Message
 from replispec.wire.raft.machines import member as machine
 from replispec.wire.raft.machines import member_wire as wire
 from replispec.wire.raft.machines.member import MACHINE, State
@@ -32,7 +32,7 @@ Chance = Callable[[int], int]
 
 
 @immutable
-class Group:
+class KnownGroup:
     """A group as one of its members knows it: its name, the member's own number, who votes, and who only
     learns the log."""
 
@@ -57,7 +57,7 @@ class GroupMember:
     """
 
     def __init__(
-        self, group: Group, state: DurableState, log: MemberLog, options: MemberOptions, chance: Chance
+        self, group: KnownGroup, state: DurableState, log: MemberLog, options: MemberOptions, chance: Chance
     ) -> None:
         self._group = group
         self._others = sorted((group.voters | group.learners) - {group.member})
@@ -74,22 +74,21 @@ class GroupMember:
     def _begin(self) -> None:
         """Be what the disk says, and nothing more."""
         self.state = MACHINE.initial
+        durable = self._durable
         self.variables = replace(
-            MACHINE.variables,
+            machine.Variables(term=durable.term, voted_for=durable.voted_for),
             id=self._group.member,
             voters=self._group.voters,
-            term=self._durable.term,
-            voted_for=self._durable.voted_for,
             last_index=len(self.log),
             last_term=self.log.term_at(len(self.log)),
             commit=self.applied,
         )
         self._events: deque[Any] = deque()
         self._running = False
-        # What was handed out and is not known to be on the disk, what is remembered after it, and up to where was
-        # applied before.
-        self._under_way: tuple[Ready, DurableState, int] | None = None
-        self._followers: dict[int, Follower] = {}
+        # What was handed out and is not known to be on the disk, what is remembered after it, and up to where
+        # was applied before.
+        self._under_way: tuple[MemberReady, DurableState, int] | None = None
+        self._followers: dict[int, FedFollower] = {}
         self._messages: list[tuple[int, Message]] = []
         self._proposed: list[bytes] = []
         self._tickets = 0
@@ -134,6 +133,8 @@ class GroupMember:
             raise RemoteProtocolError(f"no message of a member of group {self._group.name!r} in this version")
         if event.member not in self._others:
             raise RemoteProtocolError(f"member {event.member} is not in group {self._group.name!r}")
+        if type(event) is machine.EntriesReceived and not all(each.body_crc_holds for each in event.entries):
+            raise RemoteProtocolError(f"an entry of member {event.member} is not what its checksum says")
         self._take(event)
 
     def propose(self, entries: Sequence[bytes]) -> int:
@@ -147,7 +148,7 @@ class GroupMember:
         return first
 
     def read(self) -> int:
-        """Ask to read what is agreed on up to now, and return a ticket, which a later Ready answers.
+        """Ask to read what is agreed on up to now, and return a ticket, which a later MemberReady answers.
 
         Raises LocalProtocolError when this member does not lead.
         """
@@ -165,7 +166,7 @@ class GroupMember:
 
     # What is to be done
 
-    def ready(self) -> Ready | None:
+    def ready(self) -> MemberReady | None:
         """What is to be done since the last call; None when nothing is, or until `persisted` or `refused`
         says what became of the last one."""
         if self._under_way is not None:
@@ -175,7 +176,7 @@ class GroupMember:
         committed = tuple(
             (index, self.log[index - 1]) for index in range(self.applied + 1, self.variables.commit + 1)
         )
-        ready = Ready(
+        ready = MemberReady(
             None if state == self._durable else state,
             entries,
             tuple(self._messages),
@@ -183,7 +184,7 @@ class GroupMember:
             tuple(self._reads),
             tuple(self._unread),
         )
-        if ready == Ready():
+        if ready == MemberReady():
             return None
         self._messages, self._reads, self._unread = [], [], []
         if ready.is_to_be_persisted:
@@ -279,7 +280,7 @@ class GroupMember:
 
     def _do_begin_term(self, event: Any) -> None:
         self.log.put(len(self.log), [RaftEntry(term=self.variables.term)])
-        self._followers = {each: Follower(self.variables.last_index) for each in self._others}
+        self._followers = {each: FedFollower(self.variables.last_index) for each in self._others}
         self._do_replicate(event)
         self._take(machine.Persisted(index=self.log.stable))
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(slots=True)
-class Follower:
+class FedFollower:
     """One follower. `next`: the place of the entry to be sent next.
 
     `is_probed`: where its log parts from the leader's is not known, so that one message is sent at a time.

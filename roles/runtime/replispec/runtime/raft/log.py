@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, overload
 
-from replispec.runtime.raft.rules import REPLACED
+from replispec.wire.raft.constants import REPLACED_TERM
 from replispec.wire.raft.member import RaftEntry
 
-_REPLACED: Final = RaftEntry(term=REPLACED)
+_REPLACED: Final = RaftEntry(term=REPLACED_TERM)
 
 
 class MemberLog(Sequence[RaftEntry]):
@@ -62,7 +62,7 @@ class MemberLog(Sequence[RaftEntry]):
         return min(self._unwritten - 1, self._base_index + len(self._written))
 
     def part(self, first: int, last: int, size_max: int) -> Sequence[RaftEntry]:
-        """Entries from a place on up to another one, at least one of them, of so many bytes of data at most."""
+        """Entries from a place up to another one, at least one, of so many bytes of data at most."""
         found: list[RaftEntry] = []
         size = 0
         for index in range(first, last + 1):

@@ -22,9 +22,9 @@ class DurableState:
 
 
 @immutable
-class Ready:
-    """What is to be done now, in this order: persist `state` (None: as before) and `entries`, each at its place,
-    instead of all that the log has from the first of them on; send `messages` (member, message); apply
+class MemberReady:
+    """What is to be done now, in this order: persist `state` (None: as before) and `entries`, each at its
+    place, instead of all that the log has from the first of them on; send `messages` (member, message); apply
     `committed`; answer `reads` (ticket, place up to which is to be applied before). `unread` are tickets of
     questions that this member can no longer answer."""
 

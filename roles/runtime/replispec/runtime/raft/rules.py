@@ -8,14 +8,11 @@ golden examples in spec/vectors/raft/agreement.yaml.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
 
+from replispec.wire.raft.constants import REPLACED_TERM
 from replispec.wire.raft.member import RaftEntry
 
-__all__ = ["conflict", "follows", "is_majority", "last_term", "reached", "with_entry"]
-
-REPLACED: Final = -1
-"""The term of an entry that a snapshot has replaced."""
+__all__ = ["conflict", "follows", "is_majority", "last_term", "ordered", "reached", "with_entry"]
 
 
 def is_majority(voters: frozenset[int], members: frozenset[int]) -> bool:
@@ -33,13 +30,19 @@ def follows(log: Sequence[RaftEntry], prev_index: int, prev_term: int) -> bool:
     """Whether entries that follow this place and term fit the log."""
     if prev_index <= 0 or prev_index > len(log):
         return prev_index == prev_term == 0
-    return log[prev_index - 1].term in (prev_term, REPLACED)
+    return log[prev_index - 1].term in (prev_term, REPLACED_TERM)
+
+
+def ordered(entries: Sequence[RaftEntry], prev_term: int, term: int) -> bool:
+    """Whether the terms of entries that follow `prev_term` never fall, and none is newer than `term`."""
+    terms = [prev_term, *(entry.term for entry in entries), term]
+    return prev_term >= 0 and all(entry.term > 0 for entry in entries) and terms == sorted(terms)
 
 
 def conflict(log: Sequence[RaftEntry], prev_index: int, entries: Sequence[RaftEntry]) -> int | None:
     """The first place after `prev_index` at which the log holds an entry of another term than is sent."""
     for index in range(prev_index, min(prev_index + len(entries), len(log))):
-        if log[index].term not in (entries[index - prev_index].term, REPLACED):
+        if log[index].term not in (entries[index - prev_index].term, REPLACED_TERM):
             return index + 1
     return None
 
