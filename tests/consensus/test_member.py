@@ -263,4 +263,4 @@ def test_a_vote_that_comes_late_is_of_its_own_term() -> None:
     assert (scene.core(1).state, scene.core(1).variables.term) == (State.CANDIDATE, 2)
     for _ in range(3):
         scene.hand(1, late)
-    assert (scene.core(1).state, scene.core(1).variables.granted) == (State.CANDIDATE, {1})
+    assert (scene.core(1).state, scene.core(1).variables.granted) == (State.CANDIDATE, frozenset({1}))
