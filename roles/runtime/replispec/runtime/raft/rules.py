@@ -17,7 +17,7 @@ __all__ = ["conflict", "follows", "is_majority", "last_term", "ordered", "reache
 
 def is_majority(voters: frozenset[int], members: frozenset[int]) -> bool:
     """Whether more than half of the voters are among the members."""
-    return 2 * len(voters & members) > len(voters)
+    return 2 * len(voters.intersection(members)) > len(voters)
 
 
 def reached(voters: frozenset[int], marks: Mapping[int, int]) -> int:
