@@ -18,12 +18,13 @@ import pytest
 from replispec.compiler.generate import generate, write
 from replispec.explorer.report import system_named, systems
 from tests.explorer.errors import EVERYWHERE, OF_SETS, Error
+from tests.explorer.errors_of_agreement import OF_AGREEMENT
 from tests.explorer.errors_of_copies import OF_COPIES
 from tests.explorer.errors_of_learners import OF_LEARNERS
 
 ROOT = Path(__file__).parents[2]
 
-ERRORS = {**OF_SETS, **OF_COPIES, **OF_LEARNERS}
+ERRORS = {**OF_SETS, **OF_COPIES, **OF_LEARNERS, **OF_AGREEMENT}
 
 
 def compiled(error: Error, folder: Path) -> dict[str, str]:

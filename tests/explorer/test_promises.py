@@ -98,6 +98,7 @@ RUNS = {
         "fail_over",
         Extent(budgets={"elections": 1, "messages": 2, "early": 1, "lags": 0}),
     ),
+    "group": ("group", Extent(budgets={"lost": 0})),
     "cleaning, what comes late, again, or from who is not entitled to it": (
         "cleaning",
         Extent({"broker": 2}, {"strays": 2, "removals": 0}),

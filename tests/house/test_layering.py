@@ -46,6 +46,8 @@ WORLD = (
     "urllib",
     "uuid",
 )
+# How a group agrees on one log: below all roles, and no family's but its own.
+AGREEMENT = "replispec.runtime.raft"
 WORLD_CALLS = ("breakpoint", "eval", "exec", "input", "open", "print")
 # Beside the rooms: no part of the package, and nothing in it may know it.
 LAB = "lab"
@@ -107,6 +109,7 @@ BELOW_ROLES = (
     "replispec.runtime.rocketmq.framing",
     "replispec.runtime.rocketmq.rules",
     "replispec.runtime.kafka.rules",
+    AGREEMENT,
     DOCUMENTS,
     *OWN_MESSAGES,
     FAMILIES,
@@ -136,6 +139,7 @@ LAYERS = (
         Layer(rules, (rules, WIRE, PRIMITIVES), (*WORLD, *_ANYTHING_ELSE), pure=True)
         for rules in ("replispec.runtime.rocketmq.rules", "replispec.runtime.kafka.rules")
     ),
+    Layer(AGREEMENT, (AGREEMENT, f"{WIRE}.raft", PRIMITIVES), (*WORLD, *_ANYTHING_ELSE), pure=True),
     *(
         Layer(f"replispec.runtime.{name}", (*BELOW_ROLES, *PARTS), (*WORLD, *_ANYTHING_ELSE), pure=True)
         for name in RUNTIME_PARTS

@@ -13,8 +13,11 @@ from typing import Any
 
 from replispec.runtime.kafka import rules as kafka_rules
 from replispec.runtime.primitives.machines import Machine
+from replispec.runtime.raft import rules as raft_rules
 from replispec.runtime.rocketmq import rules
 from replispec.wire.kafka.machines import partition, replica
+from replispec.wire.raft.machines import member
+from replispec.wire.raft.member import RaftEntry
 from replispec.wire.rocketmq.broker import (
     RegisterBrokerRequest,
     TopicConfig,
@@ -78,7 +81,8 @@ ROCKETMQ = (
     replicas_manager,
     request,
 )
-MODULES = (*ROCKETMQ, *KAFKA)
+RAFT = (member,)
+MODULES = (*ROCKETMQ, *KAFKA, *RAFT)
 MACHINES: dict[str, Machine[Any, Any]] = {module.MACHINE.name: module.MACHINE for module in MODULES}
 
 Chooser = Callable[[random.Random], Any]
@@ -120,6 +124,9 @@ CHOICES: dict[Any, Chooser] = {
     Sequence[int]: lambda rng: tuple(rng.sample(range(1, 4), rng.randint(0, 3))),
     frozenset[int]: lambda rng: frozenset(rng.sample(range(1, 4), rng.randint(0, 3))),
     Sequence[HaEpochEntry]: _epochs,
+    Sequence[RaftEntry]: lambda rng: tuple(
+        RaftEntry(term=rng.randint(1, 3)) for _ in range(rng.randint(0, 3))
+    ),
     Sequence[BrokerHeartbeatRequest]: _heartbeats,
 }
 
@@ -147,7 +154,8 @@ def module_of(machine: Machine[Any, Any]) -> ModuleType:
 
 def rules_of(machine: Machine[Any, Any]) -> ModuleType:
     """The algorithms that the guards of a machine call: those of its family."""
-    return kafka_rules if module_of(machine) in KAFKA else rules
+    module = module_of(machine)
+    return kafka_rules if module in KAFKA else raft_rules if module in RAFT else rules
 
 
 def random_event(machine: Machine[Any, Any], rng: random.Random) -> tuple[type, SimpleNamespace]:

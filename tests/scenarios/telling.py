@@ -11,7 +11,7 @@ gives it another beginning than its own.
 
 Values: 7, true, none, text, {1,2} for a set, {1:a,2:b} for a map, {a,b} for one of empty messages, [1,2] for
 a list, [1:0,2:900] for epochs with the offsets where they start, [3@2:100] for heartbeats (broker 3, whose
-log ends at 100 in epoch 2).
+log ends at 100 in epoch 2), [1,1,2] for the entries of a log by their terms.
 Fields that are not named are 0, false, empty or none.
 """
 
@@ -30,6 +30,7 @@ import yaml
 
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 from replispec.runtime.primitives.machines import Machine, Origin, step
+from replispec.wire.raft.member import RaftEntry
 from replispec.wire.rocketmq.broker import TopicQueueMapping
 from replispec.wire.rocketmq.client import SubscriptionGroup
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
@@ -230,6 +231,8 @@ def shown(value: Any) -> str:
             return f"{value.epoch}:{value.start_offset}"
         case BrokerHeartbeatRequest():
             return f"{value.broker_id}@{value.epoch}:{value.max_offset}"
+        case RaftEntry():
+            return str(value.term)
         case _:
             return str(value)
 
@@ -243,6 +246,10 @@ def _heartbeat(text: str) -> BrokerHeartbeatRequest:
 def _epoch(text: str) -> HaEpochEntry:
     epoch, _, start = text.partition(":")
     return HaEpochEntry(epoch=int(epoch), start_offset=int(start))
+
+
+def _of_term(text: str) -> RaftEntry:
+    return RaftEntry(term=int(text))
 
 
 def _entry(text: str) -> tuple[int, str]:
@@ -266,6 +273,7 @@ _READERS: dict[Any, Callable[[str], Any]] = {
     Mapping[str, TopicQueueMapping]: lambda text: {each: TopicQueueMapping() for each in _items(text)},
     Sequence[int]: lambda text: tuple(map(int, _items(text))),
     Sequence[HaEpochEntry]: lambda text: tuple(map(_epoch, _items(text))),
+    Sequence[RaftEntry]: lambda text: tuple(map(_of_term, _items(text))),
     Sequence[BrokerHeartbeatRequest]: lambda text: tuple(map(_heartbeat, _items(text))),
 }
 

@@ -75,11 +75,13 @@ def _vector(tree: Tree, kind: RuleType, model: Model) -> Vector:
 
 
 def _value(node: Node, wanted: Type, model: Model) -> object:
-    """The plain value of a node; a message is a mapping of its fields."""
+    """The plain value of a node; a message is a mapping of its fields, a map one of its keys."""
     if isinstance(node, Scalar) and node.value is None and wanted.optional:
         return None
     if isinstance(node, Sequence) and wanted.item is not None:
         return [_value(item, wanted.item, model) for item in node.items]
+    if isinstance(node, Tree) and wanted.key is not None and wanted.item is not None:
+        return {_key(key, wanted, node): _value(node.items[key], wanted.item, model) for key in node.items}
     if isinstance(node, Tree) and wanted.kind == "message":
         message = model.messages[wanted.name]
         for key, place in node.keys.items():
@@ -92,3 +94,12 @@ def _value(node: Node, wanted: Type, model: Model) -> object:
     if isinstance(node, Scalar) and python is not None and type(node.value) is python:
         return node.value
     raise SpecificationError(node.place, f"this is no {wanted}", f"give a value of type {wanted}")
+
+
+def _key(text: str, wanted: Type, node: Tree) -> int | str:
+    """The key of a map, which YAML has as a text."""
+    if wanted.key is None or not wanted.key.is_integer:
+        return text
+    if not text.isdecimal():
+        raise SpecificationError(node.place_of(text), f"{text!r} is no key of {wanted}", "write a number")
+    return int(text)

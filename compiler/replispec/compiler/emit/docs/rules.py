@@ -37,13 +37,15 @@ def rules_document(rules: Mapping[str, RuleSource], sources: Mapping[str, bytes]
 
 
 def _shown(value: object) -> str:
-    """A plain value for a reader: a message as its values in parentheses."""
+    """A plain value for a reader: a message as its values in parentheses, a map of numbers with its keys."""
     if value is None:
         return "none"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list):
         return ", ".join(map(_shown, value)) or "(empty)"
+    if isinstance(value, dict) and all(isinstance(key, int) for key in value):
+        return ", ".join(f"{key}: {_shown(each)}" for key, each in value.items()) or "(empty)"
     if isinstance(value, dict):
         return f"({', '.join(map(_shown, value.values()))})"
     return str(value)

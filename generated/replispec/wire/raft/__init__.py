@@ -1,0 +1,1 @@
+"""The wire protocol of raft, from its specification."""

@@ -1,0 +1,41 @@
+"""What a member has to have done: persist, then send, then apply."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from replispec.runtime.primitives.bindings import Call
+from replispec.runtime.primitives.headers import Header
+from replispec.runtime.primitives.immutable import immutable
+from replispec.wire.raft.member import RaftEntry
+
+Message = Call[Header]
+"""What a member tells another one: the code of the command, its header, a body."""
+
+
+@immutable
+class DurableState:
+    """What a member must remember of its votes, whatever becomes of its process."""
+
+    term: int = 0
+    voted_for: int | None = None
+
+
+@immutable
+class MemberReady:
+    """What is to be done now, in this order: persist `state` (None: as before) and `entries`, each at its
+    place, instead of all that the log has from the first of them on; send `messages` (member, message); apply
+    `committed`; answer `reads` (ticket, place up to which is to be applied before). `unread` are tickets of
+    questions that this member can no longer answer."""
+
+    state: DurableState | None = None
+    entries: Sequence[tuple[int, RaftEntry]] = ()
+    messages: Sequence[tuple[int, Message]] = ()
+    committed: Sequence[tuple[int, RaftEntry]] = ()
+    reads: Sequence[tuple[int, int]] = ()
+    unread: Sequence[int] = ()
+
+    @property
+    def is_to_be_persisted(self) -> bool:
+        """Whether anything is to be on the disk before the rest is done."""
+        return self.state is not None or bool(self.entries)

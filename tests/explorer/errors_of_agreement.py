@@ -1,0 +1,38 @@
+"""Errors of the agreement on one log, and the promise that finds each."""
+
+from __future__ import annotations
+
+from tests.explorer.errors import Error
+
+TWO_ELECTIONS = ("--set", "silences=2", "--set", "lost=0", "--set", "crashes=0")
+OF_AGREEMENT = {
+    "whoever has voted votes again": Error(
+        "statemachines/raft/member",
+        "(voted_for == none or voted_for == event.member)",
+        "(voted_for == none or voted_for != id)",
+        "group",
+        (*TWO_ELECTIONS, "--messages", "4"),
+        "one_leader_per_term",
+        12,
+    ),
+    "a leader's own copy is enough": Error(
+        "statemachines/raft/member",
+        "  persisted: 'rule.reached(voters, let.own)'",
+        "  persisted: 'event.index'",
+        "group",
+        TWO_ELECTIONS,
+        "who_leads_has_what_was_agreed_on",
+        13,
+        (("one_log_is_agreed_on", 13),),
+    ),
+    "what follows a hole is taken": Error(
+        "statemachines/raft/member",
+        "if: 'not rule.follows(event.log, event.prev_index, event.prev_term)'",
+        "if: event.prev_index < 0",
+        "group",
+        ("--set", "lost=0", "--set", "crashes=0"),
+        "a_member_knows_its_log",
+        7,
+        (("one_entry_one_past", 7),),
+    ),
+}
