@@ -186,7 +186,7 @@ hosts: jdk $(READY) ## four hosts in network namespaces, clocks apart, one behin
 
 .PHONY: kills
 kills: $(READY) ## kill, stop and take the power from processes of ours at random moments under load, 50 times (KILLS=10 SEED=2)
-	@$(BIN)/python -m lab.kills --kills $(or $(KILLS),50) --seed $(or $(SEED),1)
+	@$(BIN)/python -m lab.kills --kills $(or $(KILLS),50) --seed $(or $(SEED),1) $(ARGS)
 
 .PHONY: format
 format: $(READY) ## let ruff rewrite what it can
