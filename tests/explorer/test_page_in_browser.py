@@ -26,7 +26,7 @@ const look = what => seen.push({
   what, where: texts("#where")[0], says: texts("#says")[0], closing: texts("#closing")[0],
   changed: texts("dd.changed"), boxes: texts(".instance.changed h3"), sent: texts("li.sent"),
   left: texts("li.left"), choices: texts("#choices button"), next: texts("#choices .next"),
-  off: texts("#choices button:disabled"), who: texts("#choices .who"),
+  off: texts("#choices button:disabled"), who: texts("#choices .who"), focus: document.activeElement.tagName,
 });
 const press = key => document.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
 const choose = text => [...document.querySelectorAll("#choices button")]
@@ -126,6 +126,28 @@ def test_a_reader_leaves_a_story_by_another_event_and_comes_back(story: Path, tm
     assert by["on"]["says"] == by["chosen"]["says"]
     assert by["chosen"]["where"] == "step 3 of 5", "who chooses what the story does stays in it"
     assert by["further"]["where"] == "step 4 of 5"
+
+
+def test_who_comes_back_to_the_story_by_its_own_events_is_in_it_again(story: Path, tmp_path: Path) -> None:
+    script = """
+      press("ArrowRight"); press("ArrowRight"); choose("arrives: till");
+      press("ArrowLeft"); choose("is lost"); look("again");
+      press("ArrowRight"); press("ArrowRight"); look("last");
+      press("ArrowLeft"); press("ArrowLeft"); press("ArrowLeft"); choose("arrives: till");
+      click("return"); look("returned");
+    """
+    by = watched(story, tmp_path / "home", script)["by"]
+    assert by["again"]["where"] == "step 3 of 5"
+    assert (by["last"]["where"], by["last"]["closing"]) == ("step 5 of 5", "Here the promise is broken.")
+    assert by["returned"]["where"] == "step 2 of 5"
+
+
+def test_who_chooses_with_the_keyboard_goes_on_in_the_new_list(story: Path, tmp_path: Path) -> None:
+    script = """
+      press("ArrowRight"); press("ArrowRight"); choose("arrives: till"); look("off");
+    """
+    by = watched(story, tmp_path / "home", script)["by"]
+    assert by["off"]["focus"] == "BUTTON"
 
 
 def test_the_page_fits_a_narrow_window_and_is_dark_where_that_is_wished(story: Path, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const at = name => document.getElementById(name);
 const outside = new Set(data.outside);
-// The way that is shown: states, and what happened before each. `left` is where a reader left the story.
+// The way that is shown: states, and what happened before each. `left` is where it leaves the story, if it does.
 let tour, path, place, left;
 
 function made(kind, text, name) {
@@ -14,9 +14,21 @@ function made(kind, text, name) {
 
 function fill(name, elements) { at(name).replaceChildren(...elements); }
 
+function told() {
+  return tour.states.map((state, index) => ({ state, says: index ? tour.says[index - 1] : "The start" }));
+}
+
+// The last step that the way has in common with the story; null where it is the story, or its beginning.
+function leaves() {
+  const story = told();
+  const other = path.findIndex((each, index) =>
+    index >= story.length || each.state !== story[index].state || each.says !== story[index].says);
+  return other < 0 ? null : other - 1;
+}
+
 function startTour(number, from) {
   tour = data.tours[number];
-  path = tour.states.map((state, index) => ({ state, says: index ? tour.says[index - 1] : "The start" }));
+  path = told();
   place = from || 0;
   left = null;
   show();
@@ -31,9 +43,12 @@ function go(to) {
 function choose(choice) {
   const says = data.texts[choice[1]], next = path[place + 1];
   if (next && next.state === choice[2] && next.says === says) return go(place + 1);
-  if (left === null) left = place;
   path = path.slice(0, place + 1).concat({ state: choice[2], says });
+  left = leaves();
+  if (left === null) path = told();
   go(place + 1);
+  // The list that was chosen from is gone: who goes on with the keyboard is where the next one begins.
+  at("choices").querySelector("button:enabled")?.focus();
 }
 
 const factsOf = (state, index) => data.values[index + ":" + data.states[state][0][index]];
