@@ -46,6 +46,31 @@ def test_a_lesson_shows_each_step_with_the_clauses_of_the_edge_that_was_taken() 
     assert "yaml play" not in text
 
 
+SENDS = """
+```yaml play
+machine: rocketmq/ha_replica
+begin: {state: TRANSFER, variables: {log_end: 1000, epochs: [{epoch: 0, start_offset: 0}], silent: SILENT}}
+steps:
+  - event: report_sent
+    given: {max_offset: 1000}
+    state: TRANSFER
+    becomes: BECOMES
+```
+"""
+
+
+def test_a_step_leads_to_the_line_of_its_own_edge_beside_one_that_does_the_same() -> None:
+    found = []
+    for silent, becomes in (("true", "{silent: false}"), ("false", "{}")):
+        text = played(SENDS.replace("SILENT", silent).replace("BECOMES", becomes), "a page", PLACES)
+        found += re.findall(r"ha_replica#([a-z0-9-]+)", text)
+    rows = {row.anchor: row.edge for row in edge_rows(KNOWN["rocketmq"].spec.machines["ha_replica"])[0]}
+    quiet, spoken = (rows[anchor] for anchor in found)
+    assert quiet is not None
+    assert spoken is not None
+    assert (quiet.condition is None, spoken.condition is None) == (False, True)
+
+
 @pytest.mark.parametrize(
     "written",
     [

@@ -29,6 +29,7 @@ from typing import Any, Final
 
 import yaml
 
+from replispec.compiler.model.machine import MachineSpec
 from replispec.handbook.places import Places, edge_rows, link
 from replispec.runtime import families
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
@@ -100,7 +101,7 @@ def _played(text: str, place: str, places: Places) -> Iterator[str]:
             if getattr(taken.variables, field.name) != getattr(variables, field.name)
         }
         _compare(each, taken, after, hints, where)
-        anchor = _anchor(places, family, name, state.name, each["event"], taken)
+        anchor = _anchor(places.families[family].spec.machines[name], machine, state, each["event"], taken)
         happens = f"**{each['event'].replace('_', ' ')}**{_told(each.get('given', {}), ':')}"
         cells = (
             str(number),
@@ -161,18 +162,19 @@ def _compare(
             raise LessonError(f"{where}: the page says {name} {claimed!r}, the machine {found!r}")
 
 
-def _anchor(places: Places, family: str, name: str, state: str, event: str, taken: Step[Any, Any]) -> str:
-    """The line of the edge that was taken, in the table of edges."""
-    rows = edge_rows(places.families[family].spec.machines[name])[0]
-    found = [row for row in rows if (row.state, row.event) == (state, event) and row.edge is not None]
-    like = (
+def _anchor(
+    spec: MachineSpec, machine: Machine[Any, Any], state: Any, event: str, taken: Step[Any, Any]
+) -> str:
+    """The line of the edge that was taken, in the table of edges: lines and edges of a state and an event are
+    in one order."""
+    lines = [
         row.anchor
-        for row in found
-        if row.edge is not None
-        and (row.edge.to, row.edge.do, row.edge.clauses)
-        == (taken.state.name, taken.effects, taken.edge.clauses)
-    )
-    return next(like, "")
+        for row in edge_rows(spec)[0]
+        if (row.state, row.event) == (state.name, event) and row.edge is not None
+    ]
+    kind = next(kind for kind, info in machine.events.items() if info.name == event)
+    edges = machine.transitions[state, kind]
+    return next(line for line, edge in zip(lines, edges, strict=True) if edge is taken.edge)
 
 
 def _fields_of(kind: type) -> dict[str, Any]:
