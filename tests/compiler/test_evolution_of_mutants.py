@@ -42,7 +42,7 @@ def _reduced(target: Path, file: Path, text: str | None = None) -> dict[str, Spe
     """The family with nothing but its messages, rules, clauses, parameters and machines, one file edited."""
     for name in NEEDED:
         shutil.copytree(SPEC / name, target / name)
-    for name in ("adapter", "kafka", "trace"):
+    for name in ("adapter", "kafka", "raft", "trace"):
         shutil.rmtree(target / "proto" / "replispec" / name)
     place = target / file.relative_to(SPEC)
     place.parent.mkdir(parents=True, exist_ok=True)

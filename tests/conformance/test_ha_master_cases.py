@@ -22,8 +22,8 @@ DISTINCT_MINIMUM = 90
 FIRST_MINIMUM = 10
 
 # Bugs of Apache RocketMQ that one master can show on its replication port; those of its newest release.
-SHOWN = {"E4", "E5", "E8", "E10", "F2", "F3", "F4", "F6", "F8", "F9", "F10"}
-FOUND = {"F9", "F10"}
+SHOWN = {"E4", "E5", "E8", "E10", "E17", "F2", "F3", "F4", "F6", "F8", "F9", "F10"}
+FOUND = {"E8", "E17", "F9", "F10"}
 
 TOPICS = {
     "addressed",
@@ -117,8 +117,10 @@ def test_each_expected_failure_is_of_a_release_that_its_case_is_played_for() -> 
 
 
 def test_what_a_release_demands_of_itself_is_never_expected_to_fail() -> None:
-    """A failure of Apache RocketMQ is one against the proposal, or the case demands too much."""
-    assert [entry.case for entry in EXPECTED if BY_ID[entry.case].basis == "apache"] == []
+    """A failure of Apache RocketMQ is one against the proposal, or a defect of some releases that a later one
+    mends; else the case demands too much."""
+    own = [entry for entry in EXPECTED if BY_ID[entry.case].basis == "apache"]
+    assert [entry.case for entry in own if not (entry.bug and entry.releases.last)] == []
 
 
 def test_a_demand_is_no_stricter_than_its_clause() -> None:

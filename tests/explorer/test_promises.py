@@ -55,14 +55,6 @@ RUNS = {
         "sync_state_set",
         Extent(budgets={"lost": 0, "losses": 1}),
     ),
-    "sync_state_set, a disk that loses what was acknowledged, and a removal": (
-        "sync_state_set",
-        Extent(budgets={"lost": 0, "losses": 1, "removals": 1}, messages=3),
-    ),
-    "sync_state_set, a disk that loses what was acknowledged, and a silence": (
-        "sync_state_set",
-        Extent(budgets={"lost": 0, "losses": 1, "silences": 1}, messages=3),
-    ),
     "sync_state_set, what nobody sound says": (
         "sync_state_set",
         Extent(budgets={"lost": 0, "crashes": 1, "strays": 1}, messages=3),

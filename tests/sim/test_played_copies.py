@@ -19,12 +19,8 @@ from tests.sim.faulty import broken_on_nodes_that_have
 from tests.sim.played_copies import CopiesPlayer
 from tests.sim.played_story import player_of
 
-JOINS = ERRORS["a replica joins before it has what is confirmed"]
 EMPTY = ERRORS["an empty log disagrees"]
 PLAYED = {
-    "a replica joins before it has what is confirmed, in a set that may fail over": replace(
-        JOINS, system="fail_over", asked=(), promise="nothing_acknowledged_is_lost", steps=12
-    ),
     "an empty log disagrees, in a set that may fail over": replace(
         EMPTY, system="fail_over", asked=(), steps=16
     ),

@@ -55,7 +55,7 @@ BROKEN: Final[dict[str, tuple[Mutant, int, str]]] = {
     ),
     "whoever is behind the first byte stays there": (
         lambda: patch.object(Operator, "_empty", lambda *_: None),
-        5,
+        25,
         "not whole",
     ),
 }
