@@ -69,7 +69,7 @@ def test_random_walks_take_every_edge_and_end_where_the_specification_says(name:
     for overlay, what in document.get("overlays", {}).items():
         missed |= {(overlay, number) for number, _ in enumerate(what.get("add", ()))}
     for number, (machine, interpreted) in enumerate(_releases(name)):
-        for taken in _walks(machine, interpreted, missed, random.Random(number)):
+        for taken in _walks(machine, interpreted, missed, random.Random(f"{name}, {number}")):
             missed.discard(taken.edge)
     assert missed == set()
 
