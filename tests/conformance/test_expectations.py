@@ -52,6 +52,18 @@ def test_an_entry_says_which_case_in_which_releases_how_and_why(tmp_path: Path) 
     assert _load(tmp_path)["other"] == ()
 
 
+def test_a_race_that_is_known_is_no_finding_whoever_wins_it(tmp_path: Path) -> None:
+    race = LIST.replace("      bug: B1", "      sometimes: true").replace("code SUCCESS", "code * instead")
+    for result, standing in (
+        (_fail("step 1: code SYSTEM_BUSY instead"), Standing.EXPECTED),
+        (_fail("step 2: code SYSTEM_BUSY instead"), Standing.OTHER_SYMPTOM),
+        (a_result(ALTER, CaseVerdict.PASS, {}), Standing.AS_IT_SHOULD),
+    ):
+        run = a_run(result)
+        apply(run, _load(tmp_path, race)["apache"], FAMILY.vocabulary, (5, 4, 0))
+        assert run.results[0].standing is standing
+
+
 def test_a_known_failure_with_its_symptom_is_no_finding(tmp_path: Path) -> None:
     run = _applied(tmp_path, _fail("step 1: code SUCCESS"))
     assert run.results[0].standing is Standing.EXPECTED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,18 +11,19 @@ from replispec.conformance.family import Family
 from replispec.conformance.model import CaseError, CasePlace
 from replispec.conformance.results import CaseResult, CaseVerdict, RunResult, Standing
 from replispec.conformance.sources import Item, read
-from replispec.conformance.steps import only, text
+from replispec.conformance.steps import only, text, truth
 from replispec.conformance.vocabulary import Release, Vocabulary
 from replispec.runtime.primitives.releases import Releases
 
 # Between the entries that one case has, where a result names them.
 BETWEEN = " | "
-_KEYS = ("case", "releases", "symptom", "why", "bug")
+_KEYS = ("case", "releases", "symptom", "why", "bug", "sometimes")
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A case that is known to fail in these releases, how it fails, and why that is so."""
+    """A case that is known to fail in these releases, how it fails (* stands for any text), and why that is
+    so; `sometimes`: a race, which the case does not always lose."""
 
     place: CasePlace
     case: str
@@ -29,6 +31,11 @@ class Expected:
     symptom: str
     why: str
     bug: str = ""
+    sometimes: bool = False
+
+    def is_symptom(self, symptom: str) -> bool:
+        """Whether a case failed as it is known to."""
+        return re.fullmatch(".*".join(map(re.escape, self.symptom.split("*"))), symptom) is not None
 
 
 def load_expected(
@@ -72,6 +79,7 @@ def _entry(item: Item, vocabulary: Vocabulary) -> Expected:
         symptom=text(parts["symptom"]),
         why=" ".join(text(parts["why"]).split()),
         bug=text(parts["bug"]) if "bug" in parts else "",
+        sometimes=truth(parts.get("sometimes")),
     )
 
 
@@ -93,10 +101,9 @@ def apply(run: RunResult, expected: Sequence[Expected], vocabulary: Vocabulary, 
 
 
 def _mark(result: CaseResult, entries: Sequence[Expected]) -> None:
-    symptoms = [entry.symptom for entry in entries]
     result.expected = BETWEEN.join(f"{entry.symptom} ({entry.why})" for entry in entries)
     if result.verdict is CaseVerdict.FAIL:
-        known = result.symptom in symptoms
+        known = any(entry.is_symptom(result.symptom) for entry in entries)
         result.standing = Standing.EXPECTED if known else Standing.OTHER_SYMPTOM
-    elif result.verdict is CaseVerdict.PASS:
+    elif result.verdict is CaseVerdict.PASS and not all(entry.sometimes for entry in entries):
         result.standing = Standing.UNEXPECTED_PASS

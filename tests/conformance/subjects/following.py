@@ -237,10 +237,11 @@ class GoodFollower:
         while not store.granted:
             if not store.told:
                 code, header = await self.controller.ask("CONTROLLER_GET_NEXT_BROKER_ID", **self.set_names)
-                if code != "SUCCESS":
+                told = int(str(header["nextBrokerId"])) if code == "SUCCESS" else 0
+                if not told:
                     await self.after_a_failure()
                     continue
-                store.told, store.code = self.applies_for(int(str(header["nextBrokerId"]))), self.kept_code()
+                store.told, store.code = self.applies_for(told), self.kept_code()
             applied = {**self.set_names, "appliedBrokerId": store.told, "registerCheckCode": self.kept_code()}
             code, _ = await self.controller.ask("CONTROLLER_APPLY_BROKER_ID", **applied)
             if code == "SUCCESS":
@@ -262,7 +263,7 @@ class GoodFollower:
             code, header = await self.controller.ask("CONTROLLER_REGISTER_BROKER", **own)
             if code == "SUCCESS":
                 return _names_master(header)
-            await trio.sleep(PAUSE_S)
+            await self.after_a_failure()
 
     async def elect(self) -> None:
         """Ask for a master until one is named."""

@@ -183,6 +183,13 @@ class GivesUp(GoodFollower):
         await trio.sleep_forever()
 
 
+class HurriesOnFailure(GoodFollower):
+    """A question that failed is asked again at once."""
+
+    async def after_a_failure(self) -> None:
+        await trio.sleep(0.05)
+
+
 class InsistsOnItsId(GoodFollower):
     """Who was refused applies for the same again."""
 
@@ -258,7 +265,12 @@ CAUGHT: Mapping[str, tuple[type[GoodFollower], ...]] = {
     "registering-broker/register/BID-APPLY-1/1": (AppliesForMore,),
     "registering-broker/register/BID-APPLY-3/1": (InsistsOnItsId, TakesTheRefused),
     "registering-broker/register/BID-APPLY-3/3": (Hurries,),
+    "registering-broker/register/BID-APPLY-3/4": (InsistsOnItsId, TakesTheRefused),
     "registering-broker/register/BID-NEXT-1/2": (GivesUp,),
+    "registering-broker/register/BID-NEXT-1/3": (GivesUp,),
+    "registering-broker/register/BID-REGISTER-2/1": (GivesUp,),
+    "registering-broker/register/BID-REGISTER-2/2": (GivesUp, HurriesOnFailure),
+    "registering-broker/register/BID-REGISTER-3/5": (GivesUp, HurriesOnFailure),
     "registering-broker/register/BID-REGISTER-3/1": (StaysUnknown,),
     "registering-broker/register/BID-REGISTER-3/2": (StaysUnknown,),
     "registering-broker/register/BID-REGISTER-3/3": (RegistersAgainOnce,),

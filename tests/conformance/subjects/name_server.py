@@ -26,6 +26,7 @@ from replispec.wire.rocketmq.broker import (
     UnregisterBrokerRequest,
 )
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
 from tests.conformance.subjects.answering import Answering
 from tests.conformance.subjects.records import Answer, Channel, Effect, Refused
 
@@ -67,6 +68,7 @@ class GoodNameServer(Answering):
             RequestCode.GET_ROUTEINFO_BY_TOPIC: self.route,
             RequestCode.GET_BROKER_CLUSTER_INFO: self.clusters,
             RequestCode.QUERY_DATA_VERSION: self.query,
+            RequestCode.BROKER_HEARTBEAT: self.live,
         }
 
     # What a fault overrides
@@ -172,6 +174,14 @@ class GoodNameServer(Answering):
     def keep(self, broker: Broker) -> None:
         """A registration counts."""
         self.brokers[broker.said.broker_addr or ""] = broker
+
+    def live(self, request: Command) -> Answer:
+        """904."""
+        said = BrokerHeartbeatRequest.from_ext_fields(request.header.ext_fields or {})
+        broker = self.brokers.get(said.broker_addr or "")
+        if broker is not None:
+            broker.heard_s = self.now_s()
+        return Answer()
 
     def unregister(self, request: Command) -> Answer:
         """104."""

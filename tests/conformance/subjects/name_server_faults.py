@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
+from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.broker import (
     DataVersion,
     RegisterBrokerRequest,
@@ -23,6 +24,13 @@ class HearsNoEnd(GoodNameServer):
 
     def ended(self, channel: Channel) -> None:
         pass
+
+
+class KnowsNoHeartbeats(GoodNameServer):
+    """Heartbeats are for controllers."""
+
+    def live(self, request: Command) -> Answer:  # noqa: ARG002
+        raise Refused(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, "no such request")
 
 
 class HearsNoGoodbye(GoodNameServer):
@@ -205,4 +213,5 @@ CAUGHT: Mapping[type[GoodNameServer], str] = {
     EverythingChanged: "register/WIRE-ROUTE-1/7",
     RefusesStrangers: "leave/WIRE-ROUTE-2/3",
     KeepsFirstTopics: "route/WIRE-ROUTE-3/6",
+    KnowsNoHeartbeats: "register/WIRE-ROUTE-1/10",
 }

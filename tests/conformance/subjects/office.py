@@ -277,7 +277,7 @@ class GoodBroker(GoodFollower):
                     self.take(told)
                 return bool(told.master)
             self.registers_again_with_its_id()
-            await trio.sleep(PAUSE_S)
+            await self.after_a_failure()
 
     async def elect(self) -> None:
         while True:

@@ -374,6 +374,7 @@ CAUGHT_IN_OFFICE: Mapping[str, tuple[type[GoodBroker], ...]] = {
     f"{R}/alteration/RIP44-EXPAND-1/2": (AsksInAnybody,),
     f"{R}/alteration/RIP44-ALTER-1/1": (StaysWithItsFirstSet,),
     f"{R}/alteration/RIP44-SHRINK-1/1": (KeepsTheGone, StaysWithItsFirstSet),
+    f"{R}/alteration/RIP44-SHRINK-1/2": (KeepsTheGone,),
     f"{R}/alteration/RIP44-LOCALSET-1/1": (BuildsOnTheRefused,),
     f"{R}/alteration/RIP44-LOCALSET-1/2": (AsksForTwoAtOnce,),
     f"{R}/alteration/RIP44-ALTER-2/1": (WondersNot,),
