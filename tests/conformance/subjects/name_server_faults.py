@@ -30,7 +30,7 @@ class KnowsNoHeartbeats(GoodNameServer):
     """Heartbeats are for controllers."""
 
     def live(self, request: Command) -> Answer:  # noqa: ARG002
-        raise Refused(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, "no such request")
+        raise Refused(ResponseCode.SYSTEM_ERROR, "heartbeats are for controllers")
 
 
 class HearsNoGoodbye(GoodNameServer):

@@ -73,6 +73,8 @@ class AsksForTwoAtOnce(GoodBroker):
         if asked != getattr(self, "before", NOBODY):
             self.before = asked
             self.nursery.start_soon(super()._request, asked, epoch, set_epoch)
+            # It is ended with those that heartbeats go to.
+            self.beats = [*self.beats, self.controller]
             self.controller = Peer(self.leader)
 
 
