@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from replispec.controller.consensus.group import number_of
+from replispec.controller.consensus.raft import number_of
 from replispec.runtime.primitives.parameters import ConfigurationError
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.sim import Disk, Left, Rng, SimulatedStorage, World
@@ -357,7 +357,7 @@ def test_the_own_store_is_not() -> None:
 @pytest.mark.parametrize(
     ("listed", "says"),
     [
-        ("n1-127.0.0.1:9878;n2-127.0.0.2:9878", "a group of 1, 3 or 5 members"),
+        ("n1-127.0.0.1:9878;n2-127.0.0.2:9878", "an odd number of members, 5 at most"),
         ("n1-127.0.0.1:9878;n2-127.0.0.1:9878;n3-127.0.0.3:9878", "HOST:PORT of its own"),
         ("n2-127.0.0.1:9878;n3-127.0.0.1:9878;n4-127.0.0.3:9878", "one of n2, n3, n4"),
     ],

@@ -13,10 +13,12 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from replispec.event.v1.event_pb2 import ControllerEvent
+from replispec.runtime.primitives.bindings import Call
+from replispec.runtime.primitives.headers import Header
 from replispec.runtime.primitives.immutable import immutable
-from replispec.runtime.raft.ready import Message
 
-__all__ = ["Consensus", "Entry", "LogDamaged", "Message", "Ready"]
+Message = Call[Header]
+"""What a member tells another one: the code of the command, its header, a body."""
 
 
 class LogDamaged(Exception):

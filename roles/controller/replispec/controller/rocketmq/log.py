@@ -11,17 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
-from replispec.controller.consensus import (
-    Chance,
-    Consensus,
-    Entry,
-    Group,
-    GroupNode,
-    LogDamaged,
-    Message,
-    Ready,
-    SingleNode,
-)
+from replispec.controller.consensus import Consensus, Entry, LogDamaged, Message, Ready, SingleNode
+from replispec.controller.consensus.raft import Chance, ControllerGroup, GroupNode
 from replispec.event.v1.event_pb2 import BrokerSetState, ControllerEvent, ControllerSnapshot
 from replispec.runtime.documents.official_seam import decode, encode
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
@@ -86,7 +77,7 @@ class ControllerLog:
         owner: LogOwner,
         *,
         snapshot_records: int,
-        group: Group | None,
+        group: ControllerGroup | None,
         chance: Chance,
     ) -> None:
         self._outbox = outbox

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from replispec.controller.consensus import Message
-from replispec.controller.consensus.group import number_of
+from replispec.controller.consensus.raft import number_of
 from replispec.controller.rocketmq.core.heartbeats import host_of
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.framing import Command
@@ -29,10 +29,6 @@ CODES: Final = frozenset(int(code) for code in RequestCode if code)
 """What members tell each other."""
 WAITING_MAX: Final = 64
 """Messages that wait for a connection; older ones give way."""
-UNSENT_BYTES_MAX: Final = 32 * 1024 * 1024
-"""What one member has not taken yet; further messages to it are dropped."""
-TELL_BYTES: Final = 1024 * 1024
-"""After so many bytes it is asked whether they have left."""
 
 
 @dataclass(slots=True)
@@ -117,19 +113,19 @@ class Members:
     def ticked(self, now_ms: int) -> None:
         """Dial whom it is time for, and give up on connections over which nothing is heard."""
         for line in self._lines.values():
+            due_ms = self._due_ms(line)
+            if due_ms is None or now_ms < due_ms:
+                continue
             if line.connection is None:
-                if now_ms >= line.again_ms:
-                    self._dial(line, now_ms)
-            elif now_ms >= self._end_ms(line):
+                self._dial(line, now_ms)
+            else:
                 self._outbox.close(line.connection)
                 self._pause(line, "it does not answer", now_ms)
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
-        times = (
-            line.again_ms if line.connection is None else self._end_ms(line) for line in self._lines.values()
-        )
-        return min((int(each) for each in times if each != _NEVER_MS), default=None)
+        times = map(self._due_ms, self._lines.values())
+        return min((each for each in times if each is not None), default=None)
 
     # In
 
@@ -179,17 +175,20 @@ class Members:
         line.again_ms = now_ms + line.pause_ms
         line.pause_ms = min(2 * line.pause_ms, constants.MEMBER_DIAL_LAST_MS)
 
-    def _end_ms(self, line: _Line) -> float:
+    def _due_ms(self, line: _Line) -> int | None:
+        """When a pause ends, or the patience with a connection."""
+        if line.connection is None:
+            return line.again_ms
         if not line.is_open:
             return line.dialled_ms + constants.CONNECT_TIMEOUT_MS
-        return _NEVER_MS if line.asked_ms is None else line.asked_ms + constants.MEMBER_SILENCE_MS
+        return None if line.asked_ms is None else line.asked_ms + constants.MEMBER_SILENCE_MS
 
     def _put(self, line: _Line, data: bytes) -> None:
         assert line.connection is not None
-        if line.unsent_bytes > UNSENT_BYTES_MAX:
+        if line.unsent_bytes > constants.MEMBER_UNSENT_BYTES_MAX:
             return
         line.unsent_bytes += len(data)
-        tell = line.unsent_bytes > TELL_BYTES and not line.awaits_writable
+        tell = line.unsent_bytes > constants.MEMBER_TELL_BYTES and not line.awaits_writable
         line.awaits_writable = line.awaits_writable or tell
         self._outbox.send(line.connection, data, tell=tell)
 
@@ -203,6 +202,3 @@ class Members:
             ext_fields=message.header.to_ext_fields(),
         )
         return Command(header, message.body).encode()
-
-
-_NEVER_MS: Final = float("inf")

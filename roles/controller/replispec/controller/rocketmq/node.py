@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
-from replispec.controller.consensus import Chance, Entry, Group, LogDamaged, Message
+from replispec.controller.consensus import Entry, LogDamaged, Message
+from replispec.controller.consensus.raft import Chance, ControllerGroup
 from replispec.controller.rocketmq.administration import Administration
 from replispec.controller.rocketmq.core.broker_set import BrokerSet
 from replispec.controller.rocketmq.core.broker_sets import BrokerSets
@@ -25,7 +26,6 @@ from replispec.controller.rocketmq.members import CODES, Members
 from replispec.controller.rocketmq.notifier import Notifier
 from replispec.controller.rocketmq.reads import Reads
 from replispec.event.v1.event_pb2 import BrokerSetState, ControllerEvent
-from replispec.runtime.primitives.bindings import Refused
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.derived_options import is_any, join_address
@@ -79,7 +79,7 @@ class ControllerNode:
         options: ControllerOptions,
         journal: JournalReader,
         *,
-        group: Group | None = None,
+        group: ControllerGroup | None = None,
         chance: Chance = lambda _limit: 0,
         ends_process: bool = True,
         snapshot_records: int = SNAPSHOT_RECORDS,
@@ -339,10 +339,7 @@ class ControllerNode:
     def allow(self, reads: Sequence[int]) -> None:
         """Answer what waited to know that this controller still leads."""
         for request, answer in self._reads.allowed(reads):
-            try:
-                answer(request)
-            except Refused as refusal:
-                give(request, refusal.answer)
+            self._requests.hand_on(request, answer)
 
     def led(self, leader: str | None, term: int, now_ms: int, *, is_leader: bool) -> None:
         """Go by who leads now; whoever was to be answered by this controller as it led before asks again."""
@@ -464,7 +461,7 @@ class ControllerNode:
                 )
 
 
-def _other_members(options: ControllerOptions, group: Group | None) -> Mapping[str, str]:
+def _other_members(options: ControllerOptions, group: ControllerGroup | None) -> Mapping[str, str]:
     """Where each other member of the group is reached, by its id."""
     if group is None:
         return {}

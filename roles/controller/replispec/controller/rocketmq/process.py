@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from replispec.controller.consensus import Group
+from replispec.controller.consensus.raft import ControllerGroup
 from replispec.controller.rocketmq.node import ControllerNode
 from replispec.runtime.primitives.rng import Rng
 from replispec.runtime.rocketmq.rules.addresses import canonical_address
 from replispec.runtime.storage import Storage, Stores
 from replispec.runtime.world import Member
 from replispec.wire.rocketmq import parameters as p
+from replispec.wire.rocketmq.constants import MEMBERS_MAX
 from replispec.wire.rocketmq.options import ControllerOptions
 
 CONTROLLER: Final = "controller"
 LOG_NAME: Final = "controller.log.sqlite"
 """The controllers' log, in the folder of the controller."""
-SIZES: Final = (1, 3, 5)
-"""Members of a group: of one more a majority is larger, and no more of them may be lost."""
 
 
 def members(options: ControllerOptions, storage: Storage, seed: int) -> Sequence[Member]:
@@ -41,20 +40,21 @@ def controller(options: ControllerOptions, storage: Storage, seed: int, *, ends_
     return Member(CONTROLLER, node, Stores(journal=journal))
 
 
-def _group(options: ControllerOptions) -> Group | None:
+def _group(options: ControllerOptions) -> ControllerGroup | None:
     """The group of several that the options name; None for a controller that is alone."""
     members = dict(options.controller_d_leger_peers)
     own = options.controller_d_leger_self_id
     if members and own not in members:
         raise p.CONTROLLER_D_LEGER_SELF_ID.refuse(options, f"one of {', '.join(members)}")
-    if len(members) not in (0, *SIZES):
-        sizes = f"{', '.join(map(str, SIZES[:-1]))} or {SIZES[-1]}"
-        raise p.CONTROLLER_D_LEGER_PEERS.refuse(options, f"a group of {sizes} members")
+    # Of an even number a majority is larger, and no more of them may be lost.
+    if members and (len(members) > MEMBERS_MAX or len(members) % 2 == 0):
+        allowed = f"an odd number of members, {MEMBERS_MAX} at most"
+        raise p.CONTROLLER_D_LEGER_PEERS.refuse(options, allowed)
     if len(set(map(canonical_address, members.values()))) != len(members):
         raise p.CONTROLLER_D_LEGER_PEERS.refuse(options, "a HOST:PORT of its own for each member")
     if len(members) <= 1:
         return None
-    group = Group(options.controller_d_leger_group, own, tuple(members))
+    group = ControllerGroup(options.controller_d_leger_group, own, tuple(members))
     if not group.is_distinct:
         raise p.CONTROLLER_D_LEGER_PEERS.refuse(options, "members whose ids have different checksums")
     return group

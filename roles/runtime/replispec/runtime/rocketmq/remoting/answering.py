@@ -151,6 +151,10 @@ class Requests:
         if size_max is not None and size > size_max:
             refuse(request, Unreadable(f"a body of {size} bytes, {size_max} allowed"))
             return
+        self.hand_on(request, handler)
+
+    def hand_on(self, request: Request, handler: Callable[[Request], None]) -> None:
+        """Have a request answered by this, now or later; what it cannot read is refused."""
         try:
             handler(request)
         except Refused as refusal:

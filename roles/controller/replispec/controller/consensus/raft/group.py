@@ -7,7 +7,6 @@ journal and back; what the entries of its log say is read here alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
 
 from replispec.controller.consensus.formats import (
     FORMAT,
@@ -28,19 +27,19 @@ from replispec.runtime.raft.log import MemberLog
 from replispec.runtime.raft.ready import DurableState
 from replispec.wire.raft.member import RaftEntry
 from replispec.wire.raft.options import MemberOptions
+from replispec.wire.rocketmq.constants import MEMBER_NUMBER_MAX
 
 Chance = Callable[[int], int]
 """A random number from 0 to one less than this."""
-_NUMBER_MAX: Final = 0xFFFF_FFFF
 
 
 def number_of(member: str) -> int:
     """The number of a member: of its id alone, so that it stays the same whoever else is in the group."""
-    return crc32(member.encode(), _NUMBER_MAX)
+    return crc32(member.encode(), MEMBER_NUMBER_MAX)
 
 
 @immutable
-class Group:
+class ControllerGroup:
     """A group as it is configured: its name, the id of this member, and the ids of all."""
 
     name: str
@@ -67,7 +66,7 @@ class GroupNode:
 
     def __init__(
         self,
-        group: Group,
+        group: ControllerGroup,
         records: Sequence[tuple[int, bytes]],
         state: bytes | None,
         chance: Chance,
@@ -180,7 +179,7 @@ class GroupNode:
         return Entry(index, event, event.proposal if is_mine else None, is_told)
 
 
-def _known(group: Group, state: bytes | None, records: Sequence[tuple[int, bytes]]) -> DurableState:
+def _known(group: ControllerGroup, state: bytes | None, records: Sequence[tuple[int, bytes]]) -> DurableState:
     known = state_of(state)
     if known is None:
         if records:
