@@ -9,6 +9,7 @@ from replispec.event.v1.event_pb2 import ControllerEvent, MemberState
 from replispec.runtime.documents.official_seam import decode, encode
 from replispec.runtime.primitives.errors import RemoteProtocolError
 
+OF_A_GROUP = MemberState(format=2, term=2, group="g/n0,n1,n2", member="n1")
 Kept = tuple[list[tuple[int, bytes]], bytes | None]
 
 
@@ -121,7 +122,8 @@ def test_a_log_that_no_controller_wrote_ends_the_start_and_says_where() -> None:
         (damaged(kept, 4, encode(late)), "the log is of term 9, the member knows only 2"),
         ((kept[0], None), "the log is of term 2, the member knows only 0"),
         ((kept[0], b"\xff"), "the state of the member"),
-        ((kept[0], encode(MemberState(format=2, term=2))), "the state of the member is of format 2"),
+        ((kept[0], encode(MemberState(format=3, term=2))), "the state of the member is of format 3"),
+        ((kept[0], encode(OF_A_GROUP)), "that of member 'n1' of the group 'g/n0,n1,n2'"),
     ):
         with pytest.raises(LogDamaged, match=says):
             SingleNode(*faulty)
@@ -130,6 +132,6 @@ def test_a_log_that_no_controller_wrote_ends_the_start_and_says_where() -> None:
 def test_nobody_else_is_in_the_group() -> None:
     single, _ = started()
     with pytest.raises(RemoteProtocolError):
-        single.step(b"", 0)
+        single.step(30011, {}, b"")
     single.tick(1)
     assert single.is_leader

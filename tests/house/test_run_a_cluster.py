@@ -26,7 +26,7 @@ def test_a_file_of_the_tutorial_is_taken_without_notes(role: str, text: str) -> 
 
 
 def test_the_tutorial_has_a_file_for_each_process() -> None:
-    assert [role for role, _ in FILES] == ["nameserver", "broker", "learner"]
+    assert [role for role, _ in FILES] == ["nameserver", "broker", "learner", "controller"]
 
 
 def _logged() -> Iterator[str]:

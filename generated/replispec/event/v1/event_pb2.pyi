@@ -49,14 +49,18 @@ class ControllerEvent(_message.Message):
     def __init__(self, format: _Optional[int] = ..., proposer: _Optional[int] = ..., proposal: _Optional[int] = ..., proposed_time_ns: _Optional[int] = ..., cluster_name: _Optional[str] = ..., broker_name: _Optional[str] = ..., term: _Optional[int] = ..., alter_sync_state_set: _Optional[_Union[AlterSyncStateSet, _Mapping]] = ..., apply_broker_id: _Optional[_Union[ApplyBrokerId, _Mapping]] = ..., elect_master: _Optional[_Union[ElectMaster, _Mapping]] = ..., clean_broker_data: _Optional[_Union[CleanBrokerData, _Mapping]] = ..., update_broker_address: _Optional[_Union[UpdateBrokerAddress, _Mapping]] = ...) -> None: ...
 
 class MemberState(_message.Message):
-    __slots__ = ("format", "term", "voted_for")
+    __slots__ = ("format", "term", "voted_for", "group", "member")
     FORMAT_FIELD_NUMBER: _ClassVar[int]
     TERM_FIELD_NUMBER: _ClassVar[int]
     VOTED_FOR_FIELD_NUMBER: _ClassVar[int]
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
     format: int
     term: int
     voted_for: int
-    def __init__(self, format: _Optional[int] = ..., term: _Optional[int] = ..., voted_for: _Optional[int] = ...) -> None: ...
+    group: str
+    member: str
+    def __init__(self, format: _Optional[int] = ..., term: _Optional[int] = ..., voted_for: _Optional[int] = ..., group: _Optional[str] = ..., member: _Optional[str] = ...) -> None: ...
 
 class ControllerSnapshot(_message.Message):
     __slots__ = ("format", "index", "term", "sets")

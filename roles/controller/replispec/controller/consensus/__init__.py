@@ -1,6 +1,9 @@
-"""How the controllers of a group agree on one log: the interface, and a group of one."""
+"""How the controllers of a group agree on one log: the interface, a group of one, and a member of several.
 
-from replispec.controller.consensus.interface import Consensus, Entry, LogDamaged, Ready
+Each folder holds an engine for several, and is named after the family whose messages its members speak.
+"""
+
+from replispec.controller.consensus.interface import Consensus, Entry, LogDamaged, Message, Ready
 from replispec.controller.consensus.single_node import SingleNode
 
-__all__ = ["Consensus", "Entry", "LogDamaged", "Ready", "SingleNode"]
+__all__ = ["Consensus", "Entry", "LogDamaged", "Message", "Ready", "SingleNode"]

@@ -1,41 +1,61 @@
 """What the rest of a controller sees of consensus, whichever engine is under it.
 
 The engine touches nothing. Records are proposed, messages of other members stepped in, time given by ticks;
-`ready` then says what to persist, what to send and what to apply, in this order: nothing is sent or applied
-before what was to be persisted is on the disk. That may take a while: `persisted` or `refused` ends it, and
-what is proposed meanwhile is handed out together after it. Source: the shape of etcd's RawNode.
+`ready` then says what to persist, what to send, what to apply and who may read, in this order: nothing is
+sent or applied before what was to be persisted is on the disk. That may take a while: `persisted` or
+`refused` ends it, and what is proposed meanwhile is handed out together after it. Source: the shape of etcd's
+RawNode.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from replispec.event.v1.event_pb2 import ControllerEvent
+from replispec.runtime.primitives.bindings import Call
+from replispec.runtime.primitives.headers import Header
 from replispec.runtime.primitives.immutable import immutable
+
+Message = Call[Header]
+"""What a member tells another one: the code of the command, its header, a body."""
 
 
 class LogDamaged(Exception):
-    """What lies on the disk is not what a controller writes: starting on it could break a promise."""
+    """What lies on the disk is not what this controller writes: starting on it could break a promise."""
 
 
 @immutable
 class Entry:
-    """One record of the log that the group has agreed on, at its place from 1."""
+    """One record of the log that the group has agreed on, at its place from 1.
+
+    `proposal`: the number under which this member proposed it, if it still leads as it did then. `is_told`:
+    it is for this member to tell others what comes of it.
+    """
 
     index: int
     event: ControllerEvent
+    proposal: int | None = None
+    is_told: bool = False
 
 
 @immutable
 class Ready:
-    """What is to be done now: persist `records` (index, bytes) and `state`, send `messages` (member, bytes),
-    apply `entries`, each in order."""
+    """What is to be done now: persist `records` (index, bytes; the first replaces whatever the log has from
+    there on) and `state`, send `messages` (id of the member, message), apply `entries`, each in order; then
+    what was asked with the tickets `reads` may be answered. A member that leads no more answers none of its
+    tickets."""
 
-    records: Sequence[tuple[int, bytes]]
-    state: bytes | None
-    messages: Sequence[tuple[int, bytes]]
-    entries: Sequence[Entry]
+    records: Sequence[tuple[int, bytes]] = ()
+    state: bytes | None = None
+    messages: Sequence[tuple[str, Message]] = ()
+    entries: Sequence[Entry] = ()
+    reads: Sequence[int] = ()
+
+    @property
+    def is_to_be_persisted(self) -> bool:
+        """Whether anything is to be on the disk before the rest is done."""
+        return bool(self.records) or self.state is not None
 
 
 class Consensus(Protocol):
@@ -47,6 +67,11 @@ class Consensus(Protocol):
         ...
 
     @property
+    def leader(self) -> str | None:
+        """The id of whom this member takes for the leader."""
+        ...
+
+    @property
     def term(self) -> int:
         """The latest term that this member knows."""
         ...
@@ -54,21 +79,37 @@ class Consensus(Protocol):
     def propose(self, event: ControllerEvent) -> int:
         """Put a record at the end of the log and return the number of the proposal, which the record carries.
 
-        Raises LocalProtocolError when this member is not the leader.
+        What a member proposes that does not lead comes to nothing.
         """
         ...
 
-    def step(self, message: bytes, now_ms: int) -> None:
-        """Take a message of another member. Raises RemoteProtocolError when it is none."""
+    def read(self) -> int:
+        """Ask to answer from what is agreed on up to now, and return a ticket that a later `Ready` names.
+
+        Raises LocalProtocolError when this member does not lead.
+        """
+        ...
+
+    def step(self, code: int, ext_fields: Mapping[str, str | None], body: bytes) -> None:
+        """Take a message of another member. Raises RemoteProtocolError when it is none of this group."""
+        ...
+
+    def begin(self, now_ms: int) -> None:
+        """The time at which the member starts."""
         ...
 
     def tick(self, now_ms: int) -> None:
         """Tell the time: elections and heartbeats of the group go by it."""
         ...
 
+    def deadline_ms(self) -> int | None:
+        """When `tick` has something to do."""
+        ...
+
     def ready(self) -> Ready | None:
         """What is to be done since the last call; None when nothing is, or while something handed out is
-        still being persisted. What needs no persisting is done by having been handed out."""
+        still being persisted. What needs no persisting is done by having been handed out. Raises LogDamaged
+        for an agreed record that this release cannot read."""
         ...
 
     def persisted(self) -> None:
@@ -76,6 +117,5 @@ class Consensus(Protocol):
         ...
 
     def refused(self) -> None:
-        """There was no room, and nothing of it is on the disk: its entries count as never proposed, and are
-        not to be applied."""
+        """There was no room, and nothing of it is on the disk: nothing of that `Ready` is to be done."""
         ...

@@ -6,16 +6,15 @@ decides nothing, as it does in a group of several.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from replispec.controller.consensus.formats import FORMAT, check_order, check_term, event_of, state_of
 from replispec.controller.consensus.interface import Entry, LogDamaged, Ready
 from replispec.event.v1.event_pb2 import ControllerEvent, MemberState
-from replispec.runtime.documents.official_seam import decode, encode
-from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.documents.official_seam import encode
+from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 
-FORMAT: Final = 1
-"""Version of the records that this release writes and reads."""
 _SELF: Final = 0
 
 
@@ -29,13 +28,11 @@ class SingleNode:
     def __init__(
         self, records: Sequence[tuple[int, bytes]], state: bytes | None, *, replaced: int = 0, term: int = 0
     ) -> None:
-        recovered = [_entry(index, data) for index, data in records]
-        _check_order(recovered, replaced, term)
-        self._term = _term_of(state)
-        last = recovered[-1].event.term if recovered else term
-        if last > self._term:
-            raise LogDamaged(f"the log is of term {last}, the member knows only {self._term}")
-        self._term += 1
+        known = _term_of(state)
+        recovered = [Entry(index, event_of(index, data)) for index, data in records]
+        check_order([(each.index, each.event.term) for each in recovered], replaced, term)
+        check_term(recovered[-1].event.term if recovered else term, known)
+        self._term = known + 1
         self._index = replaced + len(recovered)
         self._proposal = 0
         self._recovered: Sequence[Entry] = recovered
@@ -49,6 +46,11 @@ class SingleNode:
         return True
 
     @property
+    def leader(self) -> str | None:
+        """Nobody beside this one."""
+        return None
+
+    @property
     def term(self) -> int:
         """The number of this start."""
         return self._term
@@ -58,27 +60,41 @@ class SingleNode:
         self._waiting.append(self._numbered(event))
         return self._proposal
 
-    def step(self, message: bytes, now_ms: int) -> None:  # noqa: ARG002
+    def read(self) -> int:
+        """Whoever is alone knows what is agreed on, and need not ask."""
+        raise LocalProtocolError("a group of one was asked whether it leads")
+
+    def step(self, code: int, ext_fields: Mapping[str, str | None], body: bytes) -> None:  # noqa: ARG002
         """There is no other member to send a message."""
         raise RemoteProtocolError("a message of a member to a group of one")
 
+    def begin(self, now_ms: int) -> None:
+        """Nothing depends on time."""
+
     def tick(self, now_ms: int) -> None:
         """Nothing depends on time."""
+
+    def deadline_ms(self) -> int | None:
+        """Never."""
+        return None
 
     def ready(self) -> Ready | None:
         """What was proposed and not handed out yet; at first what the disk held, which needs no writing."""
         if self._recovered:
             recovered, self._recovered = self._recovered, ()
-            return Ready((), None, (), recovered)
+            return Ready(entries=recovered)
         if self._handed_out is not None or not (self._waiting or self._first is not None):
             return None
         state = None
         if self._first is not None:
             self._waiting.insert(0, self._first)
             state = encode(MemberState(format=FORMAT, term=self._term, voted_for=_SELF))
-        entries = [Entry(index, event) for index, event in enumerate(self._waiting, self._index + 1)]
+        entries = [
+            Entry(index, event, event.proposal, is_told=True)
+            for index, event in enumerate(self._waiting, self._index + 1)
+        ]
         self._waiting, self._handed_out = [], entries
-        return Ready([(each.index, encode(each.event)) for each in entries], state, (), entries)
+        return Ready([(each.index, encode(each.event)) for each in entries], state, entries=entries)
 
     def persisted(self) -> None:
         """What `ready` handed out last is on the disk."""
@@ -101,34 +117,11 @@ class SingleNode:
         return event
 
 
-def _entry(index: int, data: bytes) -> Entry:
-    try:
-        event = decode(ControllerEvent, data, unknown_allowed=False)
-    except RemoteProtocolError as error:
-        raise LogDamaged(f"record {index} of the log: {error}") from error
-    if event.format != FORMAT:
-        raise LogDamaged(
-            f"record {index} of the log is of format {event.format}, this release reads {FORMAT}"
-        )
-    return Entry(index, event)
-
-
-def _check_order(entries: Sequence[Entry], replaced: int, term: int) -> None:
-    for place, entry in enumerate(entries, start=replaced + 1):
-        if entry.index != place:
-            raise LogDamaged(f"record {place} of the log is missing: the next one is {entry.index}")
-        if entry.event.term < term:
-            raise LogDamaged(f"record {place} of the log is of term {entry.event.term}, behind {term}")
-        term = entry.event.term
-
-
 def _term_of(state: bytes | None) -> int:
-    if state is None:
-        return 0
-    try:
-        known = decode(MemberState, state, unknown_allowed=False)
-    except RemoteProtocolError as error:
-        raise LogDamaged(f"the state of the member: {error}") from error
-    if known.format != FORMAT:
-        raise LogDamaged(f"the state of the member is of format {known.format}, this release reads {FORMAT}")
-    return known.term
+    known = state_of(state)
+    if known is not None and known.format != FORMAT:
+        raise LogDamaged(
+            f"the log is that of member {known.member!r} of the group {known.group!r}: a controller that is "
+            f"alone cannot go on with it"
+        )
+    return 0 if known is None else known.term

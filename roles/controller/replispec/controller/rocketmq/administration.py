@@ -7,6 +7,7 @@ Source: apache/rocketmq rocketmq-all-5.4.0, ControllerRequestProcessor, Controll
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Protocol
 
@@ -34,6 +35,14 @@ class Heard(Protocol):
         ...
 
 
+@dataclass(slots=True)
+class Leading:
+    """Who leads the group: `leader` is the id, None while nobody is known to; `is_own`: this one does."""
+
+    is_own: bool = True
+    leader: str | None = None
+
+
 class Administration:
     """Answers from what is there; a change of the configuration holds until the process ends.
 
@@ -55,6 +64,7 @@ class Administration:
         self._changed = changed
         self._heard = heard
         self._sets = sets
+        self._leading = Leading()
         self.admits = sets.heartbeats.admits
         self._answering = Answering(
             wire.bound(self, rules),
@@ -69,6 +79,15 @@ class Administration:
         """The log of the controller has no room for what was asked."""
         self._answering.take(request, machine.LogFull(reason))
 
+    def refuse_to_lead(self, request: Request) -> None:
+        """This controller was asked what only the leader of the group answers."""
+        self._answering.take(request, machine.LeaderWanted())
+
+    def led(self, leader: str | None, *, is_own: bool) -> None:
+        """Another member leads, this one, or nobody."""
+        self._leading = Leading(is_own, leader)
+        self._answering.turn(machine.Elected() if is_own else machine.Deposed())
+
     # What the machine asks
 
     @property
@@ -80,6 +99,22 @@ class Administration:
     def own_id(self) -> str:
         """The controller's id in its group."""
         return self._options.controller_d_leger_self_id
+
+    @property
+    def leader_id(self) -> str | None:
+        """Whom a follower takes for the leader."""
+        return None if self._leading.is_own else self._leading.leader
+
+    @property
+    def leader_address(self) -> str | None:
+        """Where that one is reached, as it is configured."""
+        return dict(self._options.controller_d_leger_peers).get(self.leader_id or "")
+
+    @property
+    def peers(self) -> str:
+        """The members of the group; this one where it is reached."""
+        others = [each for each in self._options.controller_d_leger_peers if each[0] != self.own_id]
+        return "".join(rules.peer(*each) for each in sorted([*others, (self.own_id, self.address)]))
 
     @property
     def properties(self) -> Sequence[Property]:

@@ -2,15 +2,17 @@
 
 One write is under way at a time. What is proposed meanwhile goes out together in the next one. Nothing is
 applied, and so nobody is answered, before it is on the disk. Without room a record counts as never proposed:
-who asked is refused, what is on record is answered from, and the next proposal tries again.
+who asked is refused, and alone what is on record is answered from, and the next proposal tries again; of a
+group another member leads then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
-from replispec.controller.consensus import Consensus, LogDamaged, Ready, SingleNode
+from replispec.controller.consensus import Consensus, Entry, LogDamaged, Message, Ready, SingleNode
+from replispec.controller.consensus.raft import Chance, ControllerGroup, GroupNode
 from replispec.event.v1.event_pb2 import BrokerSetState, ControllerEvent, ControllerSnapshot
 from replispec.runtime.documents.official_seam import decode, encode
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
@@ -25,8 +27,21 @@ SNAPSHOT_BYTES_MAX: Final = 1 << 31
 class LogOwner(Protocol):
     """What follows from the log."""
 
-    def apply(self, record: ControllerEvent, now_ms: int, *, is_new: bool) -> None:
-        """This record is on the disk; `is_new`: since this start."""
+    def apply(self, entry: Entry, now_ms: int) -> None:
+        """This record is agreed on, and on the disk."""
+        ...
+
+    def send(self, member: str, message: Message, now_ms: int) -> None:
+        """Tell another member of the group."""
+        ...
+
+    def allow(self, reads: Sequence[int]) -> None:
+        """Questions with these tickets may be answered now."""
+        ...
+
+    def led(self, leader: str | None, term: int, now_ms: int, *, is_leader: bool) -> None:
+        """Somebody else leads the group now, this member (`is_leader`), or nobody. Whoever waits for an
+        answer of this member as it led before waits in vain."""
         ...
 
     def restore(self, sets: Sequence[BrokerSetState]) -> None:
@@ -51,10 +66,19 @@ class LogOwner(Protocol):
 
 
 class ControllerLog:
-    """Proposes to the group, and has persisted what the group says."""
+    """Proposes to the group, and has persisted what the group says. `group`: None for a controller that is
+    alone; `chance` makes members of a group wait differently."""
 
     def __init__(
-        self, outbox: Outbox, writes: Writes, journal: JournalReader, owner: LogOwner, snapshot_records: int
+        self,
+        outbox: Outbox,
+        writes: Writes,
+        journal: JournalReader,
+        owner: LogOwner,
+        *,
+        snapshot_records: int,
+        group: ControllerGroup | None,
+        chance: Chance,
     ) -> None:
         self._outbox = outbox
         self._writes = writes
@@ -62,6 +86,12 @@ class ControllerLog:
         self._owner = owner
         self._consensus: Consensus | None = None
         self._snapshot_records = snapshot_records
+        self._group = group
+        self._chance = chance
+        # Whom this member took for the leader when that was last told, in which term, and whether it led.
+        self._led: tuple[str | None, int, bool] = (None, 0, False)
+        # The newest proposal, and the newest of which it is known what became of it.
+        self._last_proposal = self._last_settled = 0
         # How many records were applied, and how many of them a snapshot has replaced, or is to replace.
         self._applied = self._replaced = 0
         self._under_way: Ready | None = None
@@ -70,15 +100,22 @@ class ControllerLog:
         self._pause_ms = constants.LOG_RETRY_FIRST_MS
         self._again_ms: int | None = None
 
-    def start(self) -> None:
+    def start(self, now_ms: int) -> None:
         """Read what is there. Raises StorageFailed, and LogDamaged for what no controller wrote."""
-        kept = self._journal.snapshot()
-        term = 0
-        if kept is not None:
-            term = self._restore(*kept)
-        self._consensus = SingleNode(
-            self._journal.records(), self._journal.state(), replaced=self._replaced, term=term
-        )
+        kept, state, records = self._journal.snapshot(), self._journal.state(), self._journal.records()
+        if self._group is not None:
+            if kept is not None:
+                raise LogDamaged(
+                    "the log is that of a controller that was alone, and a snapshot stands for its first "
+                    f"records: a member of the group {self._group.on_wire!r} cannot go on with it"
+                )
+            self._consensus = GroupNode(self._group, records, state, self._chance)
+        else:
+            term = 0 if kept is None else self._restore(*kept)
+            self._consensus = SingleNode(records, state, replaced=self._replaced, term=term)
+        self._consensus.begin(now_ms)
+        if records:
+            self._outbox.note(Level.INFO, "log read", records=len(records), replaced=self._replaced)
 
     def _restore(self, index: int, data: bytes) -> int:
         """Begin with a snapshot; returns the term of the last record in it."""
@@ -97,38 +134,77 @@ class ControllerLog:
 
     @property
     def is_writing(self) -> bool:
-        """Whether something is proposed and not known to be on the disk."""
-        return self._under_way is not None
+        """Whether something is proposed and not known to be agreed on."""
+        is_open = self._group is not None and self._last_proposal > self._last_settled
+        return is_open or self._under_way is not None
 
     def propose(self, record: ControllerEvent) -> int:
         """Put a record at the end and return the number of the proposal; see `commit`."""
         if self._consensus is None:
             raise LocalProtocolError("a proposal before the log was read")
         self._proposed = True
-        return self._consensus.propose(record)
+        self._last_proposal = self._consensus.propose(record)
+        return self._last_proposal
+
+    def read(self) -> int:
+        """Ask the group whether this member still leads, and return the ticket that `allow` names then."""
+        if self._consensus is None:
+            raise LocalProtocolError("a question before the log was read")
+        return self._consensus.read()
+
+    def step(self, code: int, ext_fields: Mapping[str, str | None], body: bytes) -> None:
+        """Take a message of another member. Raises RemoteProtocolError when it is none of this group."""
+        if self._consensus is not None:
+            self._consensus.step(code, ext_fields, body)
 
     def commit(self, now_ms: int) -> None:
         """Have what was proposed written, unless a write is under way. To be called once for all that one
         event brought."""
-        while self._consensus is not None and self._under_way is None:
+        if self._consensus is None:
+            return
+        try:
+            self._go_on(self._consensus, now_ms)
+        except LogDamaged as error:
+            self._owner.log_failed(f"the log of the controller cannot be read: {error}")
+            return
+        if self._group is not None:
+            self._tell_who_leads(self._consensus, now_ms)
+
+    def _go_on(self, consensus: Consensus, now_ms: int) -> None:
+        while self._under_way is None:
             if self._again_ms is not None and not self._proposed:
                 return
-            ready = self._consensus.ready()
+            ready = consensus.ready()
             if ready is None:
                 return
-            if ready.records or ready.state is not None:
+            if ready.is_to_be_persisted:
                 self._under_way, self._proposed = ready, False
                 self._writes.persist(AppendRecords(ready.records, ready.state), then=self._written)
                 return
-            self._outbox.note(Level.INFO, "log read", records=len(ready.entries), replaced=self._replaced)
-            self._apply(ready, now_ms, is_new=False)
+            self._do(ready, now_ms)
 
-    def _apply(self, ready: Ready, now_ms: int, *, is_new: bool) -> None:
+    def _do(self, ready: Ready, now_ms: int) -> None:
+        """What `ready` says rests on nothing that is not on the disk."""
+        for member, message in ready.messages:
+            self._owner.send(member, message, now_ms)
         for entry in ready.entries:
-            self._owner.apply(entry.event, now_ms, is_new=is_new)
+            self._owner.apply(entry, now_ms)
             self._applied = entry.index
-        if self._applied - self._replaced >= self._snapshot_records:
+            self._last_settled = max(self._last_settled, entry.proposal or 0)
+        if self._group is None and self._applied - self._replaced >= self._snapshot_records:
             self._replace(ready.entries[-1].event.term)
+        if ready.entries:
+            self._owner.settled(now_ms)
+        if ready.reads:
+            self._owner.allow(ready.reads)
+
+    def _tell_who_leads(self, consensus: Consensus, now_ms: int) -> None:
+        found = (consensus.leader, consensus.term, consensus.is_leader)
+        if found != self._led:
+            self._led = found
+            if not consensus.is_leader:
+                self._last_settled = self._last_proposal
+            self._owner.led(consensus.leader, consensus.term, now_ms, is_leader=consensus.is_leader)
 
     def _replace(self, term: int) -> None:
         """Keep what the records have made instead of them. Whatever becomes of it, the log says the same."""
@@ -143,6 +219,11 @@ class ControllerLog:
         if isinstance(event, PersistFailed) and not event.is_full:
             self._owner.log_failed(f"the log of the controller cannot be written: {event.reason}")
 
+    def tell_time(self, now_ms: int) -> None:
+        """Let time pass for the group, before anything else that happens at this time."""
+        if self._consensus is not None:
+            self._consensus.tick(now_ms)
+
     def ticked(self, now_ms: int) -> None:
         """Try a full disk again."""
         if self._again_ms is not None and now_ms >= self._again_ms:
@@ -151,7 +232,10 @@ class ControllerLog:
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
-        return self._again_ms
+        own_ms = None if self._consensus is None else self._consensus.deadline_ms()
+        if own_ms is None or self._again_ms is None:
+            return own_ms if self._again_ms is None else self._again_ms
+        return min(own_ms, self._again_ms)
 
     def _written(self, event: Written) -> None:
         ready, self._under_way = self._under_way, None
@@ -160,13 +244,13 @@ class ControllerLog:
         if isinstance(event, Persisted):
             self._consensus.persisted()
             self._room_is_there()
-            self._apply(ready, event.now_ms, is_new=True)
-            self._owner.settled(event.now_ms)
+            self._do(ready, event.now_ms)
         elif event.is_full:
             self._consensus.refused()
             self._no_room(event.reason, event.now_ms)
-            for entry in ready.entries:
-                self._owner.refuse(entry.event.proposal, event.reason)
+            if self._group is None:
+                for entry in ready.entries:
+                    self._owner.refuse(entry.event.proposal, event.reason)
         else:
             self._owner.log_failed(f"the log of the controller cannot be written: {event.reason}")
 
@@ -180,6 +264,6 @@ class ControllerLog:
         if not self._is_full:
             self._is_full = True
             self._outbox.note(Level.ERROR, "no room for the log: changes are refused", reason=reason)
-        if self._again_ms is None:
+        if self._again_ms is None and self._group is None:
             self._again_ms = now_ms + self._pause_ms
             self._pause_ms = min(2 * self._pause_ms, constants.LOG_RETRY_LAST_MS)

@@ -2,16 +2,19 @@
 
 Order: what is asked is proposed, persisted with all else that was asked while the write before was under
 way, then applied, which decides it, then answered. What changes nothing is answered at once and never logged.
-A disk without room: who asked is refused, and all else goes on. A disk that fails otherwise ends the process:
-what it then holds, only a new start can tell.
+Of a group only the leader decides and answers, what changes nothing once it knows that it still leads; all
+hear heartbeats. A disk without room: who asked is refused, and all else goes on. A disk that fails otherwise
+ends the process: what it then holds, only a new start can tell.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
-from replispec.controller.consensus import LogDamaged
+from replispec.controller.consensus import Entry, LogDamaged, Message
+from replispec.controller.consensus.raft import Chance, ControllerGroup
 from replispec.controller.rocketmq.administration import Administration
 from replispec.controller.rocketmq.core.broker_set import BrokerSet
 from replispec.controller.rocketmq.core.broker_sets import BrokerSets
@@ -19,9 +22,11 @@ from replispec.controller.rocketmq.core.hearings import Hearings
 from replispec.controller.rocketmq.core.heartbeats import Key
 from replispec.controller.rocketmq.core.replies import Answer, Notice, Recorded, Replies, Reply
 from replispec.controller.rocketmq.log import ControllerLog
+from replispec.controller.rocketmq.members import CODES, Members
 from replispec.controller.rocketmq.notifier import Notifier
+from replispec.controller.rocketmq.reads import Reads
 from replispec.event.v1.event_pb2 import BrokerSetState, ControllerEvent
-from replispec.runtime.primitives.errors import LocalProtocolError
+from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.derived_options import is_any, join_address
 from replispec.runtime.rocketmq.membership import MachineRunner, Nothing
@@ -46,6 +51,7 @@ from replispec.runtime.world import (
     Writable,
     Writes,
 )
+from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.constants import SNAPSHOT_RECORDS
 from replispec.wire.rocketmq.machines import broker_set as machine
 from replispec.wire.rocketmq.machines import broker_set_wire as wire
@@ -63,15 +69,18 @@ class _Asked(NamedTuple):
 
 
 class ControllerNode:
-    """One controller, the only member of its group; `journal` is its log. `ends_process`: when that fails,
-    the process ends; otherwise the controller alone does. `snapshot_records`: after how many it keeps what
-    they have made instead of them."""
+    """One controller; `journal` is its log. `group`: the group of several that it is a member of, whose
+    members wait as `chance` says; None when it is alone. `ends_process`: when the log fails, the process
+    ends; otherwise the controller alone does. `snapshot_records`: after how many it keeps, alone, what they
+    have made instead of them."""
 
     def __init__(
         self,
         options: ControllerOptions,
         journal: JournalReader,
         *,
+        group: ControllerGroup | None = None,
+        chance: Chance = lambda _limit: 0,
         ends_process: bool = True,
         snapshot_records: int = SNAPSHOT_RECORDS,
     ) -> None:
@@ -79,12 +88,24 @@ class ControllerNode:
         self._ends_process = ends_process
         self._outbox = Outbox()
         self._writes = Writes(self._outbox)
-        self._log = ControllerLog(self._outbox, self._writes, journal, self, snapshot_records)
+        self._log = ControllerLog(
+            self._outbox,
+            self._writes,
+            journal,
+            self,
+            snapshot_records=snapshot_records,
+            group=group,
+            chance=chance,
+        )
+        self._is_alone = self._leads = group is None
+        self._leader: str | None = None
+        self._reads = Reads()
         self._requests = Requests()
         self._server = RequestServer(
             self._outbox, self._requests.take, limits=options.limits, dropped=self._forget
         )
         self._notifier = Notifier(self._outbox)
+        self._members = Members(self._outbox, _other_members(options, group))
         self._sets = BrokerSets(unclean=options.enable_elect_unclean_master)
         self._hearings = Hearings(options, self._elect)
         self._administration = Administration(
@@ -97,7 +118,10 @@ class ControllerNode:
         self._halted = False
         self._watching = MachineRunner(controller.MACHINE, self, options)
         handlers = dict.fromkeys(wire.REQUESTS, self._ask) | self._administration.table
+        handlers[RequestCode.CONTROLLER_GET_SYNC_STATE_DATA] = self._ask_of_several
         self._requests.serve(handlers, body_bytes_max=BODY_BYTES_MAX)
+        if group is not None:
+            self._requests.serve(dict.fromkeys(CODES, self._take_message))
 
     @property
     def listeners(self) -> Mapping[str, str]:
@@ -109,8 +133,11 @@ class ControllerNode:
         if self._halted:
             return (Close(event.connection),) if isinstance(event, Accepted) else ()
         self._sets.heartbeats.now_ms = event.now_ms
+        self._log.tell_time(event.now_ms)
         self._take(event)
         if not self._halted:
+            if self._reads.are_due and self._leads:
+                self._reads.asked(self._log.read())
             self._log.commit(event.now_ms)
         return self._outbox.take()
 
@@ -121,6 +148,7 @@ class ControllerNode:
         times = (
             self._watching.deadline_ms(),
             self._notifier.deadline_ms(),
+            self._members.deadline_ms(),
             self._log.deadline_ms(),
             self._hearings.deadline_ms(),
         )
@@ -135,6 +163,8 @@ class ControllerNode:
             case Writable():
                 if self._notifier.owns(event.connection):
                     self._notifier.writable(event)
+                elif self._members.owns(event.connection):
+                    self._members.writable(event)
                 else:
                     self._server.writable(event)
             case Accepted():
@@ -144,7 +174,8 @@ class ControllerNode:
                 self._open.discard(event.connection)
                 self._close(event)
             case Connected():
-                self._notifier.connected(event)
+                owner = self._members if self._members.owns(event.connection) else self._notifier
+                owner.connected(event)
             case Ticked():
                 self._tick(event.now_ms)
             case Started():
@@ -172,11 +203,14 @@ class ControllerNode:
                 address=self._administration.address,
             )
         try:
-            self._log.start()
+            self._log.start(event.now_ms)
         except (StorageFailed, LogDamaged) as error:
             self._halt(f"the log of the controller cannot be read: {error}")
             return
         self._watching.begin(event.now_ms)
+        self._members.begin(event.now_ms)
+        if not self._is_alone:
+            self._turn(controller.Deposed(), None, 0, event.now_ms)
 
     def _halt(self, reason: str) -> None:
         """Stop serving, and end the process unless other nodes live in it."""
@@ -191,7 +225,22 @@ class ControllerNode:
     # Requests
 
     def _ask(self, request: Request) -> None:
-        """Decide at once what changes nothing; all else goes by way of the log."""
+        """Take a request about one broker set, if this controller leads."""
+        if not self._leads:
+            self._administration.refuse_to_lead(request)
+        else:
+            self._decide(request, is_current=self._is_alone)
+
+    def _ask_of_several(self, request: Request) -> None:
+        """Take one about what is recorded of several."""
+        answer = self._administration.table[request.code]
+        if self._leads and not self._is_alone:
+            self._reads.put(request, answer)
+        else:
+            answer(request)
+
+    def _decide(self, request: Request, *, is_current: bool) -> None:
+        """Answer what changes nothing, once what is on record `is_current`; all else goes by the log."""
         command = request.command
         header, release = command.header, command.release
         fields = header.ext_fields or {}
@@ -203,6 +252,8 @@ class ControllerNode:
         if broker_set.decides(asked.event):
             proposal = self._propose(broker_set, asked.event, request.now_ms)
             self._waiting[proposal] = _Asked(request, asked.event)
+        elif not is_current:
+            self._reads.put(request, partial(self._decide, is_current=True))
         else:
             replies = broker_set.receive(asked.event, self._sets.local(broker_set), release)
             self._carry_out(broker_set, replies, _Asked(request, asked.event), request.now_ms)
@@ -214,6 +265,9 @@ class ControllerNode:
         if self._notifier.owns(event.connection):
             self._notifier.closed(event)
             return
+        if self._members.owns(event.connection):
+            self._members.closed(event)
+            return
         self._server.closed(event)
         self._forget(event.connection)
 
@@ -224,6 +278,7 @@ class ControllerNode:
 
     def _tick(self, now_ms: int) -> None:
         self._notifier.ticked(now_ms)
+        self._members.ticked(now_ms)
         self._log.ticked(now_ms)
         self._watching.ticked(now_ms)
         self._hearings.ticked(now_ms)
@@ -236,8 +291,15 @@ class ControllerNode:
             self._lost(*key, "no heartbeats", self._watching.now_ms)
         return ()
 
+    def forget_silent(self, _event: controller.SilentDue) -> Nothing:
+        """Know who lives, in case this controller is to lead."""
+        self._sets.heartbeats.expired()
+        return ()
+
     def _lost(self, name: str, broker_id: int, reason: str, now_ms: int) -> None:
-        """A broker is dead: if it was master, somebody has to follow."""
+        """A broker is dead: if it was master, somebody has to follow, which the leader sees to."""
+        if not self._leads:
+            return
         broker_set = self._sets.find(name)
         if broker_set is None or broker_id not in broker_set.variables.broker_ids:
             return
@@ -255,6 +317,52 @@ class ControllerNode:
         if is_master:
             living = self._sets.local(broker_set).living
             self._hearings.lost(broker_set.name, broker_id, known.sync_state_set, living, now_ms)
+
+    # The group
+
+    def _take_message(self, request: Request) -> None:
+        """A message of another member; whoever only says so is hung up on."""
+        header = request.command.header
+        try:
+            self._members.check(request)
+            self._log.step(header.code, header.ext_fields or {}, request.command.body)
+        except RemoteProtocolError as error:
+            self._outbox.note(Level.WARNING, "message refused", peer=request.peer, reason=str(error))
+            self._server.close(request.connection)
+        else:
+            self._members.heard(request)
+
+    def send(self, member: str, message: Message, now_ms: int) -> None:
+        """Tell another member."""
+        self._members.send(member, message, now_ms)
+
+    def allow(self, reads: Sequence[int]) -> None:
+        """Answer what waited to know that this controller still leads."""
+        for request, answer in self._reads.allowed(reads):
+            self._requests.hand_on(request, answer)
+
+    def led(self, leader: str | None, term: int, now_ms: int, *, is_leader: bool) -> None:
+        """Go by who leads now; whoever was to be answered by this controller as it led before asks again."""
+        self._turn(controller.Elected() if is_leader else controller.Deposed(), leader, term, now_ms)
+        waiting, self._waiting = self._waiting, {}
+        for asked in waiting.values():
+            self._administration.refuse_to_lead(asked.request)
+        for request, _ in self._reads.given_up():
+            self._administration.refuse_to_lead(request)
+
+    def _turn(
+        self, event: controller.Elected | controller.Deposed, leader: str | None, term: int, now_ms: int
+    ) -> None:
+        if leader != self._leader:
+            what = "leader lost" if leader is None else "leader found"
+            self._outbox.note(Level.INFO, what, leader=leader or self._leader, term=term)
+            self._leader = leader
+        self._leads = isinstance(event, controller.Elected)
+        self._watching.take(event, now_ms)
+        self._administration.led(leader, is_own=self._leads)
+        if not self._leads:
+            self._losses.clear()
+            self._hearings.forget()
 
     def _elect(self, name: str, silent: int, now_ms: int) -> None:
         """Whoever may follow this master was heard."""
@@ -282,13 +390,13 @@ class ControllerNode:
         fields = wire.record_of(broker_set.name, event, broker_set.variables, rules)
         return self._log.propose(ControllerEvent(proposed_time_ns=now_ms * 1_000_000, **fields))
 
-    def apply(self, record: ControllerEvent, now_ms: int, *, is_new: bool) -> None:
-        """Decide about a record that is on the disk, and answer its request, if that came since the start."""
-        asked = self._waiting.pop(record.proposal, None) if is_new else None
+    def apply(self, entry: Entry, now_ms: int) -> None:
+        """Decide about a record that is agreed on, and answer its request, if that came to this one."""
+        asked = None if entry.proposal is None else self._waiting.pop(entry.proposal, None)
         release = None if asked is None else asked.request.command.release
         asker = "" if asked is None else host_of(asked.request.peer)
-        applied = self._sets.apply(record, release, asker)
-        if applied is not None and is_new:
+        applied = self._sets.apply(entry.event, release, asker)
+        if applied is not None and entry.is_told:
             broker_set, replies = applied
             self._carry_out(broker_set, replies, asked, now_ms)
 
@@ -351,6 +459,13 @@ class ControllerNode:
                     sync_state_set=sorted(known.sync_state_set),
                     sync_state_set_epoch=known.sync_state_set_epoch,
                 )
+
+
+def _other_members(options: ControllerOptions, group: ControllerGroup | None) -> Mapping[str, str]:
+    """Where each other member of the group is reached, by its id."""
+    if group is None:
+        return {}
+    return {each: at for each, at in options.controller_d_leger_peers if each != group.member}
 
 
 def _listen_address(options: ControllerOptions) -> str:

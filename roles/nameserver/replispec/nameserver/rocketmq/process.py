@@ -15,7 +15,7 @@ from replispec.wire.rocketmq.options import NameServerOptions
 NAME_SERVER: Final = "nameserver"
 
 
-def members(options: NameServerOptions, storage: Storage, seed: int) -> Sequence[Member]:  # noqa: ARG001
+def members(options: NameServerOptions, storage: Storage, seed: int) -> Sequence[Member]:
     """The nodes of a name server, with a controller beside it if it is to have one.
 
     Raises ConfigurationError and StorageFailed.
@@ -26,4 +26,4 @@ def members(options: NameServerOptions, storage: Storage, seed: int) -> Sequence
     if not options.controller_d_leger_peers:
         allowed = "ID-HOST:PORT: a controller inside a name server listens on a port of its own"
         raise p.CONTROLLER_D_LEGER_PEERS.refuse(options, allowed)
-    return name_server, controller(p.CONTROLLER.like(options), storage, ends_process=False)
+    return name_server, controller(p.CONTROLLER.like(options), storage, seed, ends_process=False)

@@ -297,15 +297,15 @@ class NodeShell:
         elif sock is None:
             self._lost(link, reason)
         else:
-            local = join(sock.getsockname())
             try:
+                local, peer = join(sock.getsockname()), join(sock.getpeername())
                 link.open(sock)
             except OSError as error:
                 sock.close()
                 self._lost(link, reason_of(error))
                 return
             self._nursery.start_soon(self._read, link)
-            self.deliver(Connected(link.number, local, self._clock.now_ms()))
+            self.deliver(Connected(link.number, local, self._clock.now_ms(), peer))
 
     def _close(self, link: Link, nursery: trio.Nursery) -> None:
         if link.closing:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from replispec.runtime.sim.rng import Rng
+from replispec.runtime.primitives.rng import Rng
 from replispec.runtime.storage import StorageFailed, StorageFull
 
 WRITE: Final = "write "

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from replispec.runtime.sim.rng import Rng
+from replispec.runtime.primitives.rng import Rng
 from replispec.runtime.world import Accepted, Closed, Connected, Event, Received, Writable
 
 if TYPE_CHECKING:
@@ -291,7 +291,8 @@ class Network:
 
     def _connected(self, end: SimulatedEnd) -> None:
         if end.is_open and not end.closing:
-            end.host.tell(lambda now_ms: Connected(end.number, end.address, now_ms))
+            listens = end.peer.address if end.peer is not None else ""
+            end.host.tell(lambda now_ms: Connected(end.number, end.address, now_ms, listens))
         self._push(end)
 
     def _push(self, end: SimulatedEnd) -> None:

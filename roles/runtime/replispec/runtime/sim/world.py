@@ -19,11 +19,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
+from replispec.runtime.primitives.rng import Rng
 from replispec.runtime.sim.disk import Crashed, Disk
 from replispec.runtime.sim.journal import SimulatedStorage
 from replispec.runtime.sim.network import Host, Network, NetworkConditions
 from replispec.runtime.sim.process import Life, Owner, Pace, SimulatedProcess
-from replispec.runtime.sim.rng import Rng
 from replispec.runtime.storage import Storage, StorageFailed, StorageFull
 from replispec.runtime.world import (
     Close,

@@ -45,11 +45,13 @@ class Accepted:
 
 @immutable
 class Connected:
-    """The connection that a Dial asked for is open; `local` is our own ADDRESS:PORT on it."""
+    """The connection that a Dial asked for is open; `local` is our own ADDRESS:PORT on it, `peer` that of
+    whoever listens there, in numbers; empty where that is not known."""
 
     connection: int
     local: str
     now_ms: int
+    peer: str = ""
 
 
 @immutable

@@ -44,6 +44,10 @@ class Hearings:
         if (hearing := self._waiting.get(name)) is not None:
             self._take(hearing, machine.Gone(broker_id), now_ms)
 
+    def forget(self) -> None:
+        """Elect nobody any more."""
+        self._waiting.clear()
+
     def changed(self, options: ControllerOptions, now_ms: int) -> None:
         """An administrator has changed how long a hearing may take."""
         self._options = options

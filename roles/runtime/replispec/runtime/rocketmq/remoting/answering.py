@@ -45,17 +45,15 @@ class Answering:
         self._state = machine.initial
         self._variables = machine.variables
         self._kept: dict[str, Prepared] = {}
-        self._plans = dict(self._plain())
+        self._plans = {state: dict(self._plain(state)) for state in machine.states}
+        self._plan = self._plans[self._state]
 
-    def _plain(self) -> Iterator[tuple[type, tuple[Act, ...]]]:
-        """What is done on events of which nothing but their class decides, in a machine with one state."""
-        machine = self._machine
-        if len({state for state, _ in machine.transitions}) > 1:
-            return
+    def _plain(self, state: Any) -> Iterator[tuple[type, tuple[Act, ...]]]:
+        """What is done in a state on events of which nothing but the class decides, and that leave it so."""
         known = self._acts.keys() | self._bound.answers.keys()
-        for (_, kind), (edge, *others) in machine.transitions.items():
+        for (at, kind), (edge, *others) in self._machine.transitions.items():
             # Effects that are neither are those of events that this side raises elsewhere.
-            is_ours = known.issuperset(edge.do)
+            is_ours = at is state is edge.to and known.issuperset(edge.do)
             if is_ours and edge.guard is None and not edge.assign and not others:
                 yield kind, tuple(map(self._act_of, edge.do))
 
@@ -91,16 +89,22 @@ class Answering:
 
     def take(self, request: Request, event: Any) -> None:
         """Take an event of a request: what it is, or what came of it."""
-        acts = self._plans.get(type(event))
-        for act in self._decided(event) if acts is None else acts:
+        acts = self._plan.get(type(event))
+        for act in map(self._act_of, self._decided(event)) if acts is None else acts:
             act(request, event)
 
-    def _decided(self, event: Any) -> tuple[Act, ...]:
+    def turn(self, event: Any) -> None:
+        """Take an event that nobody asked for, and that nobody is answered."""
+        self._decided(event)
+
+    def _decided(self, event: Any) -> tuple[str, ...]:
         edge = edge_of(self._machine, self._state, self._variables, event, rules)
         if edge.assign:
             self._variables = assigned(edge.assign, self._variables, event, rules)
-        self._state = edge.to
-        return tuple(map(self._act_of, edge.do))
+        if edge.to is not self._state:
+            self._kept.clear()
+            self._state, self._plan = edge.to, self._plans[edge.to]
+        return edge.do
 
     def _answer(self, say: Saying, request: Request, event: Any) -> None:
         give(request, say(self._variables, event, *self._says))
@@ -147,6 +151,10 @@ class Requests:
         if size_max is not None and size > size_max:
             refuse(request, Unreadable(f"a body of {size} bytes, {size_max} allowed"))
             return
+        self.hand_on(request, handler)
+
+    def hand_on(self, request: Request, handler: Callable[[Request], None]) -> None:
+        """Have a request answered by this, now or later; what it cannot read is refused."""
         try:
             handler(request)
         except Refused as refusal:

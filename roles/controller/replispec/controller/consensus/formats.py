@@ -1,0 +1,64 @@
+"""What the records and the state of a controller's log are on its disk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from replispec.controller.consensus.interface import LogDamaged
+from replispec.event.v1.event_pb2 import ControllerEvent, MemberState
+from replispec.runtime.documents.official_seam import decode
+from replispec.runtime.primitives.errors import RemoteProtocolError
+
+FORMAT: Final = 1
+"""Version of the records that this release writes and reads, and of the log of a controller that is alone."""
+GROUP_FORMAT: Final = 2
+"""Version of the log of a member of a group."""
+
+
+def event_of(index: int, data: bytes) -> ControllerEvent:
+    """What a record says. Raises LogDamaged, with its place."""
+    try:
+        event = decode(ControllerEvent, data, unknown_allowed=False)
+    except RemoteProtocolError as error:
+        raise LogDamaged(f"record {index} of the log: {error}") from error
+    if event.format != FORMAT:
+        raise LogDamaged(
+            f"record {index} of the log is of format {event.format}, this release reads {FORMAT}"
+        )
+    return event
+
+
+def check_order(places: Sequence[tuple[int, int]], replaced: int, term: int) -> None:
+    """Whether records, each of a place and a term, follow each other after a place and its term.
+
+    Raises LogDamaged, with the place.
+    """
+    for place, (index, of_term) in enumerate(places, start=replaced + 1):
+        if index != place:
+            raise LogDamaged(f"record {place} of the log is missing: the next one is {index}")
+        if of_term < term:
+            raise LogDamaged(f"record {place} of the log is of term {of_term}, behind {term}")
+        term = of_term
+
+
+def state_of(data: bytes | None) -> MemberState | None:
+    """What a member remembers beside its log. Raises LogDamaged."""
+    if data is None:
+        return None
+    try:
+        state = decode(MemberState, data, unknown_allowed=False)
+    except RemoteProtocolError as error:
+        raise LogDamaged(f"the state of the member: {error}") from error
+    if state.format not in (FORMAT, GROUP_FORMAT):
+        raise LogDamaged(
+            f"the state of the member is of format {state.format}, this release reads {FORMAT} and "
+            f"{GROUP_FORMAT}"
+        )
+    return state
+
+
+def check_term(last: int, known: int) -> None:
+    """Whether a member knows the term of its last record. Raises LogDamaged."""
+    if last > known:
+        raise LogDamaged(f"the log is of term {last}, the member knows only {known}")
