@@ -37,8 +37,7 @@ class RocketmqSubject(Subject):
 class OurRoles(OwnRoles, RocketmqSubject):
     """Our roles, with the files that Java reads; they speak the newest release of the specification."""
 
-    # A controller of ours is its whole group.
-    adapted = (NAME_SERVER, *PLAYED)
+    adapted = (NAME_SERVER, GROUP, *PLAYED)
     speaks = max(Release).name.removeprefix("V").replace("_", ".")
 
 

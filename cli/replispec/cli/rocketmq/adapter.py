@@ -77,8 +77,6 @@ def _controller(start: Start, own: str) -> dict[str, object]:
     group = start.controllers or [own]
     if start.member is not None and start.member >= len(group):
         raise CannotStartError(f"member {start.member} of a group of {len(group)}")
-    if len(group) > 1:
-        raise CannotStartError("a controller is its whole group", unsupported=True)
     return {
         parameters.CONTROLLER_D_LEGER_GROUP.name: start.broker_name or DEFAULT_GROUP,
         parameters.CONTROLLER_D_LEGER_PEERS.name: ";".join(
