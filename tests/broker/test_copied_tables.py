@@ -128,6 +128,36 @@ def test_what_is_refused_empty_or_no_table_leaves_what_is_kept(said: Answer, wor
     assert all(words in str(note) for note in replica.playbook.notes)
 
 
+@pytest.mark.parametrize(
+    "number", ["9223372036854775808", "-9223372036854775809", "18446744073709551616", "9" * 5_000]
+)
+def test_a_number_beyond_64_bits_is_refused_with_a_line_and_leaves_what_is_kept(number: str) -> None:
+    replica = Replica()
+    replica.ask()
+    beyond = number.encode()
+    replica.says = {
+        RequestCode.GET_ALL_TOPIC_CONFIG: Answer(
+            body=b'{"topicConfigTable":{"T":{"topicName":"T","perm":6,"readQueueNums":%s}}}' % beyond
+        ),
+        RequestCode.GET_ALL_CONSUMER_OFFSET: Answer(body=b'{"offsetTable":{"T@g":{"0":%s}}}' % beyond),
+        RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: Answer(body=GROUPS.replace(b":7,", b":%s," % beyond)),
+        RequestCode.GET_ALL_DELAY_OFFSET: Answer(body=DELAYS.replace(b"17", beyond)),
+    }
+    replica.ask()
+    assert replica.kept() == [GROUPS, DELAYS, MODES]
+    assert [note.what for note in replica.playbook.notes] == ["what the master keeps cannot be copied"] * 4
+
+
+@pytest.mark.parametrize("number", [b"9223372036854775808", b"18446744073709551616", b"-1e300"])
+def test_a_number_beyond_64_bits_in_what_is_only_kept_can_be_read_again(number: bytes) -> None:
+    replica = Replica()
+    modes = Answer(body=MODES.replace(b":2}", b":%s}" % number))
+    replica.says[RequestCode.GET_ALL_MESSAGE_REQUEST_MODE] = modes
+    replica.ask()
+    assert replica.kept()[2] is not None
+    assert replica.playbook.notes == []
+
+
 def test_a_table_that_is_too_long_is_not_kept_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     replica = Replica()
     monkeypatch.setattr(constants, "COPIED_TABLE_BYTES_MAX", len(DELAYS))

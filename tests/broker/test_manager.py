@@ -78,6 +78,12 @@ class Managed:
     def announce(self, _now_ms: int) -> None:
         self.received.append("announce")
 
+    def let_go_of_master(self, _now_ms: int) -> None:
+        self.received.append("let go")
+
+    def go_on_with_master(self, _now_ms: int) -> None:
+        self.received.append("go on")
+
     def log_status(self) -> LogStatus:
         return LogStatus(5, 300, 200, copying=False)
 

@@ -16,7 +16,7 @@ import pytest
 from replispec.broker.rocketmq.core.pulls import Pulls
 from replispec.broker.rocketmq.core.replicated import Replicated
 from replispec.broker.rocketmq.core.role import Role
-from replispec.controller.rocketmq.core.hearings import Hearings
+from replispec.controller.rocketmq.core.hearings import Hearings, _Hearing
 from replispec.runtime.rocketmq.remoting.calls import _Channel
 from tests.sim.run import run
 from tests.sim.settings import Promise, drawn
@@ -84,6 +84,11 @@ BROKEN: Final[Mapping[str, tuple[Mutant, int, str]]] = {
     "an election goes by what was said before the loss": (
         lambda: patch.object(Hearings, "lost", _elected_at_once),
         345,
+        "is lost",
+    ),
+    "nobody lets go of a master that only its controller misses": (
+        lambda: patch.object(_Hearing, "tell_members", lambda *_: ()),
+        5248,
         "is lost",
     ),
     "a connection without answers is kept": (_never_hung_up, 335, "not whole"),

@@ -252,7 +252,15 @@ class InstanceBindings:
         return FunctionDef("bound", ", ".join(known), str(BOUND.Bound), inside, about)
 
     def _steady(self) -> tuple[str, ...]:
-        return tuple(name for name, form in self._bindings.answers.items() if _is_steady(form))
+        return tuple(name for name, form in self._bindings.answers.items() if _read_by(form) == set())
+
+    def _yes_or_no(self, form: AnswerForm) -> tuple[str, ...] | None:
+        """What an answer reads beside the variables, if that is nothing but yes or no."""
+        read = _read_by(form)
+        local = self._bindings.local
+        if read is None or any(local[name].type.kind != "bool" or local[name].of for name in read):
+            return None
+        return tuple(sorted(read))
 
     def _answers(self) -> Iterator[Node]:
         final, answers = TYPING.Final, self._bindings.answers
@@ -267,9 +275,11 @@ class InstanceBindings:
         yield Constant("ANSWERS", f"{{{rows}}}", f"{final}[{ABC.Mapping}[str, {kind}]]", about)
         yield from self._answers_by_release(kind)
         if not self._is_one:
-            about = "Effects whose answers change only with the variables."
-            steady = f"frozenset({strings(self._steady())})"
-            yield Constant("STEADY", steady, f"{final}[frozenset[str]]", about)
+            about = "Effects whose answers change only with the variables, and with these yes or no."
+            kept = {name: self._yes_or_no(form) for name, form in answers.items()}
+            rows = " ".join(f'"{name}": {strings(read)},' for name, read in kept.items() if read is not None)
+            kind = f"{final}[{ABC.Mapping}[str, tuple[str, ...]]]"
+            yield Constant("STEADY", f"{{{rows}}}", kind, about)
         if self._bindings.notes:
             rows = " ".join(f"{name!r}: {text!r}," for name, text in self._bindings.notes.items())
             about = "What is noted for people when an effect is done."
@@ -375,12 +385,17 @@ def _handed(name: str, given: Iterable[str]) -> list[str]:
     return [f"{name}=({names})"] if names else []
 
 
-def _is_steady(form: AnswerForm) -> bool:
-    """Whether an answer is made of the variables and the instance alone, for peers of all releases."""
-    if form.by_release:
-        return False
+def _read_by(form: AnswerForm) -> set[str] | None:
+    """What an answer reads of `local` beside the variables and the instance; None where it reads more, or
+    says another thing to peers of another release."""
     parts = [part for node in _nodes(form) for part in ex.walk(node)]
-    return not any(isinstance(part, ex.EventField | ex.SourceField | ex.LocalCall) for part in parts)
+    read = {part.name for part in parts if isinstance(part, ex.SourceField) and part.of == "local"}
+    others = (
+        isinstance(part, ex.EventField | ex.LocalCall)
+        or (isinstance(part, ex.SourceField) and part.of != "local")
+        for part in parts
+    )
+    return None if form.by_release or any(others) else read
 
 
 def _are_ruled(nodes: Iterable[ex.Expression | None]) -> bool:

@@ -263,14 +263,32 @@ class BrokerNode:
         self._outbox.note(Level.INFO, "replica now", master=address, epoch=self._role.master_epoch)
         self._manager.settle_office(now_ms)
         self._sends.refuse_all(stops=False)
-        self._log.copy_as_replica(now_ms)
+        self._copy_from(address, now_ms)
         self._slave.follow(address, now_ms)
+        self._announce_due = True
+
+    def let_go_of_master(self, now_ms: int) -> None:
+        """Copy nothing more from a master that its controller misses."""
+        if self._role.is_replica:
+            what = "letting go of the master, which its controller misses"
+            self._outbox.note(Level.INFO, what, master=self._role.master_address)
+            self._log.let_go(now_ms)
+
+    def go_on_with_master(self, now_ms: int) -> None:
+        """Copy from it again: its controller hears it."""
+        if self._role.is_replica:
+            address = self._role.master_address or ""
+            self._outbox.note(Level.INFO, "going on with the master, which is heard again", master=address)
+            self._copy_from(address, now_ms)
+            self._announce_due = True
+
+    def _copy_from(self, address: str, now_ms: int) -> None:
+        self._log.copy_as_replica(now_ms)
         if address in self._ha_addresses:
             self._log.follow(self._ha_addresses[address], now_ms)
         elif not self._options.namesrv_addr:
             # Nobody will tell.
             self._log.follow(ha_beside(address), now_ms)
-        self._announce_due = True
 
     def set_changed(self, now_ms: int) -> None:
         """Others must hold a message now."""

@@ -106,8 +106,8 @@ class ControllerNode:
         )
         self._notifier = Notifier(self._outbox)
         self._members = Members(self._outbox, _other_members(options, group))
-        self._sets = BrokerSets(unclean=options.enable_elect_unclean_master)
-        self._hearings = Hearings(options, self._elect)
+        self._hearings = Hearings(options, self._elect, self._tell)
+        self._sets = BrokerSets(unclean=options.enable_elect_unclean_master, misses=self._hearings.misses)
         self._administration = Administration(
             options, self._sets, self._configured, heard=self._hearings.heard
         )
@@ -368,9 +368,16 @@ class ControllerNode:
         """Whoever may follow this master was heard."""
         broker_set = self._sets.named(name)
         local = self._sets.local(broker_set)
-        event = machine.MasterLost(silent, local.heartbeats, local.unclean)
+        is_lost = (name, silent) in self._losses
+        kind = machine.MasterLost if is_lost else machine.MasterMissed
+        event = kind(silent, local.heartbeats, local.unclean)
         if broker_set.decides(event):
             self._propose(broker_set, event, now_ms)
+
+    def _tell(self, name: str, now_ms: int) -> None:
+        """The living members of a set are to ask who is master."""
+        if self._options.notify_broker_role_changed and (known := self._sets.find(name)) is not None:
+            self._notifier.tell(known.notice(), known.living_addresses(), now_ms)
 
     def find_missed_masters(self, _event: controller.MastersDue) -> Nothing:
         """Look for masters that have not sent a heartbeat since this start."""
@@ -378,10 +385,9 @@ class ControllerNode:
             master, name = broker_set.variables.master, broker_set.name
             if master is None or self._sets.heartbeats.is_alive(name, master):
                 continue
-            living = self._sets.heartbeats.living(name, broker_set.variables.broker_ids)
-            event = machine.MasterMissed(master, living, self._options.enable_elect_unclean_master)
-            if broker_set.decides(event):
-                self._propose(broker_set, event, self._watching.now_ms)
+            living = self._sets.local(broker_set).living
+            members = broker_set.variables.sync_state_set
+            self._hearings.lost(name, master, members, living, self._watching.now_ms)
         return ()
 
     # The log
@@ -398,6 +404,7 @@ class ControllerNode:
         applied = self._sets.apply(entry.event, release, asker)
         if applied is not None and entry.is_told:
             broker_set, replies = applied
+            self._hearings.decided(broker_set.name, broker_set.variables.master, now_ms)
             self._carry_out(broker_set, replies, asked, now_ms)
 
     def restore(self, sets: Sequence[BrokerSetState]) -> None:

@@ -79,6 +79,14 @@ class ManagerOwner(Protocol):
         """The name servers may know this broker."""
         ...
 
+    def let_go_of_master(self, now_ms: int) -> None:
+        """Copy nothing more from the master, which its controller misses."""
+        ...
+
+    def go_on_with_master(self, now_ms: int) -> None:
+        """Copy from it again."""
+        ...
+
     def log_status(self) -> LogStatus:
         """For heartbeats."""
         ...
@@ -241,6 +249,16 @@ class ReplicasManager:
     def announce(self, _event: object) -> Nothing:
         """The role is known: so may the broker be."""
         self._owner.announce(self._runner.now_ms)
+        return ()
+
+    def let_go_of_master(self, _event: object) -> Nothing:
+        """The controller hears nothing of the master: what it acknowledged with this broker is told."""
+        self._owner.let_go_of_master(self._runner.now_ms)
+        return ()
+
+    def go_on_with_master(self, _event: object) -> Nothing:
+        """It is heard again."""
+        self._owner.go_on_with_master(self._runner.now_ms)
         return ()
 
     # Questions and answers

@@ -186,6 +186,11 @@ class Replicated:
         if self._replica is not None:
             self._replica.stop(now_ms)
 
+    def let_go(self, now_ms: int) -> None:
+        """As a replica, copy nothing more; `copy_as_replica` begins again."""
+        if self._replica is not None:
+            self._replica.stop(now_ms)
+
     def follow(self, ha_address: str, now_ms: int) -> None:
         """The master replicates at this address."""
         if self._replica is not None:

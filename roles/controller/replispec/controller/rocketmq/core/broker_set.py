@@ -14,7 +14,7 @@ from typing import Any, Final
 from replispec.controller.rocketmq.core.heartbeats import Heartbeats
 from replispec.controller.rocketmq.core.replies import Recorded, Replies, Reply
 from replispec.event.v1.event_pb2 import BrokerSetState
-from replispec.runtime.primitives.bindings import Answer
+from replispec.runtime.primitives.bindings import Answer, Notice
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 from replispec.runtime.primitives.machines import assigned, edge_of
 from replispec.runtime.primitives.releases import Release
@@ -35,7 +35,7 @@ class BrokerSet:
         self.state = MACHINE.initial
         self.variables = MACHINE.variables
         self._heartbeats = heartbeats
-        self._kept: dict[str, Prepared] = {}
+        self._kept: dict[tuple[str | bool, ...], Prepared] = {}
 
     def recorded(self) -> BrokerSetState:
         """State and variables, as a snapshot keeps them."""
@@ -76,6 +76,10 @@ class BrokerSet:
         self.state = edge.to
         return tuple([self._reply(effect, event, local, release) for effect in edge.do])
 
+    def notice(self) -> Notice:
+        """What is on record, as brokers are notified of it."""
+        return wire.notice_of("notify_brokers", self.name, self.variables)
+
     def living_addresses(self) -> list[str]:
         """Where the brokers are reached that are alive, the master first."""
         living = [each for each in sorted(self.variables.broker_ids) if self._is_alive(each)]
@@ -95,15 +99,17 @@ class BrokerSet:
         self, effect: str, event: Event, local: wire.Local, release: Release | None
     ) -> Answer | Prepared:
         """What the effect answers; encoded once while nothing changes that it is made of."""
-        if effect not in wire.STEADY or type(event) in _RECORDED:
+        reads = wire.STEADY.get(effect)
+        if reads is None or type(event) in _RECORDED:
             return wire.answer_of(effect, self.name, self.variables, event, local, release)
-        kept = self._kept.get(effect)
+        key = (effect, *[getattr(local, name) for name in reads])
+        kept = self._kept.get(key)
         if kept is None:
             answer = wire.answer_of(effect, self.name, self.variables, event, local)
             if answer.remark is not None:
                 return answer
             kept = Prepared(answer.code, ext_fields=answer.ext_fields, body=answer.body)
-            self._kept[effect] = kept
+            self._kept[key] = kept
         return kept
 
     def _is_alive(self, broker_id: int) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from replispec.controller.rocketmq.core.broker_set import BrokerSet
@@ -23,12 +23,13 @@ than are left."""
 
 
 class BrokerSets:
-    """The applied state, and who is alive of it; `unclean` is the setting enableElectUncleanMaster. `asker`
-    is the host that asks now: what is granted is for good, so that whoever took half leaves the rest to
-    others."""
+    """The applied state, and who is alive of it; `unclean` is the setting enableElectUncleanMaster, `misses`
+    tells of which sets nobody may copy from the master. `asker` is the host that asks now: what is granted is
+    for good, so that whoever took half leaves the rest to others."""
 
-    def __init__(self, *, unclean: bool) -> None:
+    def __init__(self, *, unclean: bool, misses: Callable[[str], bool] = lambda _: False) -> None:
         self._sets: dict[str, BrokerSet] = {}
+        self.misses: Final = misses
         self.unclean = unclean
         self.asker = ""
         self._founded: Counter[str] = Counter()
@@ -139,3 +140,8 @@ class _Local:
     def has_room(self) -> bool:
         """Whether one more identity may be granted: this bounds the state."""
         return self._sets.has_room(self._broker_set)
+
+    @property
+    def missed(self) -> bool:
+        """Whether nobody may copy from the master until one is elected."""
+        return self._sets.misses(self._broker_set.name)

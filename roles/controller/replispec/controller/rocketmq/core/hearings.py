@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
+from typing import Final
 
 from replispec.runtime.rocketmq.membership import MachineRunner, Nothing
 from replispec.wire.rocketmq.machines import election_hearing as machine
@@ -15,21 +16,26 @@ from replispec.wire.rocketmq.options import ControllerOptions
 
 Elect = Callable[[str, int, int], None]
 """Told the broker set, the master that it lost, and the time in milliseconds."""
+Tell = Callable[[str, int], None]
+"""Told the broker set, and the time in milliseconds."""
+_MISSED: Final = frozenset((machine.State.LETTING_GO, machine.State.LET_GO))
 
 
 class Hearings:
-    """The hearings of all broker sets; `elect` is called when one is over."""
+    """The hearings of all broker sets; `elect` is called when one is over, `tell` when the members of a set
+    are to ask who is master."""
 
-    def __init__(self, options: ControllerOptions, elect: Elect) -> None:
+    def __init__(self, options: ControllerOptions, elect: Elect, tell: Tell) -> None:
         self._options = options
         self._elect = elect
+        self._tell = tell
         self._waiting: dict[str, _Hearing] = {}
 
     def lost(
         self, name: str, silent: int, members: AbstractSet[int], living: AbstractSet[int], now_ms: int
     ) -> None:
         """This master is lost: elect, now or when its followers were heard."""
-        hearing = self._waiting.get(name) or _Hearing(name, self._options, self._elect)
+        hearing = self._waiting.get(name) or _Hearing(name, self._options, self._elect, self._tell)
         self._waiting[name] = hearing
         event = machine.Lost(silent, frozenset(members), frozenset(living))
         self._take(hearing, event, now_ms)
@@ -47,6 +53,16 @@ class Hearings:
     def forget(self) -> None:
         """Elect nobody any more."""
         self._waiting.clear()
+
+    def decided(self, name: str, master: int | None, now_ms: int) -> None:
+        """Something was decided of this broker set, whose master this is now."""
+        if (hearing := self._waiting.get(name)) is not None:
+            self._take(hearing, machine.Decided(master), now_ms)
+
+    def misses(self, name: str) -> bool:
+        """Whether nobody may copy from the master of this broker set until one is elected."""
+        hearing = self._waiting.get(name)
+        return hearing is not None and hearing.runner.state in _MISSED
 
     def changed(self, options: ControllerOptions, now_ms: int) -> None:
         """An administrator has changed how long a hearing may take."""
@@ -77,12 +93,18 @@ class Hearings:
 class _Hearing:
     """One broker set's; its methods are the effects of the machine."""
 
-    def __init__(self, name: str, options: ControllerOptions, elect: Elect) -> None:
+    def __init__(self, name: str, options: ControllerOptions, elect: Elect, tell: Tell) -> None:
         self.name = name
         self.runner = MachineRunner(machine.MACHINE, self, options)
         self._elect = elect
+        self._tell = tell
 
     def elect(self, _event: object) -> Nothing:
         """Whoever had to be heard was."""
         self._elect(self.name, self.runner.variables.silent, self.runner.now_ms)
+        return ()
+
+    def tell_members(self, _event: object) -> Nothing:
+        """Whether the master is missed is another now: have the living members ask."""
+        self._tell(self.name, self.runner.now_ms)
         return ()
