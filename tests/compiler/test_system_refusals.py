@@ -52,6 +52,11 @@ PARTIES = [
     ),
     ("budgets: {", "bounds: 3\nbudgets: {", "unknown option 'bounds'"),
     ("    about: Who buys.", "    about: Who buys.\n    count: 0", "a party of nobody"),
+    (
+        "    about: Who buys.",
+        "    about: Who buys.\n    count: 2",
+        "which customer is not said. of a party of several: NAME.* for NAME in customer",
+    ),
     ("    about: Who buys.", "    about: Who buys.\n    count: 10", "count is no number from 0 to 9"),
     ("    about: Who buys.", "    about: Who buys.\n    count: true", "count is no number from 0 to 9"),
     ("    about: Who buys.", "    about: Who buys.\n    size: 2", "unknown option 'size'"),
