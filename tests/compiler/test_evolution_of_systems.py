@@ -28,7 +28,7 @@ EDITS = {
         ("one_sale.more", "added"),
         "one more thing is promised",
     ),
-    "a larger budget": ("wishes: 2", "wishes: 3", ("one_sale", "budgets wishes"), "3 times at most instead of 2"),
+    "a larger budget": ("wishes: 2", "wishes: 3", ("one_sale", "budgets wishes"), "3 times at most"),
     "more on their way": ("messages: 2", "messages: 3", ("one_sale", "messages max"), "3 messages"),
     "an act elsewhere": (
         "if: self.wish.CONTENT",

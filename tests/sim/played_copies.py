@@ -56,7 +56,7 @@ class CopiesPlayer(SetPlayer):
     """A world in which brokers are registered, and nothing was stored."""
 
     compares: ClassVar[bool] = False
-    """Whether logs are compared before they count, which no story knows of: it hides some errors of copying."""
+    """Whether logs are compared before they count: no story knows of it, and it hides errors of copying."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -292,7 +292,7 @@ class CopiesPlayer(SetPlayer):
         return 0 if node._replica is None else node._replica.confirm_offset
 
     def _messages_before(self, name: str, offset: int) -> int:
-        """How many messages of a node's log are before an offset; for one beyond its end, one more than all."""
+        """How many messages of a node's log are before an offset; of one beyond its end one more than all."""
         return len(self.log_of(name, offset)) + (offset > self._store_of(name).log.end)
 
     def _copying(self, name: str) -> Configuration[Any, Any]:

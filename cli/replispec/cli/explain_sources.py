@@ -80,11 +80,12 @@ ADVICE: Final = {
     "parameter": "set it in a role's properties file or with --set NAME=VALUE; --print-config shows all",
     "rule": "an implementation must return what its vectors say; `replispec conformance vectors` writes them",
     "budget": (
-        "it bounds what `replispec spec explore` tries: more of it shows more, and takes longer; docs/systems.md"
+        "it bounds what `replispec spec explore` tries: more of it shows more, and takes longer;"
+        " docs/systems.md"
     ),
     "property": (
-        "`replispec spec explore SYSTEM` tells the shortest story that breaks it; a story is mended in the machine,"
-        " or in the promise where that asks for too much; docs/systems.md"
+        "`replispec spec explore SYSTEM` tells the shortest story that breaks it; a story is mended in the"
+        " machine, or in the promise where that asks for too much; docs/systems.md"
     ),
     "defect": "each case that finds it is listed: play one with --trace to see whether a subject has it",
     "command": "its own --help has examples",

@@ -131,14 +131,14 @@ def _budgets(family: str, system: SpecNode) -> Iterator[dict[str, Any]]:
         whole, _, name = fact.partition(".")
         if whole != "budgets" or not name:
             continue
-        taking = [act for act in acts if act.facts.get("budget") == name]
-        said = _OF_MESSAGES.get(name, "")
+        said = [f"{act.name}: {act.facts['about']}" for act in acts if act.facts.get("budget") == name]
+        said += [_OF_MESSAGES[name]] * (name in _OF_MESSAGES)
         yield {
             "family": family,
             "kind": "budget",
             "id": f"{system.id}.{name}",
             "place": f"spec/{system.place.file}",
-            "about": " ".join((*(f"{act.name}: {act.facts['about']}" for act in taking), *[said] * bool(said))),
+            "about": " ".join(said),
             "says": {"at most": str(most), "another number": f"spec explore {system.id} --set {name}=NUMBER"},
             "part_of": system.id,
         }

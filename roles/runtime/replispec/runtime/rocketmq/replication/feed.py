@@ -131,7 +131,7 @@ class Feed(Stepping):
         return is_copying and considered is not None and "ask_to_expand" in self._edge(considered).do
 
     def _considered(self, *, is_member: bool) -> machine.MembershipConsidered | None:
-        """What the machine is told when it is to look whether this replica may join; None without an epoch."""
+        """By what the machine decides whether this replica may join; None for a log without an epoch."""
         keeper, last = self._keeper, self._store.epochs.last
         if last is None:
             return None
