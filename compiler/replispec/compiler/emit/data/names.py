@@ -132,7 +132,8 @@ def _budgets(family: str, system: SpecNode) -> Iterator[dict[str, Any]]:
         if whole != "budgets" or not name:
             continue
         said = [f"{act.name}: {act.facts['about']}" for act in acts if act.facts.get("budget") == name]
-        said += [_OF_MESSAGES[name]] * (name in _OF_MESSAGES)
+        if name in _OF_MESSAGES:
+            said.append(_OF_MESSAGES[name])
         yield {
             "family": family,
             "kind": "budget",
