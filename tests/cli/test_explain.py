@@ -80,7 +80,8 @@ def explored() -> Iterator[str]:
     """What an exploration prints of a system: its promises, acts and budgets, alone and after the system."""
     yield NO_EDGE
     for system in map(system_named, systems()):
-        for name in (*system.budgets, *(each.name for each in (*system.properties, *system.acts))):
+        named = (*(each.name for each in system.properties), *(each.name for each in system.acts))
+        for name in (*system.budgets, *named):
             yield from (name, f"{system.name}.{name}")
 
 

@@ -293,7 +293,8 @@ class CopiesPlayer(SetPlayer):
 
     def _messages_before(self, name: str, offset: int) -> int:
         """How many messages of a node's log are before an offset; of one beyond its end one more than all."""
-        return len(self.log_of(name, offset)) + (offset > self._store_of(name).log.end)
+        is_beyond: bool = offset > self._store_of(name).log.end
+        return len(self.log_of(name, offset)) + is_beyond
 
     def _copying(self, name: str) -> Configuration[Any, Any]:
         """The machine of a replica, its offsets as messages count; of a master, one that has ended."""
