@@ -185,7 +185,7 @@ def test_every_verdict_has_words(kind: str, words: type[Verdict | CaseVerdict | 
                 "budget replication.strangers (rocketmq)",
                 "brings_a_log: It has one more message of another set, and no epochs.",
                 "at most: 2",
-                "another number: spec explore replication --set strangers=NUMBER",
+                "another number: replispec spec explore replication --set strangers=NUMBER",
             ],
             id="a budget of a system",
         ),
