@@ -140,6 +140,9 @@ def _budgets(family: str, system: SpecNode) -> Iterator[dict[str, Any]]:
             "id": f"{system.id}.{name}",
             "place": f"spec/{system.place.file}",
             "about": " ".join(said),
-            "says": {"at most": str(most), "another number": f"replispec spec explore {system.id} --set {name}=NUMBER"},
+            "says": {
+                "at most": str(most),
+                "another number": f"replispec spec explore {system.id} --set {name}=NUMBER",
+            },
             "part_of": system.id,
         }
