@@ -17,6 +17,7 @@ from replispec.cli.roles import COMMANDS as ROLES
 from replispec.cli.roles import EXAMPLE_FILES
 from replispec.conformance.families import clauses, kinds
 from replispec.conformance.results import CaseVerdict, Standing
+from replispec.explorer.report import NO_EDGE, system_named, systems
 from replispec.replay.judges.findings import FindingRow
 from replispec.replay.judges.parts import Proof
 from replispec.replay.judges.sends import LossRow
@@ -75,6 +76,15 @@ def specification() -> Iterator[str]:
             yield from (f"{machine.name}.{state.name}" for state in machine.states)
 
 
+def explored() -> Iterator[str]:
+    """What an exploration prints of a system: its promises, acts and budgets, alone and after the system."""
+    yield NO_EDGE
+    for system in map(system_named, systems()):
+        named = (*(each.name for each in system.properties), *(each.name for each in system.acts))
+        for name in (*system.budgets, *named):
+            yield from (name, f"{system.name}.{name}")
+
+
 def commands() -> Iterator[str]:
     """Commands and options, as `--help` prints them."""
     for name, command in command_line.commands.items():
@@ -104,7 +114,7 @@ def summaries() -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    "names", [expectations, suite, specification, commands, printed_parameters, summaries]
+    "names", [expectations, suite, specification, explored, commands, printed_parameters, summaries]
 )
 def test_every_name_that_is_printed_is_known(names: object) -> None:
     assert callable(names)
@@ -168,6 +178,22 @@ def test_every_verdict_has_words(kind: str, words: type[Verdict | CaseVerdict | 
         pytest.param("alteration_asked", ["event broker_set.alteration_asked"], id="an event"),
         pytest.param(
             "notify_brokers", ["effect broker_set.notify_brokers", "election_asked"], id="an effect"
+        ),
+        pytest.param(
+            "replication.strangers",
+            [
+                "budget replication.strangers (rocketmq)",
+                "brings_a_log: It has one more message of another set, and no epochs.",
+                "at most: 2",
+                "another number: replispec spec explore replication --set strangers=NUMBER",
+            ],
+            id="a budget of a system",
+        ),
+        pytest.param(
+            "sync_state_set.lost", ["Messages that do not arrive.", "at most: 1"], id="a budget of no act"
+        ),
+        pytest.param(
+            NO_EDGE, [f"property {NO_EDGE}", "Every system promises it"], id="what every system promises"
         ),
         pytest.param("B12", ["defect B12", "controller/elect/RIP44-ELECT-5/3"], id="a known defect"),
         pytest.param("unknown", ["verdict of a replay unknown"], id="a verdict"),

@@ -243,6 +243,15 @@ def test_a_system_that_is_wrong_is_refused_with_one_line(
     assert line.startswith("systems/till/one_sale.yaml:")
 
 
+def test_who_speaks_of_one_of_several_says_of_which(given: Path, tmp_path: Path) -> None:
+    spec = shutil.copytree(given, tmp_path / "spec")
+    edit(spec, [("    about: Who buys.\n", "    about: Who buys.\n    count: 2\n")])
+    with pytest.raises(SpecificationError) as refused:
+        generate(spec)
+    says = "which customer is not said. of a party of several: NAME.* for NAME in customer"
+    assert [line.endswith(says) for line in str(refused.value).splitlines()] == [True] * 2
+
+
 def test_what_an_act_does_that_is_wrong_is_not_refused_too(given: Path, tmp_path: Path) -> None:
     """Nothing else does it, and it is the act that has to be mended."""
     spec = shutil.copytree(given, tmp_path / "spec")

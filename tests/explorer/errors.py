@@ -379,4 +379,13 @@ OF_SETS = {
         "a_master_has_begun_its_epoch",
         13,
     ),
+    "a set that may be decided is forgotten with whom it asked in": Error(
+        "statemachines/rocketmq/broker_role",
+        "    event: left_meanwhile\n    if: doubtful\n",
+        "    event: left_meanwhile\n    if: doubtful and size(members) == 0\n",
+        "sync_state_set",
+        ("--set", "delays=1"),
+        "a_doubt_is_about_something",
+        10,
+    ),
 }

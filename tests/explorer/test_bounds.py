@@ -21,7 +21,7 @@ REFUSED = [
     (["no_such_system"], "no system is named 'no_such_system': there are "),
     (
         [SYSTEM, "--set", "floods=1"],
-        f"{SYSTEM} has no budget 'floods': it has blindness, crashes, lags, late, losses",
+        f"{SYSTEM} has no budget 'floods': it has blindness, crashes, delays, lags, late",
     ),
     ([SYSTEM, "--set", "lost=5000000"], "'lost=5000000' is no NAME=N: give a number from 0 to 9"),
     ([SYSTEM, "--set", "lost=-1"], "'lost=-1' is no NAME=N"),

@@ -74,6 +74,10 @@ RUNS = {
         "sync_state_set",
         Extent(budgets={"lost": 0, "crashes": 1}, messages=3),
     ),
+    "sync_state_set, whom a master asks in is gone before it was asked": (
+        "sync_state_set",
+        Extent(budgets={"delays": 1}, messages=2),
+    ),
     "replication, silences": (
         "replication",
         Extent(budgets={"learners": 0, "strangers": 0, "repetitions": 0, "silences": 1}, messages=4),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from replispec.runtime.primitives.machines import Configuration
 from replispec.runtime.sim import Rng
@@ -55,6 +55,9 @@ class _Losing(Rng):
 class CopiesPlayer(SetPlayer):
     """A world in which brokers are registered, and nothing was stored."""
 
+    compares: ClassVar[bool] = False
+    """Whether logs are compared before they count: no story knows of it, and it hides errors of copying."""
+
     def __post_init__(self) -> None:
         super().__post_init__()
         self.frames: dict[str, FrameGate] = {}
@@ -90,7 +93,8 @@ class CopiesPlayer(SetPlayer):
         if name not in self.brokers:
             return given
         flushing = {"flushDiskType": "ASYNC_FLUSH"} if self._is_careless() else {}
-        return {**given, **patient, **flushing, "brokerIP2": copied_at(name)}
+        compared = {"compareLogWithMaster": str(self.compares).lower()}
+        return {**given, **patient, **flushing, **compared, "brokerIP2": copied_at(name)}
 
     def _impatient(self) -> Sequence[str]:
         """Who finds the other end of a connection silent."""
@@ -288,17 +292,20 @@ class CopiesPlayer(SetPlayer):
         return 0 if node._replica is None else node._replica.confirm_offset
 
     def _messages_before(self, name: str, offset: int) -> int:
-        """How many messages of a node's log are before an offset; one beyond its end is no number of any."""
-        return -1 if offset > self._store_of(name).log.end else len(self.log_of(name, offset))
+        """How many messages of a node's log are before an offset; of one beyond its end one more than all."""
+        is_beyond: bool = offset > self._store_of(name).log.end
+        return len(self.log_of(name, offset)) + is_beyond
 
     def _copying(self, name: str) -> Configuration[Any, Any]:
-        """The machine of a replica, its log ending as messages count; of a master, one that has ended."""
+        """The machine of a replica, its offsets as messages count; of a master, one that has ended."""
         node = self._node(name)
         replica = node._replica if name == LEARNER else node._log._replica
         if replica is None:
             return Configuration(next(iter(ha_replica.MACHINE.final)), ha_replica.MACHINE.variables)
-        end = self._messages_before(name, replica._variables.log_end)
-        return Configuration(replica.state, replace(replica._variables, log_end=end))
+        known = replica._variables
+        end = self._messages_before(name, known.log_end)
+        shown = self._messages_before(name, known.confirm_offset)
+        return Configuration(replica.state, replace(known, log_end=end, confirm_offset=shown))
 
     def _epochs(self, name: str) -> tuple[HaEpochEntry, ...]:
         """The epochs of a node's log, each from the number of the message on with which it begins."""
@@ -320,6 +327,7 @@ class CopiesPlayer(SetPlayer):
         kept: dict[str, object] = {
             "log": self.log_of(name),
             "epochs": self._epochs(name),
+            "flushed": self._messages_before(name, self._store_of(name).log.flushed),
             "confirmed": self._messages_before(name, self._confirmed(name)),
             "copy": self._copying(name),
             "helpless": name in self.helpless,

@@ -65,11 +65,16 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Error], dict[s
 
 @pytest.mark.parametrize("name", TRIED)
 def test_the_promise_is_broken_on_nodes_that_have_the_error_and_kept_on_ours(
-    name: str, faulty: Callable[[Error], dict[str, str]], tmp_path: Path
+    name: str,
+    faulty: Callable[[Error], dict[str, str]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     error = PLAYED[name]
     told = broken_on_nodes_that_have(error, faulty(error), tmp_path)
     assert player_of(told).play().holds
+    monkeypatch.setattr(CopiesPlayer, "compares", True)
+    assert player_of(told).play().holds, "with logs that are compared, too"
 
 
 def script(system: str, *steps: Mapping[str, Any]) -> dict[str, Any]:

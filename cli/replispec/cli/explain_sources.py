@@ -79,6 +79,14 @@ ADVICE: Final = {
     "value": "whoever gets it takes it for what is said above; the message that holds it says who sends it",
     "parameter": "set it in a role's properties file or with --set NAME=VALUE; --print-config shows all",
     "rule": "an implementation must return what its vectors say; `replispec conformance vectors` writes them",
+    "budget": (
+        "it bounds what `replispec spec explore` tries: more of it shows more, and takes longer;"
+        " docs/systems.md"
+    ),
+    "property": (
+        "`replispec spec explore SYSTEM` tells the shortest story that breaks it; a story is mended in the"
+        " machine, or in the promise where that asks for too much; docs/systems.md"
+    ),
     "defect": "each case that finds it is listed: play one with --trace to see whether a subject has it",
     "command": "its own --help has examples",
 }
@@ -96,7 +104,10 @@ def shipped_cases() -> list[Case]:
 
 def every_name(cases: Sequence[Case], command_line: click.Command) -> list[Name]:
     """All names, those of the specification first; `command_line` is the whole command with all below it."""
-    found = (_cases(cases), _defects(cases), _suite(cases), _words(), _below("replispec", command_line))
+    found = (
+        *(_cases(cases), _defects(cases), _suite(cases), _words(), _promised_by_all()),
+        _below("replispec", command_line),
+    )
     return [*specified(), *(name for names in found for name in names)]
 
 
@@ -154,6 +165,14 @@ def _words() -> Iterator[Name]:
         # Keys and moments are common words: they stand beside what else bears the name.
         within = "summary." if words in (KEYS, MOMENTS) else ""
         yield from (Name(kind, f"{within}{word}", about) for word, about in words.items())
+
+
+def _promised_by_all() -> Iterator[Name]:
+    """What every system promises, without a word of its own about it."""
+    from replispec.explorer.report import NO_EDGE
+
+    about = "Every system promises it: no machine meets an event in a state where it has no edge for it."
+    yield Name("property", NO_EDGE, about)
 
 
 def _below(path: str, command: click.Command) -> Iterator[Name]:

@@ -9,6 +9,7 @@ from typing import Final
 from replispec.compiler.evolution.behaviour import BEHAVIOUR
 from replispec.compiler.evolution.compare import CHANGED, RENAMED, REORDERED, Difference, compare
 from replispec.compiler.evolution.releases import text_of
+from replispec.compiler.evolution.systems import is_of_a_system, of_system
 from replispec.compiler.evolution.verdict import Context, Reach, Ruling, Table, releases_of, words
 from replispec.compiler.evolution.walk import SpecNode, shown
 from replispec.compiler.evolution.wire import WIRE
@@ -64,6 +65,8 @@ def changes(old: SpecNode, new: SpecNode) -> list[Change]:
 def judged(difference: Difference, context: Context) -> Ruling:
     """The verdict on one difference. What no table knows changes behaviour: nobody knows what it decides."""
     what = _what(difference)
+    if is_of_a_system(difference) and what not in _EVERYWHERE:
+        return of_system(difference, what, context)
     judge = TABLE.get((difference.node.kind, what)) or _EVERYWHERE.get(what)
     if judge is not None:
         return judge(difference, context)

@@ -220,7 +220,11 @@ class _Checker:
 
     def _part(self, node: ex.PartName) -> Type:
         instance, *names = node.names
-        kind = self._scope.instances[instance]
+        kind = self._scope.instances.get(instance)
+        if kind is None:
+            raise self._refused(
+                f"which {instance} is not said", f"of a party of several: NAME.* for NAME in {instance}"
+            )
         self._whose(node, kind)
         match names:
             case ["number"]:

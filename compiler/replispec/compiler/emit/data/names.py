@@ -31,6 +31,11 @@ _ALSO: Final = {
     "parameter": ("aliases",),
 }
 _NOT_SAID: Final = ("about", "clauses", "module", "is_message", "is_enum", "requirement")
+# What messages themselves take, without an act.
+_OF_MESSAGES: Final = {
+    "lost": "Messages that do not arrive.",
+    "late": "Messages that arrive too late for an answer.",
+}
 _NOTHING: Final = ("none", "false", "0")
 _SAID_MAX: Final = 300
 
@@ -51,6 +56,8 @@ def _entries(family: str, root: SpecNode) -> Iterator[dict[str, Any]]:
             yield _entry(family, node)
             if node.kind == "machine":
                 yield from _effects(family, node)
+            if node.kind == "system":
+                yield from _budgets(family, node)
 
 
 def _entry(family: str, node: SpecNode) -> dict[str, Any]:
@@ -114,4 +121,28 @@ def _effects(family: str, machine: SpecNode) -> Iterator[dict[str, Any]]:
             "clauses": sorted({clause for edge in doing for clause in edge.facts.get("clauses", ())}),
             "part_of": machine.id,
             "says": {"answers with": shown(code)} if code else {},
+        }
+
+
+def _budgets(family: str, system: SpecNode) -> Iterator[dict[str, Any]]:
+    """How often what may happen in a system, each with the acts that take from it."""
+    acts = [node for node in system.below() if node.kind == "act"]
+    for fact, most in system.facts.items():
+        whole, _, name = fact.partition(".")
+        if whole != "budgets" or not name:
+            continue
+        said = [f"{act.name}: {act.facts['about']}" for act in acts if act.facts.get("budget") == name]
+        if name in _OF_MESSAGES:
+            said.append(_OF_MESSAGES[name])
+        yield {
+            "family": family,
+            "kind": "budget",
+            "id": f"{system.id}.{name}",
+            "place": f"spec/{system.place.file}",
+            "about": " ".join(said),
+            "says": {
+                "at most": str(most),
+                "another number": f"replispec spec explore {system.id} --set {name}=NUMBER",
+            },
+            "part_of": system.id,
         }

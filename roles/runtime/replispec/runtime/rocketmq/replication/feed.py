@@ -125,19 +125,18 @@ class Feed(Stepping):
 
     @property
     def may_join(self) -> bool:
-        """Whether it has what a member of the SyncStateSet must have, as it told last."""
+        """Whether the machine would ask it in by what it told last, were it no member."""
+        considered = self._considered(is_member=False)
+        is_copying = self._state is machine.State.TRANSFER
+        return is_copying and considered is not None and "ask_to_expand" in self._edge(considered).do
+
+    def _considered(self, *, is_member: bool) -> machine.MembershipConsidered | None:
+        """By what the machine decides whether this replica may join; None for a log without an epoch."""
         keeper, last = self._keeper, self._store.epochs.last
-        return (
-            self.has_reported
-            and last is not None
-            and rules.may_join(
-                self.acknowledged,
-                max(keeper.confirm_offset, keeper.served_from),
-                last.start_offset,
-                is_member=False,
-                is_learner=self.is_learner,
-            )
-        )
+        if last is None:
+            return None
+        known = (keeper.confirm_offset, last.start_offset, keeper.served_from)
+        return machine.MembershipConsidered(*known, is_member)
 
     @property
     def acknowledged(self) -> int:
@@ -298,13 +297,11 @@ class Feed(Stepping):
             self._keeper.acknowledged(self.broker_id, self._variables.acknowledged, self._now_ms)
 
     def _do_consider_membership(self, _event: machine.ReportReceived) -> None:
-        last = self._store.epochs.last
-        if self.broker_id is None or last is None:
+        if self.broker_id is None:
             return
-        keeper = self._keeper
-        is_member = keeper.is_member(self.broker_id)
-        known = (keeper.confirm_offset, last.start_offset, keeper.served_from, is_member)
-        self._step(machine.MembershipConsidered(*known))
+        considered = self._considered(is_member=self._keeper.is_member(self.broker_id))
+        if considered is not None:
+            self._step(considered)
 
     def _do_ask_to_expand(self, _event: machine.MembershipConsidered) -> None:
         assert self.broker_id is not None, "only a replica with an id is considered"

@@ -24,7 +24,7 @@ class Stepping:
 
     def _step(self, event: Any, kind: type | None = None) -> None:
         """Take one event: only here state and variables change. Raises like `machines.step`."""
-        edge = edge_of(self.MACHINE, self._state, self._variables, event, rules, kind)
+        edge = self._edge(event, kind)
         self._state = edge.to
         if edge.assign:
             self._variables = assigned(edge.assign, self._variables, event, rules)
@@ -34,6 +34,10 @@ class Stepping:
             self._blame(edge)
         for name in edge.do:
             getattr(self, f"_do_{name}")(event)
+
+    def _edge(self, event: Any, kind: type | None = None) -> Edge[Any]:
+        """What the machine would do with an event. Raises like `machines.step`."""
+        return edge_of(self.MACHINE, self._state, self._variables, event, rules, kind)
 
     def _blame(self, edge: Edge[Any]) -> None:
         """Say that the peer broke the protocol."""
