@@ -14,7 +14,7 @@ import pytest
 from tests.sim.run import run
 from tests.sim.settings import PLAIN, drawn
 
-SEEDS = int(os.environ.get("REPLISPEC_GROUPS", "6"))
+SEEDS = int(os.environ.get("REPLISPEC_GROUPS", "4"))
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
