@@ -127,10 +127,10 @@ def test_one_master_again_whoever_is_killed(programs: Programs) -> None:
         )
 
     def elected(line: Line) -> bool:
-        return line[1]["what"] == "leader found" and line[1]["leader"] == line[0]
+        return (line[1]["what"], line[1].get("leader")) == ("leader found", line[0])
 
     def is_master(line: Line) -> bool:
-        return line[1]["what"] == "master now"
+        return str(line[1]["what"]) == "master now"
 
     for name in names:
         controller(name)
