@@ -45,7 +45,7 @@ class Client:
         history: History,
         rng: Rng,
         *,
-        controller: str,
+        controllers: Sequence[str],
         brokers: Sequence[str],
         broker_name: str,
         obeys: bool = False,
@@ -56,7 +56,8 @@ class Client:
         self.queue_of: Callable[[int], int] = lambda number: number % QUEUES
         self.master = brokers[0]
         self._rng = rng
-        self._controller = controller
+        self._controllers = controllers
+        self._asked = 0
         self._brokers = brokers
         self._broker_name = broker_name
         # A consumer that goes where brokers tell it, asks any of them, and asks where queues end.
@@ -102,11 +103,17 @@ class Client:
         body = BrokerNames(names=[self._broker_name]).encode()
         code = RequestCode.CONTROLLER_GET_SYNC_STATE_DATA
         self._calls.ask(
-            self._controller, code, self._watched, now_ms=now_ms, timeout_ms=TIMEOUT_MS, body=body
+            self._controllers[self._asked % len(self._controllers)],
+            code,
+            self._watched,
+            now_ms=now_ms,
+            timeout_ms=TIMEOUT_MS,
+            body=body,
         )
 
     def _watched(self, outcome: Outcome, now_ms: int) -> None:
         if isinstance(outcome, Failure) or outcome.header.code != ResponseCode.SUCCESS:
+            self._asked += 1
             return
         table = BrokerReplicasInfo.decode(outcome.body).replicas_info_table or {}
         received = table.get(self._broker_name)

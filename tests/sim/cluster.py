@@ -29,12 +29,15 @@ BROKERS: Final = ("broker-1", "broker-2", "broker-3")
 MORE_BROKERS: Final = (*BROKERS, "broker-4", "broker-5")
 LEARNER: Final = "learner"
 CONTROLLER: Final = "controller"
+MORE_CONTROLLERS: Final = (CONTROLLER, "controller-2", "controller-3")
 NAMESERVER: Final = "nameserver"
 LEARNERS: Final = (LEARNER,)
 SERVERS: Final = (CONTROLLER, NAMESERVER, *BROKERS, *LEARNERS)
 HOSTS: Final = {
     CONTROLLER: "127.0.0.1",
     NAMESERVER: "127.0.0.2",
+    "controller-2": "127.0.0.3",
+    "controller-3": "127.0.0.4",
     "broker-1": "127.0.0.11",
     "broker-2": "127.0.0.12",
     "broker-3": "127.0.0.13",
@@ -43,7 +46,12 @@ HOSTS: Final = {
     LEARNER: "127.0.0.21",
     "client": "127.0.0.31",
 }
-PORTS: Final = {CONTROLLER: 9878, NAMESERVER: 9876, LEARNER: 10911, **dict.fromkeys(MORE_BROKERS, 10911)}
+PORTS: Final = {
+    NAMESERVER: 9876,
+    LEARNER: 10911,
+    **dict.fromkeys(MORE_CONTROLLERS, 9878),
+    **dict.fromkeys(MORE_BROKERS, 10911),
+}
 EXPORT: Final = "export/messages.jsonl"
 LEARNING: Final[Mapping[str, object]] = {"asyncLearner": "true", "exportPath": EXPORT}
 LOG_FILE_BYTES: Final = 16_384
@@ -65,15 +73,18 @@ def broker_at(where: str) -> str:
 def properties(name: str, settings: Settings = PLAIN) -> Mapping[str, object]:
     """The configuration of a process, in RocketMQ's parameters; shorter times than the defaults."""
     common: dict[str, object] = {"bindAddress": HOSTS[name], "listenPort": PORTS[name]}
-    match name:
+    controllers = MORE_CONTROLLERS[: settings.controllers]
+    match role(name):
         case "controller":
+            members = (f"n{number}-{address(each)}" for number, each in enumerate(controllers))
             return common | {
                 "controllerDLegerGroup": "simulation",
-                "controllerDLegerPeers": f"n0-{address(CONTROLLER)}",
-                "controllerDLegerSelfId": "n0",
+                "controllerDLegerPeers": ";".join(members),
+                "controllerDLegerSelfId": f"n{controllers.index(name)}",
                 "controllerStorePath": "controller",
                 "scanNotActiveBrokerInterval": 500,
                 "scanInactiveMasterInterval": 500,
+                "electedListeningPeriod": 2_000,
             }
         case "nameserver":
             return common
@@ -89,7 +100,7 @@ def properties(name: str, settings: Settings = PLAIN) -> Mapping[str, object]:
                 "haListenPort": PORTS[name] + 1,
                 "namesrvAddr": address(NAMESERVER),
                 "enableControllerMode": "true",
-                "controllerAddr": address(CONTROLLER),
+                "controllerAddr": ";".join(map(address, controllers)),
                 "storePathRootDir": "store",
                 "storePathCommitLog": "store/commitlog",
                 "mappedFileSizeCommitLog": LOG_FILE_BYTES,
@@ -106,7 +117,7 @@ def properties(name: str, settings: Settings = PLAIN) -> Mapping[str, object]:
 
 def factory(name: str) -> Factory:
     """Who makes the members of a process."""
-    if name == CONTROLLER:
+    if name in MORE_CONTROLLERS:
         return replispec.controller.rocketmq.process.members
     if name == NAMESERVER:
         return replispec.nameserver.rocketmq.process.members
@@ -119,6 +130,8 @@ def factory(name: str) -> Factory:
 
 def role(name: str) -> str:
     """The role under which a process is configured."""
+    if name in MORE_CONTROLLERS:
+        return CONTROLLER
     return "broker" if name in MORE_BROKERS else name
 
 
@@ -142,9 +155,14 @@ class Cluster:
         return MORE_BROKERS[: self.settings.brokers]
 
     @property
+    def controllers(self) -> tuple[str, ...]:
+        """The controllers that it has."""
+        return MORE_CONTROLLERS[: self.settings.controllers]
+
+    @property
     def servers(self) -> tuple[str, ...]:
         """All its processes but the client."""
-        return (CONTROLLER, NAMESERVER, *self.brokers, *LEARNERS)
+        return (*self.controllers, NAMESERVER, *self.brokers, *LEARNERS)
 
     def start(self) -> None:
         """Start everything, in some order within a second."""
@@ -240,7 +258,8 @@ def build(
     world = World(rng.bits(), conditions=conditions or some_conditions(rng), pace=pace or some_pace(rng))
     world.keeps_lines = keeps_lines
     brokers = MORE_BROKERS[: settings.brokers]
-    for name in (CONTROLLER, NAMESERVER, *brokers, *LEARNERS):
+    controllers = MORE_CONTROLLERS[: settings.controllers]
+    for name in (*controllers, NAMESERVER, *brokers, *LEARNERS):
         text = "".join(f"{key}={value}\n" for key, value in properties(name, settings).items())
         process = world.add(
             name, HOSTS[name], maker(name, parse(text, ROLES[role(name)]).options, rng.fork())
@@ -252,7 +271,7 @@ def build(
     nemesis = Nemesis(
         world,
         rng.fork(),
-        controllers=[CONTROLLER],
+        controllers=controllers,
         brokers=brokers,
         others=[NAMESERVER, *LEARNERS],
         master=lambda: broker_at(client.master),
@@ -266,11 +285,11 @@ def build(
 
 
 def new_client(history: History, rng: Rng, settings: Settings = PLAIN) -> Client:
-    """A client that knows the controller and all brokers."""
+    """A client that knows the controllers and all brokers."""
     return Client(
         history,
         rng.fork(),
-        controller=address(CONTROLLER),
+        controllers=[address(name) for name in MORE_CONTROLLERS[: settings.controllers]],
         brokers=[address(name) for name in MORE_BROKERS[: settings.brokers]],
         broker_name=BROKER_NAME,
         obeys=settings.obeys,

@@ -18,6 +18,8 @@ class AskingPace:
 
     def __init__(self, controllers: Collection[str], tap: NetworkTap | None) -> None:
         self._controllers = frozenset(controllers)
+        # Members of a group have more to say to each other.
+        self._hosts = frozenset(each.rpartition(":")[0] for each in controllers)
         self._tap = tap
         self.pieces: Counter[tuple[str, str, int]] = Counter()
 
@@ -30,7 +32,8 @@ class AskingPace:
         """Bytes have arrived."""
         if target in self._controllers:
             host = source.rpartition(":")[0]
-            self.pieces[host, target, now_us // 1_000_000] += 1
+            if host not in self._hosts:
+                self.pieces[host, target, now_us // 1_000_000] += 1
         if self._tap is not None:
             self._tap.carried(source, target, data, now_us)
 

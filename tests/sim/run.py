@@ -18,7 +18,7 @@ from replispec.runtime.sim import NetworkTap, Rng
 from replispec.runtime.world import Note
 from replispec.wire.rocketmq.constants import FLUSHED_FILE, INDEX_FOLDER
 from tests.sim.client import TOPIC
-from tests.sim.cluster import CONTROLLER, HOSTS, LEARNERS, Cluster, address, broker_at, build
+from tests.sim.cluster import HOSTS, LEARNERS, Cluster, address, broker_at, build
 from tests.sim.history import Place
 from tests.sim.nemesis import Fault
 from tests.sim.pace import AskingPace
@@ -64,15 +64,18 @@ def run(
     """Let a cluster live through its faults, heal it, and judge it. `tap` sees its traffic; `prepare` is
     handed the cluster before anything runs."""
     cluster = build(seed, keeps_lines=keeps_lines, settings=settings)
-    pace = AskingPace({address(CONTROLLER)}, tap)
+    pace = AskingPace({address(name) for name in cluster.controllers}, tap)
     cluster.world.network.tap = pace
     prepare(cluster)
     if settings.obeys and settings.is_durable:
         cluster.history.copies_min, cluster.history.count_copies = settings.copies_min, cluster.copies
     operator = Operator(cluster)
 
+    masters = Masters()
+
     def hear(name: str, note: Note) -> None:
         operator.hear(name, note)
+        masters.hear(note)
         cluster.nemesis.hear(note)
 
     cluster.world.notes = hear
@@ -95,7 +98,7 @@ def run(
         # A learner hears of what is confirmed a little after it has the bytes.
         cluster.world.run_until(lambda: not differing(cluster) and not judged(cluster), at_most_ms=SETTLE_MS)
         wrong += differing(cluster)
-    wrong += judged(cluster) + outsiders(cluster) + operator.wrong + pace.judge()
+    wrong += judged(cluster) + outsiders(cluster) + operator.wrong + pace.judge() + masters.wrong
     return Result(
         seed,
         cluster.world.digest(),
@@ -156,6 +159,21 @@ class Operator:
         for file in [each for each in process.disk.contents if any(part in each for part in parts)]:
             del process.disk.contents[file]
         world.start(name)
+
+
+class Masters:
+    """Whom the controllers say they have elected: in each masterEpoch nobody or one."""
+
+    def __init__(self) -> None:
+        self.wrong: list[str] = []
+        self._elected: dict[object, object] = {}
+
+    def hear(self, note: Note) -> None:
+        """Read one line of the log of a process."""
+        if note.what == "master elected":
+            epoch, master = note.values["master_epoch"], note.values["master"]
+            if self._elected.setdefault(epoch, master) != master:
+                self.wrong.append(f"{self._elected[epoch]} and {master} are masters of epoch {epoch}")
 
 
 def is_whole(cluster: Cluster, acknowledged: int) -> bool:

@@ -37,6 +37,7 @@ class Settings:
     forgets: bool = False
     drops: bool = False
     obeys: bool = False
+    controllers: int = 1
 
     @property
     def is_durable(self) -> bool:
@@ -85,6 +86,7 @@ class Settings:
         power = "power" if self.loses_power else "kills"
         silent = f"{', half-open' if self.forgets else ''}{', drops' if self.drops else ''}"
         return (
+            f"{f'{self.controllers} controllers, ' if self.controllers > 1 else ''}"
             f"{self.brokers} brokers, {self.flush}, acknowledged by {acknowledged}, at least "
             f"{self.in_sync_min} in the set, {power}{silent}: {self.promise.value}"
         )

@@ -90,6 +90,10 @@ class Consensus(Protocol):
         """
         ...
 
+    def leave(self) -> None:
+        """This member ends soon: if it leads, another one is to, at once."""
+        ...
+
     def step(self, code: int, ext_fields: Mapping[str, str | None], body: bytes) -> None:
         """Take a message of another member. Raises RemoteProtocolError when it is none of this group."""
         ...

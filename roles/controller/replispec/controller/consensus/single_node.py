@@ -64,6 +64,9 @@ class SingleNode:
         """Whoever is alone knows what is agreed on, and need not ask."""
         raise LocalProtocolError("a group of one was asked whether it leads")
 
+    def leave(self) -> None:
+        """Nobody else could lead."""
+
     def step(self, code: int, ext_fields: Mapping[str, str | None], body: bytes) -> None:  # noqa: ARG002
         """There is no other member to send a message."""
         raise RemoteProtocolError("a message of a member to a group of one")

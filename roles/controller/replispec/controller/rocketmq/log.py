@@ -152,6 +152,11 @@ class ControllerLog:
             raise LocalProtocolError("a question before the log was read")
         return self._consensus.read()
 
+    def leave(self) -> None:
+        """The process ends: if this member leads its group, another one is to."""
+        if self._consensus is not None:
+            self._consensus.leave()
+
     def step(self, code: int, ext_fields: Mapping[str, str | None], body: bytes) -> None:
         """Take a message of another member. Raises RemoteProtocolError when it is none of this group."""
         if self._consensus is not None:

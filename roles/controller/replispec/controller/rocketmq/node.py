@@ -181,7 +181,7 @@ class ControllerNode:
             case Started():
                 self._start(event)
             case Stopping():
-                pass
+                self._log.leave()
 
     def _configured(self, options: ControllerOptions) -> None:
         """An administrator has changed what may be changed while the process runs."""

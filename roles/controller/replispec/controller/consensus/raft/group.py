@@ -118,6 +118,13 @@ class GroupNode:
         """Ask the group whether this member still leads."""
         return self._core.read()
 
+    def leave(self) -> None:
+        """Have one lead that has the whole log; without one the others find somebody by themselves."""
+        known = self._core.variables
+        whole = [each for each, index in known.matched.items() if index == known.last_index]
+        if self.is_leader and (able := sorted(set(whole) & set(self._ids) - {self._number})):
+            self._core.hand_over(able[0])
+
     def step(self, code: int, ext_fields: Mapping[str, str | None], body: bytes) -> None:
         """Take a message of another member."""
         self._core.step(code, ext_fields, body)
