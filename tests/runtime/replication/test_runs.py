@@ -22,7 +22,7 @@ def _spoken(seed: int) -> list[bytes]:
     frames, end, epoch, start = [], 0, 1, 0
     for _ in range(rng.randrange(2, 14)):
         if rng.random() < 0.15:
-            epoch, start = epoch + 1, end
+            epoch, start = epoch + 1, rng.choice((start, end))
         size = 0 if rng.random() < 0.15 else rng.randrange(1, 200)
         gap = rng.choice((-1, 1, 4096)) if rng.random() < 0.03 else 0
         body = rng.randbytes(size)
