@@ -67,4 +67,5 @@ def test_batches_that_come_together_are_one_write_and_one_step(monkeypatch: pyte
     # An empty log is given a beginning first.
     assert writes == [50, 39 * 50]
     assert steps.count(ha_replica.BatchReceived.__name__) == 2
-    assert replica.ha.owns(MASTER) and replica.store.log.end == 2_000
+    assert replica.ha.owns(MASTER)
+    assert replica.store.log.end == 2_000

@@ -296,10 +296,9 @@ class HaReplica(Stepping):
     def _take(self, name: str, frame: memoryview) -> bool:
         """Take one frame, or have it put to those that are taken together; False when no other is to be."""
         header = None if name == HaHandshakeAnswer.__name__ else HaTransferHeaderFixed.decode(frame)
-        if header is not None and self._run.goes_on_with(header):
-            if self._run.size + header.body_size <= self._store.log.room:
-                self._run.put(header, frame)
-                return True
+        if header is not None and self._goes_on(header):
+            self._run.put(header, frame)
+            return True
         connection = self._connection
         self._take_run()
         if connection is None or not self.owns(connection):
@@ -315,6 +314,10 @@ class HaReplica(Stepping):
             self._commit.wait_for_room(self._room_changed)
             return False
         return self.owns(connection)
+
+    def _goes_on(self, header: HaTransferHeaderFixed) -> bool:
+        run = self._run
+        return run.goes_on_with(header) and run.size + header.body_size <= self._store.log.room
 
     def _take_run(self) -> None:
         """Take what was put together: all batches of a run are one for the machine."""
