@@ -59,9 +59,11 @@ def test_batches_that_come_together_are_one_write_and_one_step(monkeypatch: pyte
         steps.append((kind or type(event)).__name__)
         step(event, kind)
 
-    monkeypatch.setattr(
-        replica.store.log, "append_bytes", lambda at, data: (writes.append(len(data)), append(at, data))
-    )
+    def written(offset: int, data: bytes | memoryview) -> None:
+        writes.append(len(data))
+        append(offset, data)
+
+    monkeypatch.setattr(replica.store.log, "append_bytes", written)
     monkeypatch.setattr(replica.ha, "_step", counted)
     replica.says(b"".join(HaTransferHeader(50 * each, 1, 0, 0, bytes(50)).encode() for each in range(40)))
     # An empty log is given a beginning first.

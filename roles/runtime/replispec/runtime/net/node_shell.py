@@ -263,7 +263,7 @@ class NodeShell:
                     continue
                 if size == RECEIVE_BYTES_MAX:
                     await self._turns.mine()
-                    if link.gone or link.paused:
+                    if link.number not in self._links or link.paused:
                         continue
                 data = link.take(size)
             except BlockingIOError:
