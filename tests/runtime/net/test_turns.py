@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import io
+import socket
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -81,6 +82,34 @@ def test_of_peers_that_leave_together_a_node_is_told_one_in_a_turn() -> None:
     assert counted.most["Closed"] == 1
 
 
+def test_of_peers_that_are_found_gone_by_what_one_event_has_sent_a_node_is_told_one_in_a_turn() -> None:
+    counted = Counted()
+
+    def to_all(event: Event) -> Sequence[Effect]:
+        counted.take(event)
+        if isinstance(event, Received) or (isinstance(event, Closed) and len(node.of(Closed)) == 1):
+            return [Send(each.connection, b"told") for each in node.of(Accepted)]
+        return []
+
+    node = ScriptedNode(to_all)
+
+    async def test() -> None:
+        async with hosted(node) as host:
+            streams = [await host.connect() for _ in range(PEERS)]
+            await until(lambda: len(node.of(Accepted)) == PEERS)
+            await streams[0].send_all(b"all are to be told")
+            await until(lambda: node.of(Received) != [])
+            for stream in streams:
+                await stream.socket.recv(1, socket.MSG_PEEK)
+            for stream in streams:
+                # What was not read makes this a reset: whoever sends there next learns of it at once.
+                stream.socket.close()
+            await until(lambda: len(node.of(Closed)) == PEERS)
+
+    trio.run(test, instruments=[counted])
+    assert counted.most["Closed"] == 1
+
+
 def test_peers_whose_requests_wait_go_on_one_in_a_turn() -> None:
     counted, _ = _counted(b"x", lambda node: len(node.of(Writable)) == PEERS)
     assert counted.most["Writable"] == 1
@@ -134,6 +163,39 @@ def test_turns_are_given_in_the_order_in_which_they_were_asked_for_also_after_on
             nursery.cancel_scope.cancel()
 
     trio.run(test)
+
+
+def test_nobody_takes_a_turn_of_the_loop_that_was_given_to_another() -> None:
+    """What runs first in a turn of the loop is chance: 200 runs have both orders, again and again."""
+
+    class Now(trio.abc.Instrument):
+        turn = 0
+
+        def after_io_wait(self, timeout: float) -> None:
+            del timeout
+            self.turn += 1
+
+    now, taken = Now(), list[int]()
+
+    async def test() -> None:
+        turns = Turns()
+
+        async def one(after: int) -> None:
+            for _ in range(after):
+                await trio.lowlevel.checkpoint()
+            await turns.mine()
+            taken.append(now.turn)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(turns.run)
+            for late in range(200):
+                async with trio.open_nursery() as each:
+                    for after in (0, 0, late % 5):
+                        each.start_soon(one, after)
+            nursery.cancel_scope.cancel()
+
+    trio.run(test, instruments=[now])
+    assert len(taken) == len(set(taken)) == 600
 
 
 def test_what_a_role_is_made_of_is_looked_through_for_garbage_no_more(

@@ -164,7 +164,7 @@ class NodeShell:
         match effect:
             case Send(connection, data, tell):
                 link = self._links.get(connection)
-                if link is not None and not link.closing:
+                if link is not None and not link.closing and not link.gone:
                     assert link.is_open, "sent before it was connected"
                     link.queue(data, tell=tell)
                     self._touched[connection] = link
@@ -204,11 +204,11 @@ class NodeShell:
         try:
             empty = link.push()
         except OSError as error:
-            self._lost(link, reason_of(error))
+            self._lost_in_turn(link, reason_of(error))
             return
         if not empty:
             if link.out_bytes > self._bounds.unsent_bytes:
-                self._lost(link, f"{link.out_bytes} bytes wait for the peer")
+                self._lost_in_turn(link, f"{link.out_bytes} bytes wait for the peer")
                 return
             link.draining = True
             self._nursery.start_soon(self._drain, link)
@@ -222,7 +222,7 @@ class NodeShell:
                 with trio.move_on_after(self._bounds.stall_s) as patience:
                     await trio.lowlevel.wait_writable(link.sock)
                 if patience.cancelled_caught:
-                    self._lost(link, f"the peer took nothing for {self._bounds.stall_s:g} s")
+                    self._lost_in_turn(link, f"the peer took nothing for {self._bounds.stall_s:g} s")
                     return
                 link.push()
                 if link.became_writable():
@@ -230,7 +230,7 @@ class NodeShell:
         except trio.ClosedResourceError:
             return
         except OSError as error:
-            self._lost(link, reason_of(error))
+            self._lost_in_turn(link, reason_of(error))
         finally:
             link.draining = False
             if link.emptied is not None:
@@ -243,7 +243,8 @@ class NodeShell:
             soon, self._soon = self._soon, []
             for number in soon:
                 await self._turns.mine()
-                if number in self._links:
+                link = self._links.get(number)
+                if link is not None and not link.gone:
                     self.deliver(Writable(number, self._clock.now_ms()))
 
     # Receiving
@@ -336,10 +337,23 @@ class NodeShell:
 
     def _lost(self, link: Link, reason: str, *, by_peer: bool = False) -> None:
         """A connection ended without the node's wish."""
-        if link.gone:
-            return
+        if not link.gone:
+            link.dispose(by_peer=by_peer, broken=not by_peer)
+            self._tell_lost(link, reason)
+
+    def _lost_in_turn(self, link: Link, reason: str) -> None:
+        """The same, found while something was sent: the node is told in a turn. What one event has sent to
+        many may find that many are gone."""
+        if not link.gone:
+            link.dispose(broken=True)
+            self._nursery.start_soon(self._tell_lost_in_turn, link, reason)
+
+    async def _tell_lost_in_turn(self, link: Link, reason: str) -> None:
+        await self._turns.mine()
+        self._tell_lost(link, reason)
+
+    def _tell_lost(self, link: Link, reason: str) -> None:
         self._forget(link)
-        link.dispose(by_peer=by_peer, broken=not by_peer)
         if not link.closing:
             self.deliver(Closed(link.number, reason, self._clock.now_ms()))
 

@@ -26,12 +26,17 @@ class Turns:
 
     async def run(self) -> None:
         """Hand out turns, for ever."""
+        was_given = False
         while True:
             await self._taken.wait()
             self._taken = trio.Event()
-            if self._waiting:
+            is_given = bool(self._waiting)
+            if is_given:
                 # Whoever is woken has it already: nobody comes in between.
                 self._waiting.unpark()
+            if is_given or was_given:
+                # Who was woken last runs in this very turn of the loop, and it may be before or after this.
                 self._taken.set()
             else:
                 self._is_taken = False
+            was_given = is_given

@@ -226,6 +226,11 @@ class CommitLog:
         if whole:
             self._whole = self.end
 
+    @property
+    def room(self) -> int:
+        """How many raw bytes fit behind the last into the files that are there; 0 for an empty log."""
+        return 0 if self.is_empty else self._limit - self.end
+
     def has_room(self, bytes_at_most: int) -> bool:
         """Whether records of no more bytes than these fit into the files that are there."""
         if self._base > self.end:

@@ -16,8 +16,8 @@ class Frames:
         self._cut = bytearray()
 
     def receive(self, data: bytes) -> Iterator[tuple[str, memoryview]]:
-        """Name and bytes of each message that these bytes complete, in order; the bytes are good until
-        the next one is asked for.
+        """Name and bytes of each message that these bytes complete, in order; the bytes stay as
+        they are.
 
         Raises RemoteProtocolError when no message starts like this. The connection must end then.
         """

@@ -17,6 +17,7 @@ from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import GroupCommit, MessageStore
 from replispec.runtime.rocketmq.replication.feed import MESSAGES_AT_ONCE
 from replispec.runtime.rocketmq.replication.frames import Frames
+from replispec.runtime.rocketmq.replication.runs import Run
 from replispec.runtime.rocketmq.replication.settings import is_durable
 from replispec.runtime.rocketmq.replication.stepping import Stepping
 from replispec.runtime.storage import StorageFailed
@@ -29,8 +30,6 @@ from replispec.wire.rocketmq.machines import ha_replica as machine
 from replispec.wire.rocketmq.machines import ha_replica_wire as wire
 from replispec.wire.rocketmq.options import ReplicationOptions
 from replispec.wire.rocketmq.streams import HA_MASTER
-
-_HEADER_BYTES = HA_MASTER.form("HaTransferHeader").fixed
 
 
 class Follower(Protocol):
@@ -112,7 +111,8 @@ class HaReplica(Stepping):
     def _lose_connection(self) -> None:
         self._connection: int | None = None
         self._frames = Frames(HA_MASTER)
-        self._body = memoryview(b"")
+        self._run = Run()
+        self._body: bytes | memoryview = b""
         # What came and was not taken yet, and before it the frame that waits for the log's next file.
         self._coming: deque[Iterator[tuple[str, memoryview]]] = deque()
         self._held: tuple[str, memoryview] | None = None
@@ -198,16 +198,11 @@ class HaReplica(Stepping):
         try:
             for _ in range(MESSAGES_AT_ONCE):
                 found = self._next_frame()
-                if found is None:
+                if found is None or not self._take(*found):
                     break
-                name, frame = found
-                if not self._has_room(name, frame):
-                    self._held = name, memoryview(bytes(frame))
-                    self._commit.wait_for_room(self._room_changed)
-                    break
-                self._take(name, frame)
-                if not self.owns(connection):
-                    return
+            self._take_run()
+            if not self.owns(connection):
+                return
             self._tell_confirmed()
         except RemoteProtocolError as error:
             self._give_up(Level.WARNING, "master dropped", str(error))
@@ -219,12 +214,16 @@ class HaReplica(Stepping):
             self._read_or_wait(connection)
 
     def _next_frame(self) -> tuple[str, memoryview] | None:
-        """The next of what came; good until the one after it is asked for."""
+        """The next of what came. Raises RemoteProtocolError, with all before it taken."""
         if self._held is not None:
             found, self._held = self._held, None
             return found
         while self._coming:
-            frame = next(self._coming[0], None)
+            try:
+                frame = next(self._coming[0], None)
+            except RemoteProtocolError:
+                self._take_run()
+                raise
             if frame is not None:
                 return frame
             self._coming.popleft()
@@ -236,14 +235,9 @@ class HaReplica(Stepping):
             self._is_paused = waits
             (self._outbox.pause if waits else self._outbox.resume)(connection)
 
-    def _has_room(self, name: str, frame: memoryview) -> bool:
+    def _has_room(self, header: HaTransferHeaderFixed) -> bool:
         log = self._store.log
-        if (log.has_room(len(frame)) and not log.is_empty) or not self.is_copying:
-            return True
-        if name == HaHandshakeAnswer.__name__:
-            return True
-        header = HaTransferHeaderFixed.decode(frame)
-        if not header.body_size or not log.accepts(header.offset):
+        if not self.is_copying or header.body_size <= log.room or not log.accepts(header.offset):
             return True
         return log.reserve_bytes(header.offset, header.body_size)
 
@@ -299,12 +293,40 @@ class HaReplica(Stepping):
             clauses=" ".join(edge.clauses),
         )
 
-    def _take(self, name: str, frame: memoryview) -> None:
-        if name == HaHandshakeAnswer.__name__:
+    def _take(self, name: str, frame: memoryview) -> bool:
+        """Take one frame, or have it put to those that are taken together; False when no other is to be."""
+        header = None if name == HaHandshakeAnswer.__name__ else HaTransferHeaderFixed.decode(frame)
+        if header is not None and self._goes_on(header):
+            self._run.put(header, frame)
+            return True
+        connection = self._connection
+        self._take_run()
+        if connection is None or not self.owns(connection):
+            return False
+        if header is None:
             self._step(machine.HandshakeAnswered(HaHandshakeAnswer.decode(frame)))
-            return
-        header = HaTransferHeaderFixed.decode(frame)
-        self._body = frame[_HEADER_BYTES:]
+        elif not header.body_size:
+            self._step_on(header)
+        elif self._has_room(header):
+            self._run.put(header, frame)
+        else:
+            self._held = name, memoryview(bytes(frame))
+            self._commit.wait_for_room(self._room_changed)
+            return False
+        return self.owns(connection)
+
+    def _goes_on(self, header: HaTransferHeaderFixed) -> bool:
+        run = self._run
+        return run.goes_on_with(header) and run.size + header.body_size <= self._store.log.room
+
+    def _take_run(self) -> None:
+        """Take what was put together: all batches of a run are one for the machine."""
+        found = self._run.take()
+        if found is not None:
+            header, self._body = found
+            self._step_on(header)
+
+    def _step_on(self, header: HaTransferHeaderFixed) -> None:
         self._step(header, machine.MACHINE.kind_of("HaTransferHeader", header, rules))
 
     def _do_truncate_tail(self, _event: object) -> None:
