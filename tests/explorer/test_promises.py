@@ -76,7 +76,7 @@ RUNS = {
     ),
     "sync_state_set, whom a master asks in is gone before it was asked": (
         "sync_state_set",
-        Extent(budgets={"delays": 1}, messages=2),
+        Extent(budgets={"delays": 1}, messages=3),
     ),
     "replication, silences": (
         "replication",
