@@ -129,10 +129,10 @@ class Members:
 
     # In
 
-    def check(self, request: Request) -> None:
-        """Whether a message may be what it says, that of another member; that one was heard then.
+    def sender(self, request: Request) -> str:
+        """Whose message this may be, by what it says and where it comes from.
 
-        Raises RemoteProtocolError.
+        Raises RemoteProtocolError when it is no other member's.
         """
         if request.wants_answer:
             raise RemoteProtocolError("a message of a member wants an answer")
@@ -144,18 +144,18 @@ class Members:
         host = host_of(request.peer)
         if host not in line.hosts:
             raise RemoteProtocolError(f"it speaks for member {line.member!r}, which is at {line.address}")
+        return line.member
 
-    def heard(self, request: Request) -> None:
+    def heard(self, member: str, now_ms: int) -> None:
         """A message of a member was taken: it is there, and is dialled at once if need be."""
-        said = RaftLeadRequest.from_ext_fields(request.command.header.ext_fields or {})
-        line = self._by_number[said.member or 0]
+        line = self._lines[member]
         line.asked_ms = None
         line.pause_ms = constants.MEMBER_DIAL_FIRST_MS
         if line.is_told:
             line.is_told = False
             self._outbox.note(Level.INFO, "member heard again", member=line.member)
         if line.connection is None:
-            self._dial(line, request.now_ms)
+            self._dial(line, now_ms)
 
     def _dial(self, line: _Line, now_ms: int) -> None:
         line.connection = self._outbox.dial(line.address)

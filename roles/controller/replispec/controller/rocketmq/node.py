@@ -324,13 +324,13 @@ class ControllerNode:
         """A message of another member; whoever only says so is hung up on."""
         header = request.command.header
         try:
-            self._members.check(request)
+            sender = self._members.sender(request)
             self._log.step(header.code, header.ext_fields or {}, request.command.body)
         except RemoteProtocolError as error:
             self._outbox.note(Level.WARNING, "message refused", peer=request.peer, reason=str(error))
             self._server.close(request.connection)
         else:
-            self._members.heard(request)
+            self._members.heard(sender, request.now_ms)
 
     def send(self, member: str, message: Message, now_ms: int) -> None:
         """Tell another member."""
