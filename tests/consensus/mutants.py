@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
-from replispec.runtime.raft import core, rules
+from replispec.runtime.raft import inside, rules
 from replispec.runtime.raft.core import GroupMember
 from replispec.runtime.raft.followers import FedFollower
 from replispec.runtime.raft.log import MemberLog
@@ -22,7 +22,8 @@ from replispec.runtime.raft.ready import DurableState
 from replispec.wire.raft.machines import member
 from replispec.wire.raft.machines.member import MACHINE
 from replispec.wire.raft.member import RaftEntry
-from tests.consensus.schedule import Broken, Process, Schedule, broken_by
+from tests.consensus.processes import Broken, Process
+from tests.consensus.schedule import Schedule, broken_by
 
 STEPS = 500
 SEEDS_MAX = 300
@@ -41,7 +42,7 @@ def _edges(event: type | set[type], changed: Callable[[Edge], Edge | None]) -> M
             if pair[1] in events:
                 table[pair] = tuple(each for edge in edges if (each := changed(edge)) is not None)
         assert table != MACHINE.transitions, "nothing was changed"
-        with patch.object(core, "MACHINE", replace(MACHINE, transitions=table)):
+        with patch.object(inside, "MACHINE", replace(MACHINE, transitions=table)):
             yield
 
     return broken
@@ -164,10 +165,10 @@ def _put_and_forget(log: MemberLog, prev: int, entries: Sequence[RaftEntry]) -> 
 
 MUTANTS: Mapping[str, Mutant] = {
     "a vote is not persisted": _patched(
-        lambda: patch.object(core, "DurableState", lambda term=0, _voted=None: DurableState(term))
+        lambda: patch.object(inside, "DurableState", lambda term=0, _voted=None: DurableState(term))
     ),
     "a term is not persisted": _patched(
-        lambda: patch.object(core, "DurableState", lambda _term=0, voted=None: DurableState(0, voted))
+        lambda: patch.object(inside, "DurableState", lambda _term=0, voted=None: DurableState(0, voted))
     ),
     "messages leave before the disk has what they rest on": _of(Schedule, "write", _sent_before),
     "a full disk is taken for one that has written": _of(GroupMember, "refused", _refused_as_written),

@@ -9,7 +9,7 @@ from replispec.runtime.raft.ready import Message
 from replispec.wire.raft.codes import RequestCode
 from replispec.wire.raft.machines.member import ElectionDue, HeartbeatDue, QuorumDue, Sending
 from replispec.wire.raft.member import RaftEntries, RaftVoteAnswer
-from tests.consensus.schedule import Disk, Process
+from tests.consensus.processes import Disk, Process
 
 EXCHANGES_MAX = 40
 
