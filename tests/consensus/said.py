@@ -43,7 +43,8 @@ class Said:
 
     def _look_at_leader(self, me: int, core: GroupMember) -> None:
         now = core.variables
-        if now.term not in self.leaders and me not in now.voters:
+        is_gone = me in now.learners or now.members_index <= now.commit
+        if now.term not in self.leaders and me not in now.voters and is_gone:
             raise Broken("only voters are elected", f"{me} leads {sorted(now.voters)}")
         if self.leaders.setdefault(now.term, me) != me:
             raise Broken("one leader a term", f"{self.leaders[now.term]} and {me} lead in term {now.term}")

@@ -32,7 +32,9 @@ class Schedule:
         self.rng = random.Random(seed)
         weather = self.rng.choice
         voters = frozenset(range(1, members + 1))
-        options = replace(OPTIONS, snapshot_keeps_entries=weather((0, 0, 3)))
+        options = replace(
+            OPTIONS, snapshot_keeps_entries=weather((0, 0, 3)), snapshot_part_bytes=weather((70, 1000))
+        )
         self.processes = {
             each: Process(KnownGroup("group", each, voters), self.rng.randrange, options)
             for each in sorted(voters)
@@ -57,10 +59,10 @@ class Schedule:
             self.propose: weather((1, 5)),
             self.crash: weather((0, 2, 4)),
             self.fill_disk: weather((0, 1, 1)),
-            self.ask: 4,
+            self.ask: weather((4, 12)),
             self.hand_over: weather((0, 1, 2)),
             self.cut_off: weather((0, 2, 6)),
-            self.office: weather((0, 0, 4, 12)),
+            self.office: weather((0, 0, 5, 15)),
             self.snapshot: weather((0, 1, 5)),
             self.join: changes,
             self.leave: changes,
@@ -226,6 +228,8 @@ class Schedule:
     def office(self, process: Process) -> None:
         """A few hear each other alone and for a while, long enough for one of them to lead perhaps; what they
         say meanwhile is on its way, or still is when they hear the others again."""
+        if self.said.leaders and self.rng.random() < 0.5:
+            process = self.processes[self.rng.choice(tuple(self.said.leaders.values()))]
         me = process.group.member
         others = sorted(self.processes.keys() - {me})
         here = {me, *self.rng.sample(others, self.rng.choice((1, 1, 2)))}
@@ -236,7 +240,7 @@ class Schedule:
             for each in here:
                 self.go_on(self.processes[each])
             self._deliver_among(here)
-            if process.core.is_leader and self.rng.random() < 0.2:
+            if process.core.is_leader and self.rng.random() < 0.3:
                 self.propose(process)
             self.look()
 
@@ -271,6 +275,8 @@ class Schedule:
         """Whoever was removed, or is no member yet, hears no leader and disturbs nobody."""
         leader = max(self._running_leaders(), key=lambda each: each.core.variables.term)
         term, members = leader.core.variables.term, leader.core.members
+        if leader.group.member not in members.voters:
+            raise Broken("only voters lead for long", f"{leader.group.member} leads {sorted(members.voters)}")
         strangers = self.processes.keys() - members.voters - members.learners
         for stranger in sorted(strangers):
             for _ in range(3):
@@ -288,9 +294,7 @@ class Schedule:
         asked = 0
         for _ in range(SETTLING_ROUNDS_MAX):
             self._exchange()
-            newest = max(
-                self._running_leaders(), key=lambda each: each.core.variables.term, default=None
-            )
+            newest = max(self._running_leaders(), key=lambda each: each.core.variables.term, default=None)
             if asked and newest is not None and self._have_all_agreed(newest, asked):
                 return
             if newest is not None and not 0 < asked <= len(newest.core.log):
@@ -334,6 +338,6 @@ def broken_by(seed: int, steps: int, members: int = 3) -> Broken | None:
         schedule.settle()
     except Broken as broken:
         return broken
-    except (LocalProtocolError, LookupError, AssertionError) as error:
+    except (LocalProtocolError, RemoteProtocolError, LookupError, AssertionError) as error:
         return Broken("a member goes on", repr(error))
     return None

@@ -109,8 +109,8 @@ class GroupMember(MemberInside):
     def remove(self, member: int) -> int | None:
         """Have a member leave, be it this one, which leads until that is agreed on.
 
-        Returns the place of the entry that says so, or None as `add` does; the last voter cannot leave. Raises
-        LocalProtocolError when this member does not lead.
+        Returns the place of the entry that says so, or None as `add` does; the last voter cannot leave.
+        Raises LocalProtocolError when this member does not lead.
         """
         return self._change(machine.MemberLeaves(member=member))
 
@@ -122,15 +122,17 @@ class GroupMember(MemberInside):
     def compact(self, index: int, data: bytes) -> None:
         """Let a snapshot of the application replace the log up to an entry that it has applied.
 
-        It is handed out to be persisted; some entries before are kept. An older one changes nothing. Raises
+        It is handed out to be persisted; some entries before are kept. An older one changes nothing, and
+        neither does one of a place at which a new member does not know yet who the others were. Raises
         LocalProtocolError when the entry is not applied, or the snapshot is too large.
         """
         if index > self.applied:
             raise LocalProtocolError(f"a snapshot of {index}, but only {self.applied} entries are applied")
         newest = self.log.snapshot
-        if index < self.log.first or newest is not None and index <= newest.index:
-            return
         _, members = self._said_members(index)
+        is_known = index >= self.log.first and bool(members.voters)
+        if not is_known or (newest is not None and index <= newest.index):
+            return
         snapshot = MemberSnapshot(index, self.log.term_at(index), members, data)
         snapshot.check_size()
         self.log.compact(snapshot, self._options.snapshot_keeps_entries)

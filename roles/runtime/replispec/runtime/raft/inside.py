@@ -255,9 +255,7 @@ class MemberInside:
         self._proposed = []
 
     def _do_append_members(self, _event: Any) -> None:
-        entry = RaftEntry(
-            term=self.variables.term, kind=EntryKind.MEMBERS, data=self.members.encode()
-        )
+        entry = RaftEntry(term=self.variables.term, kind=EntryKind.MEMBERS, data=self.members.encode())
         self.log.put(len(self.log), [entry])
         self._know_followers()
 
@@ -350,7 +348,7 @@ class MemberInside:
         self._parts += event.part
 
     def _do_take_snapshot(self, event: machine.PartReceived) -> None:
-        """Raises RemoteProtocolError when it is not what it says; then it may come again from its beginning."""
+        """Raises RemoteProtocolError when it is not what it says; then it may come again as a whole."""
         whole, self._parts = bytes(self._parts), bytearray()
         snapshot = MemberSnapshot.decode(whole)
         if (snapshot.index, snapshot.term) != (event.index, event.last_term):

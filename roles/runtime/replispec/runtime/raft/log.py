@@ -20,9 +20,11 @@ _REPLACED: Final = RaftEntry(term=REPLACED_TERM)
 
 @immutable
 class HandedOut:
-    """What is to be written: `entries`, each at its place, instead of all that the disk has from the first on;
-    `snapshot`, instead of the one before. When it `installs`, nothing of the log before stays, else what is
-    before `kept_from` may be let go."""
+    """What is to be written: `entries`, each at its place, instead of all that the disk has from the first
+    on, and `snapshot`, instead of the one before.
+
+    When it `installs`, nothing of the log before stays, else what is before `kept_from` may be let go.
+    """
 
     entries: Sequence[tuple[int, RaftEntry]] = ()
     snapshot: MemberSnapshot | None = None
@@ -48,8 +50,10 @@ class _Kept:
 
 
 class MemberLog(Sequence[RaftEntry]):
-    """The entries after `base_index`, whose entry is of `base_term`; all of them are on the disk, and so is the
-    `snapshot`, which says what was applied up to a place that is not before `base_index`."""
+    """The entries after `base_index`, whose entry is of `base_term`; all of them are on the disk.
+
+    So is the `snapshot`, which says what was applied up to a place that is not before `base_index`.
+    """
 
     def __init__(
         self,

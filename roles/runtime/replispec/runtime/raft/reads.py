@@ -61,7 +61,7 @@ class Questions:
         self._waiting.clear()
 
     def hand_out(self) -> tuple[Sequence[tuple[int, int]], Sequence[int]]:
-        """Those that are answered, each with up to where is to be applied before, and those that never are."""
+        """Those that are answered, each with up to where is to be applied before, and those that are not."""
         handed = tuple(self._answered), tuple(self._unread)
         self._answered, self._unread = [], []
         return handed

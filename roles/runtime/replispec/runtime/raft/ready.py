@@ -26,12 +26,12 @@ class DurableState:
 class MemberReady:
     """What is to be done now, in this order: persist `state` (None: as before), `snapshot` (None: as before)
     and `entries`, each at its place, instead of all that the log has from the first of them on; send
-    `messages` (member, message); apply `committed`; answer `reads` (ticket, place up to which is to be applied
-    before). `unread` are tickets of questions that this member can no longer answer.
+    `messages` (member, message); apply `committed`; answer `reads` (ticket, place up to which is to be
+    applied before). `unread` are tickets of questions that this member can no longer answer.
 
     A snapshot that `installs` comes from the leader: nothing of the log on the disk stays but the `entries`
-    here, and the application becomes what the snapshot says before `committed` is applied to it. One that does
-    not is the application's own, and entries before the place `kept_from` may be let go.
+    here, and the application becomes what the snapshot says before `committed` is applied to it. One that
+    does not is the application's own, and entries before the place `kept_from` may be let go.
     """
 
     state: DurableState | None = None

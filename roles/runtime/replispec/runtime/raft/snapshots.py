@@ -13,8 +13,10 @@ from replispec.wire.raft.member import RaftSnapshot, RaftSnapshotContent
 
 @immutable
 class MemberSnapshot:
-    """What the application was when it had applied the entry at the place `index`, which is of `term`; who the
-    group was then; and `data`, which is the application's own."""
+    """What the application was when it had applied the entry at the place `index`, which is of `term`.
+
+    `members` are who the group was then, `data` is the application's own.
+    """
 
     index: int
     term: int
