@@ -21,7 +21,6 @@ from replispec.runtime.raft.log import MemberLog
 from replispec.runtime.raft.ready import DurableState
 from replispec.runtime.raft.snapshots import MemberSnapshot, SentSnapshot
 from replispec.wire.raft.machines import member
-from replispec.wire.raft.machines.member import MACHINE
 from replispec.wire.raft.member import RaftEntry
 from tests.consensus.processes import Broken, Process
 from tests.consensus.schedule import Schedule, broken_by
@@ -37,13 +36,15 @@ def _edges(event: type | set[type], changed: Callable[[Edge], Edge | None]) -> M
 
     @contextmanager
     def broken() -> Iterator[None]:
-        table: dict[Any, Any] = dict(MACHINE.transitions)
+        # Another rule may be broken already.
+        now = inside.MACHINE
+        table: dict[Any, Any] = dict(now.transitions)
         events = event if isinstance(event, set) else {event}
-        for pair, edges in MACHINE.transitions.items():
+        for pair, edges in now.transitions.items():
             if pair[1] in events:
                 table[pair] = tuple(each for edge in edges if (each := changed(edge)) is not None)
-        assert table != MACHINE.transitions, "nothing was changed"
-        with patch.object(inside, "MACHINE", replace(MACHINE, transitions=table)):
+        assert table != now.transitions, "nothing was changed"
+        with patch.object(inside, "MACHINE", replace(now, transitions=table)):
             yield
 
     return broken

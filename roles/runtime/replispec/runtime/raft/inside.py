@@ -173,7 +173,8 @@ class MemberInside:
     def _others(self) -> Sequence[int]:
         """Whom a leader feeds: the other members, and who has left and may not know it."""
         now = self.variables
-        return sorted((now.voters | now.learners | now.leaving) - {now.id})
+        leaving = frozenset() if now.leaving is None else frozenset({now.leaving})
+        return sorted((now.voters | now.learners | leaving) - {now.id})
 
     def _do_grant_pre_vote(self, event: machine.PreVoteAsked) -> None:
         self._tell(event.member, wire.grant_pre_vote(self.variables, event, self._local))
@@ -284,13 +285,13 @@ class MemberInside:
         self._tell(event.to, wire.send_entries(self.variables, event, self._local))
 
     def _do_beat(self, _event: Any) -> None:
-        for each in self._others():
-            follower = self._followers[each]
+        for each, follower in self._followers.items():
             follower.was_heard_of_long_ago()
             self._send(each, max(follower.next, self.log.first) - 1, ())
             snapshot = follower.snapshot
             if snapshot is not None and self._now_ms - snapshot.sent_ms >= self._options.election_timeout_ms:
                 self._send_part(each, snapshot)
+        self._know_followers()
 
     def _do_note_answer(self, event: machine.EntriesAnswered) -> None:
         self._followers[event.member].accepted(event.index)
