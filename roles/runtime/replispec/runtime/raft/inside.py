@@ -385,5 +385,5 @@ class MemberInside:
             self._take(machine.ReadDue(round=round_))
 
     def _do_answer_read(self, event: machine.ReadDue) -> None:
-        self._questions.answer(event.round)
+        self._questions.settle(event.round)
         self._look_after_reads()

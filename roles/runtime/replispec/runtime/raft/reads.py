@@ -47,7 +47,7 @@ class Questions:
         """The round for which the question waits that has waited longest."""
         return self._waiting[0][0] if self._waiting else None
 
-    def answer(self, round_: int) -> None:
+    def settle(self, round_: int) -> None:
         """A majority has answered this round."""
         while self._waiting and self._waiting[0][0] <= round_:
             _, commit, ticket = self._waiting.popleft()
