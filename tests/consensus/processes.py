@@ -125,6 +125,8 @@ class Process:
         """The application becomes what was handed out."""
         if ready.installs:
             assert ready.snapshot is not None, "a snapshot is installed that is not there"
+            if ready.snapshot.index <= self.application.index:
+                raise Broken("one state", f"{self.application.index} entries become {ready.snapshot.index}")
             self.application = Application.of(ready.snapshot.data)
         for index, entry in ready.committed:
             if index != self.application.index + 1:

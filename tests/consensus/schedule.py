@@ -18,7 +18,7 @@ from replispec.runtime.raft.rules import is_majority
 from tests.consensus.processes import OPTIONS, Broken, Process
 from tests.consensus.said import Said
 
-MESSAGES_MAX = 24
+MESSAGES_MAX = (24, 24, 80)
 ENTRIES_MAX = 24
 SETTLING_ROUNDS_MAX = 80
 EXCHANGES_MAX = 60
@@ -48,6 +48,7 @@ class Schedule:
         self.said = Said()
         self._proposals = 0
         self._cut_off: set[int] = set()
+        self._messages_max = weather(MESSAGES_MAX)
         self._slowness = weather((0.1, 0.3, 0.6))
         self._acts: dict[Callable[[Process], None], float] = {
             self.deliver: 60,
@@ -63,7 +64,7 @@ class Schedule:
             self.hand_over: weather((0, 1, 2)),
             self.cut_off: weather((0, 2, 6)),
             self.office: weather((0, 0, 5, 15)),
-            self.snapshot: weather((0, 1, 5)),
+            self.snapshot: weather((0, 1, 5, 10)),
             self.join: changes,
             self.leave: changes,
         }
@@ -111,7 +112,7 @@ class Schedule:
 
     def double(self, _process: Process) -> None:
         """Any message arrives, and once more later."""
-        if self.air and len(self.air) < MESSAGES_MAX:
+        if self.air and len(self.air) < self._messages_max:
             self.air.append(self.rng.choice(self.air))
 
     def cut_off(self, process: Process) -> None:
@@ -176,7 +177,7 @@ class Schedule:
         """A message is in the air; where there are too many, any is lost."""
         self.said.look_at_message(me, to, call)
         self.air.append((me, to, call))
-        if len(self.air) > MESSAGES_MAX:
+        if len(self.air) > self._messages_max:
             self.air.pop(self.rng.randrange(len(self.air)))
 
     def crash(self, process: Process) -> None:
@@ -217,7 +218,7 @@ class Schedule:
         """Whoever believes to lead is asked to let a process join."""
         leading = self._leading()
         if leading is not None and len(leading.core.log) < ENTRIES_MAX:
-            leading.core.add(process.group.member, votes=self.rng.random() < 0.8)
+            leading.core.add(process.group.member, votes=self.rng.random() < 0.5)
 
     def leave(self, process: Process) -> None:
         """Whoever believes to lead is asked to let a member leave, be it itself."""

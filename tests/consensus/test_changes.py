@@ -49,6 +49,15 @@ def test_whoever_only_learns_is_never_promoted() -> None:
     assert scene.core(1).add(2) is None
 
 
+def test_copies_of_learners_count_for_nothing() -> None:
+    scene = Scene(3, learners=(4, 5))
+    scene.wants_to_lead(1)
+    scene.cut_off(2, 3)
+    scene.propose(1, b"a")
+    scene.beat(1)
+    assert (scene.core(1).variables.matched[5], scene.core(1).variables.commit) == (2, 1)
+
+
 def test_a_change_waits_for_the_one_before_and_for_an_entry_of_the_term() -> None:
     scene = Scene(3, strangers=(4, 5))
     scene.wants_to_lead(1, loses=are_entries)
