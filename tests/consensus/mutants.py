@@ -361,7 +361,50 @@ MUTANTS: Mapping[str, Mutant] = {
 }
 
 
-FOUND: Mapping[str, int] = {}
+FOUND: Mapping[str, int] = {
+    "a vote is not persisted": 55,
+    "a term is not persisted": 24,
+    "messages leave before the disk has what they rest on": 72,
+    "a full disk is taken for one that has written": 150,
+    "a member votes twice in a term": 1,
+    "a vote ignores what the log lacks": 2,
+    "logs are compared by their length first": 65,
+    "votes of an older term count": 57,
+    "half of the voters elect": 0,
+    "one copy is enough": 1,
+    "entries of an older term count by their copies": 54,
+    "copies of an earlier office count": 132,
+    "the entry before is not compared": 2,
+    "the entry before is compared by its place": 2,
+    "what differs is not cut": 0,
+    "what comes twice cuts": 0,
+    "a follower agrees beyond what it has compared": 1,
+    "entries of an older leader are taken": 2,
+    "who takes entries is not bound to their term": 1,
+    "a read asks nobody": 80,
+    "a read is answered before an entry of the term is agreed on": 1,
+    "answers of earlier rounds answer a read": 80,
+    "who was led once votes for nobody": 1,
+    "a newer term is not heard of": 13,
+    "a follower that lacks entries is sent the same again": 1,
+    "what was cut while it was written stays": 1,
+    "a snapshot is installed without its last place": 3,
+    "a snapshot is installed without its last term": 3,
+    "a snapshot is taken without its members": 0,
+    "a snapshot replaces what is newer": 45,
+    "a part that comes twice is kept twice": 3,
+    "more is let go than a snapshot replaces": 0,
+    "a snapshot is not sent": 3,
+    "a part that is lost is not sent again": 3,
+    "two changes are made at once": 1,
+    "a change counts though it was cut": 41,
+    "copies of learners count": 90,
+    "whoever learns asks for votes": 0,
+    "whoever was removed disturbs": 4,
+    "whoever was removed is not heard until that is agreed on": 246,
+    "a leader that was removed leads on": 192,
+    "the last voter leaves": 80,
+}
 """The first seed that finds each."""
 
 

@@ -22,6 +22,7 @@ MESSAGES_MAX = (24, 24, 80)
 ENTRIES_MAX = 24
 SETTLING_ROUNDS_MAX = 80
 EXCHANGES_MAX = 60
+UNREST_MAX = 2
 OFFICE_STEPS_MAX = 16
 
 
@@ -46,7 +47,7 @@ class Schedule:
             self.processes[each] = Process(group, self.rng.randrange, options)
         self.air: list[tuple[int, int, Message]] = []
         self.said = Said()
-        self._proposals = 0
+        self._proposals = self._unrest = 0
         self._cut_off: set[int] = set()
         self._messages_max = weather(MESSAGES_MAX)
         self._slowness = weather((0.1, 0.3, 0.6))
@@ -316,7 +317,7 @@ class Schedule:
             process.core.tick(process.now_ms)
 
     def _exchange(self) -> None:
-        """Everything is written and arrives, until nothing is left to be done."""
+        """Everything is written and arrives, until nothing is left to be done, or not for the third time."""
         for _ in range(EXCHANGES_MAX):
             for process in self.processes.values():
                 process.waiting = process.waiting or process.core.ready()
@@ -329,6 +330,9 @@ class Schedule:
                 if to in self.processes:
                     self.hand(to, call)
                     self.look()
+        self._unrest += 1
+        if self._unrest > UNREST_MAX:
+            raise Broken("some day all agree", "messages go round and round")
 
 
 def broken_by(seed: int, steps: int, members: int = 3) -> Broken | None:

@@ -7,7 +7,7 @@ import pytest
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 from replispec.runtime.raft.members import GroupMembers
 from replispec.wire.raft.codes import EntryKind, RequestCode
-from replispec.wire.raft.machines.member import State
+from replispec.wire.raft.machines.member import HeartbeatDue, MemberCaughtUp, State
 from replispec.wire.raft.member import RaftEntries, RaftEntriesAnswer, RaftEntry
 from tests.consensus.scenes import Scene, are_entries
 from tests.consensus.test_member import said
@@ -160,6 +160,28 @@ def test_the_next_leader_knows_who_is_to_vote() -> None:
     scene.beat(2)
     scene.beat(2)
     assert voters(scene, 2) == [1, 2, 3, 4]
+
+
+def test_whoever_does_not_know_yet_that_it_votes_votes() -> None:
+    scene = Scene(2, strangers=(3,))
+    scene.wants_to_lead(1)
+    scene.cut_off(3)
+    scene.core(1).add(3)
+    scene.exchange()
+    scene.heal()
+    scene.core(1)._take(HeartbeatDue())
+    scene.exchange(lambda call: are_entries(call) and bool(RaftEntries.decode(call.body).entries))
+    assert scene.core(3).leader == 1
+    scene.cut_off(3)
+    scene.core(1)._take(MemberCaughtUp(member=3, lag_max=9))
+    scene.exchange()
+    assert voters(scene, 2) == [1, 2, 3]
+    scene.heal()
+    scene.cut_off(1)
+    assert voters(scene, 3) == []
+    scene.forgets_its_leader(3)
+    scene.wants_to_lead(2)
+    assert scene.core(2).is_leader
 
 
 def test_the_last_voter_stays() -> None:

@@ -52,6 +52,22 @@ def test_a_follower_behind_a_snapshot_gets_it_and_what_comes_after() -> None:
     assert are_alike(scene)
 
 
+def test_whoever_gets_a_snapshot_while_a_newer_one_is_taken_gets_that_next() -> None:
+    scene = Scene(3)
+    behind(scene, 3)
+    scene.core(1)._do_beat(None)
+    scene.exchange(is_a_part)
+    scene.cut_off(3)
+    scene.propose(1, b"d")
+    scene.propose(1, b"e")
+    scene.snapshot(1)
+    scene.heal()
+    scene.long_after(1)
+    scene.beat(1)
+    assert (scene.core(1).log.first, scene.core(3).log.first) == (7, 7)
+    assert are_alike(scene)
+
+
 def test_an_answer_that_comes_late_is_no_reason_to_send_a_snapshot_again() -> None:
     scene = Scene(3)
     behind(scene, 3)
