@@ -37,7 +37,7 @@ def _edges(event: type | set[type], changed: Callable[[Edge], Edge | None]) -> M
     @contextmanager
     def broken() -> Iterator[None]:
         # Another rule may be broken already.
-        now = inside.MACHINE
+        now = vars(inside)["MACHINE"]
         table: dict[Any, Any] = dict(now.transitions)
         events = event if isinstance(event, set) else {event}
         for pair, edges in now.transitions.items():
