@@ -9,7 +9,7 @@ from replispec.runtime.raft.ready import Message
 from replispec.wire.raft.codes import RequestCode
 from replispec.wire.raft.machines.member import ElectionDue, HeartbeatDue, QuorumDue, Sending
 from replispec.wire.raft.member import RaftEntries, RaftVoteAnswer
-from tests.consensus.schedule import Disk, Process
+from tests.consensus.processes import Disk, Process
 
 EXCHANGES_MAX = 40
 
@@ -27,12 +27,14 @@ def is_a_vote(call: Message) -> bool:
 class Scene:
     """Members 1, 2, .. that hear each other unless they are cut off; messages arrive in order."""
 
-    def __init__(self, members: int, learners: Sequence[int] = ()) -> None:
+    def __init__(self, members: int, learners: Sequence[int] = (), strangers: Sequence[int] = ()) -> None:
         voters = frozenset(range(1, members + 1))
         self.processes = {
             each: Process(KnownGroup("group", each, voters, frozenset(learners)), lambda _: 0)
             for each in (*sorted(voters), *learners)
         }
+        for each in strangers:
+            self.processes[each] = Process(KnownGroup("group", each, frozenset()), lambda _: 0)
         self._cut: set[int] = set()
         self._applied: dict[int, list[bytes]] = {each: [] for each in self.processes}
         self._air: list[tuple[int, int, Message]] = []
@@ -92,6 +94,16 @@ class Scene:
         self.core(member).propose([data])
         self.exchange()
 
+    def snapshot(self, member: int) -> None:
+        """What a member has applied replaces its log."""
+        self.processes[member].snapshot()
+        self.exchange()
+
+    def long_after(self, member: int) -> None:
+        """A leader is heard, and sends again what it has sent long ago."""
+        self.core(member)._now_ms += 1_000
+        self.beat(member)
+
     def read(self, member: int) -> list[int]:
         """Ask a leader, and see which tickets it answers."""
         self._read = []
@@ -142,6 +154,7 @@ class Scene:
                     process.disk.keep(ready)
                     process.core.persisted()
                 self._air += [(me, to, call) for to, call in ready.messages]
+                process.apply(ready)
                 self._applied[me] += [entry.data for _, entry in ready.committed]
                 self._read += [ticket for ticket, _ in ready.reads]
                 if ready.unread:

@@ -1,5 +1,6 @@
 """A group of cores on a schedule without time: any message may be lost, doubled or late, any write slow, any
-process may end between two of its steps, and each has a clock of its own.
+process may end between two of its steps, each has a clock of its own; logs are replaced by snapshots, and
+members come and go.
 
 After every step it is looked whether the group still keeps what it promises. One seed is one schedule.
 """
@@ -7,75 +8,22 @@ After every step it is looked whether the group still keeps what it promises. On
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection
+from dataclasses import replace
 
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
-from replispec.runtime.raft.core import GroupMember, KnownGroup
-from replispec.runtime.raft.log import MemberLog
-from replispec.runtime.raft.ready import DurableState, MemberReady, Message
-from replispec.wire.raft.codes import RequestCode
-from replispec.wire.raft.member import RaftEntry, RaftVoteAnswer
-from replispec.wire.raft.options import MemberOptions
+from replispec.runtime.raft.core import KnownGroup
+from replispec.runtime.raft.ready import Message
+from replispec.runtime.raft.rules import is_majority
+from tests.consensus.processes import OPTIONS, Broken, Process
+from tests.consensus.said import Said
 
-MESSAGES_MAX = 24
-ENTRIES_MAX = 14
-SETTLING_ROUNDS_MAX = 60
-EXCHANGES_MAX = 30
-OPTIONS = MemberOptions(entries_bytes_max=1, entries_in_flight_max=3)
-
-
-class Broken(Exception):
-    """A promise of the group, by its name, and what broke it."""
-
-    def __init__(self, promise: str, says: str) -> None:
-        super().__init__(f"{promise}: {says}")
-        self.promise = promise
-
-
-@dataclass
-class Disk:
-    """What a process finds when it begins."""
-
-    state: DurableState = field(default_factory=DurableState)
-    entries: list[RaftEntry] = field(default_factory=list)
-
-    def keep(self, ready: MemberReady) -> None:
-        """Write what is to be persisted."""
-        if ready.state is not None:
-            self.state = ready.state
-        for index, entry in ready.entries:
-            del self.entries[index - 1 :]
-            self.entries.append(entry)
-
-
-class Process:
-    """A member on its disk: what it handed out waits until the schedule goes on with it."""
-
-    def __init__(self, group: KnownGroup, chance: Callable[[int], int]) -> None:
-        self.group, self._chance = group, chance
-        self.disk = Disk()
-        self.now_ms = 0
-        self.start()
-
-    def start(self) -> None:
-        """Begin with what the disk holds."""
-        log = MemberLog(self.disk.entries)
-        self.core = GroupMember(self.group, self.disk.state, log, OPTIONS, self._chance)
-        self.core.begin(self.now_ms)
-        self.waiting: MemberReady | None = None
-
-
-@dataclass
-class Said:
-    """What the whole group has said and done so far, against which every step is compared."""
-
-    leaders: dict[int, int] = field(default_factory=dict)
-    votes: dict[tuple[int, int], int] = field(default_factory=dict)
-    entries: dict[tuple[int, int], tuple[int, bytes]] = field(default_factory=dict)
-    agreed: list[RaftEntry] = field(default_factory=list)
-    # Of each question: how much was agreed on when it was asked.
-    questions: dict[tuple[int, int], int] = field(default_factory=dict)
+MESSAGES_MAX = (24, 24, 80)
+ENTRIES_MAX = 24
+SETTLING_ROUNDS_MAX = 80
+EXCHANGES_MAX = 60
+UNREST_MAX = 2
+OFFICE_STEPS_MAX = 16
 
 
 class Schedule:
@@ -83,16 +31,25 @@ class Schedule:
 
     def __init__(self, seed: int, members: int = 3) -> None:
         self.rng = random.Random(seed)
+        weather = self.rng.choice
         voters = frozenset(range(1, members + 1))
+        options = replace(
+            OPTIONS, snapshot_keeps_entries=weather((0, 0, 3)), snapshot_part_bytes=weather((70, 1000))
+        )
         self.processes = {
-            each: Process(KnownGroup("group", each, voters), self.rng.randrange) for each in sorted(voters)
+            each: Process(KnownGroup("group", each, voters), self.rng.randrange, options)
+            for each in sorted(voters)
         }
+        # Each seed has its own weather; and some a few processes that nobody knows yet.
+        changes = weather((0, 0, 2, 5))
+        for each in range(members + 1, members + 1 + (weather((0, 1, 2)) if changes else 0)):
+            group = KnownGroup("group", each, frozenset())
+            self.processes[each] = Process(group, self.rng.randrange, options)
         self.air: list[tuple[int, int, Message]] = []
         self.said = Said()
-        self._proposals = 0
+        self._proposals = self._unrest = 0
         self._cut_off: set[int] = set()
-        # Each seed has its own weather.
-        weather = self.rng.choice
+        self._messages_max = weather(MESSAGES_MAX)
         self._slowness = weather((0.1, 0.3, 0.6))
         self._acts: dict[Callable[[Process], None], float] = {
             self.deliver: 60,
@@ -104,9 +61,13 @@ class Schedule:
             self.propose: weather((1, 5)),
             self.crash: weather((0, 2, 4)),
             self.fill_disk: weather((0, 1, 1)),
-            self.ask: 4,
+            self.ask: weather((4, 12)),
             self.hand_over: weather((0, 1, 2)),
             self.cut_off: weather((0, 2, 6)),
+            self.office: weather((0, 0, 5, 15)),
+            self.snapshot: weather((0, 1, 5, 10)),
+            self.join: changes,
+            self.leave: changes,
         }
 
     def run(self, steps: int) -> None:
@@ -115,6 +76,10 @@ class Schedule:
         for act in self.rng.choices(acts, weights, k=steps):
             act(self.rng.choice(tuple(self.processes.values())))
             self.look()
+
+    def look(self) -> None:
+        """What must hold after every step."""
+        self.said.look(self.processes)
 
     def _leading(self) -> Process | None:
         """Any member that believes to lead."""
@@ -148,7 +113,7 @@ class Schedule:
 
     def double(self, _process: Process) -> None:
         """Any message arrives, and once more later."""
-        if self.air and len(self.air) < MESSAGES_MAX:
+        if self.air and len(self.air) < self._messages_max:
             self.air.append(self.rng.choice(self.air))
 
     def cut_off(self, process: Process) -> None:
@@ -181,37 +146,39 @@ class Schedule:
     def write(self, _process: Process) -> None:
         """What members have handed out goes on: it is persisted first, then sent, then applied."""
         for process in self.processes.values():
-            if self.rng.random() < self._slowness:
-                continue
-            if process.waiting is not None:
-                self.finish(process)
-            process.waiting = process.core.ready()
-            if process.waiting is not None and self.rng.random() > self._slowness:
-                self.finish(process)
+            if self.rng.random() > self._slowness:
+                self.go_on(process)
+
+    def go_on(self, process: Process) -> None:
+        """What a member has handed out is done, and it hands out more, which may be done, too."""
+        if process.waiting is not None:
+            self.finish(process)
+        process.waiting = process.core.ready()
+        if process.waiting is not None and self.rng.random() > self._slowness:
+            self.finish(process)
 
     def finish(self, process: Process) -> None:
         """What was handed out is persisted, sent and applied."""
         ready, process.waiting = process.waiting, None
         assert ready is not None, "nothing was handed out"
         if ready.is_to_be_persisted:
-            self.look_at_entries(process, ready)
+            self.said.look_at_entries(process, ready)
             process.disk.keep(ready)
             process.core.persisted()
+            self.look()
         me = process.group.member
         for to, call in ready.messages:
             self.say(me, to, call)
-        for index, entry in ready.committed:
-            self.look_at_agreed(me, index, entry)
+        process.apply(ready)
+        self.said.look_at_applied(me, process.application)
         for ticket, index in ready.reads:
-            asked = self.said.questions.pop((me, ticket))
-            if index < asked:
-                raise Broken("reads are fresh", f"{me} reads up to {index}, {asked} were agreed on")
+            self.said.look_at_read(me, ticket, index)
 
     def say(self, me: int, to: int, call: Message) -> None:
         """A message is in the air; where there are too many, any is lost."""
-        self.look_at_message(me, to, call)
+        self.said.look_at_message(me, to, call)
         self.air.append((me, to, call))
-        if len(self.air) > MESSAGES_MAX:
+        if len(self.air) > self._messages_max:
             self.air.pop(self.rng.randrange(len(self.air)))
 
     def crash(self, process: Process) -> None:
@@ -219,7 +186,7 @@ class Schedule:
         if self.rng.random() < 0.5:
             process = self._leading() or process
         if process.waiting is not None and self.rng.random() < 0.5:
-            self.look_at_entries(process, process.waiting)
+            self.said.look_at_entries(process, process.waiting)
             process.disk.keep(process.waiting)
         for key in [key for key in self.said.questions if key[0] == process.group.member]:
             del self.said.questions[key]
@@ -244,18 +211,84 @@ class Schedule:
         if process is not None:
             process.core.hand_over(self.rng.choice(tuple(self.processes)))
 
+    def snapshot(self, process: Process) -> None:
+        """An application lets a snapshot replace the log before."""
+        process.snapshot()
+
+    def join(self, process: Process) -> None:
+        """Whoever believes to lead is asked to let a process join."""
+        leading = self._leading()
+        if leading is not None and len(leading.core.log) < ENTRIES_MAX:
+            leading.core.add(process.group.member, votes=self.rng.random() < 0.5)
+
+    def leave(self, process: Process) -> None:
+        """Whoever believes to lead is asked to let a member leave, be it itself."""
+        leading = self._leading()
+        if leading is not None and len(leading.core.log) < ENTRIES_MAX:
+            leading.core.remove(process.group.member)
+
+    def office(self, process: Process) -> None:
+        """A few hear each other alone and for a while, long enough for one of them to lead perhaps; what they
+        say meanwhile is on its way, or still is when they hear the others again."""
+        if self.said.leaders and self.rng.random() < 0.5:
+            process = self.processes[self.rng.choice(tuple(self.said.leaders.values()))]
+        me = process.group.member
+        others = sorted(self.processes.keys() - {me})
+        here = {me, *self.rng.sample(others, self.rng.choice((1, 1, 2)))}
+        for each in here:
+            if not self.processes[each].core.is_leader:
+                self.time_passes(self.processes[each])
+        for _ in range(self.rng.randrange(OFFICE_STEPS_MAX)):
+            for each in here:
+                self.go_on(self.processes[each])
+            self._deliver_among(here)
+            if process.core.is_leader and self.rng.random() < 0.3:
+                self.propose(process)
+            self.look()
+
+    def _deliver_among(self, here: Collection[int]) -> None:
+        places = [place for place, (sender, to, _) in enumerate(self.air) if {sender, to} <= set(here)]
+        if places:
+            _, to, call = self.air.pop(self.rng.choice(places))
+            self.hand(to, call)
+
     # The end
 
     def settle(self) -> None:
         """From now on nothing is lost and clocks go alike: whoever led last does not run, and the others
         agree on a new entry; then it begins again, and all agree on one more."""
         last = max(self.said.leaders.items(), default=(0, 1))[1]
-        stopped = self.processes.pop(last)
-        self.air = [each for each in self.air if last not in each[:2]]
+        if self._are_enough_without(last):
+            stopped = self.processes.pop(last)
+            self.air = [each for each in self.air if last not in each[:2]]
+            self._agree()
+            self.processes[last] = stopped
+            stopped.start()
         self._agree()
-        self.processes[last] = stopped
-        stopped.start()
-        self._agree()
+        self._stay_with_their_leader()
+
+    def _are_enough_without(self, stopped: int) -> bool:
+        """Whether the others are a majority of every group that anybody takes for the group."""
+        others = frozenset(self.processes) - {stopped}
+        groups = [each.core.members.voters for each in self.processes.values()]
+        return all(is_majority(voters, others) for voters in groups if voters)
+
+    def _stay_with_their_leader(self) -> None:
+        """Whoever was removed, or is no member yet, hears no leader and disturbs nobody."""
+        leader = max(self._running_leaders(), key=lambda each: each.core.variables.term)
+        term, members = leader.core.variables.term, leader.core.members
+        if leader.group.member not in members.voters:
+            raise Broken("only voters lead for long", f"{leader.group.member} leads {sorted(members.voters)}")
+        strangers = self.processes.keys() - members.voters - members.learners
+        for stranger in sorted(strangers):
+            for _ in range(3):
+                self.time_passes(self.processes[stranger])
+                self._exchange()
+        if not leader.core.is_leader or leader.core.variables.term != term:
+            raise Broken("who is no member disturbs nobody", f"{sorted(strangers)} did")
+
+    def _running_leaders(self) -> list[Process]:
+        return [process for process in self.processes.values() if process.core.is_leader]
 
     def _agree(self) -> None:
         processes = self.processes.values()
@@ -263,9 +296,8 @@ class Schedule:
         asked = 0
         for _ in range(SETTLING_ROUNDS_MAX):
             self._exchange()
-            leading = [process for process in processes if process.core.is_leader]
-            newest = max(leading, key=lambda each: each.core.variables.term, default=None)
-            if asked and all(len(self.said.agreed) == process.core.applied >= asked for process in processes):
+            newest = max(self._running_leaders(), key=lambda each: each.core.variables.term, default=None)
+            if asked and newest is not None and self._have_all_agreed(newest, asked):
                 return
             if newest is not None and not 0 < asked <= len(newest.core.log):
                 asked = newest.core.propose([b"the last one"])
@@ -273,13 +305,19 @@ class Schedule:
                 self._time_is(min(process.core.deadline_ms() or 0 for process in processes))
         raise Broken("some day all agree", f"{[process.core.state.name for process in processes]}")
 
+    def _have_all_agreed(self, leader: Process, asked: int) -> bool:
+        members = leader.core.members
+        here = [each for each in self.processes if each in members.voters | members.learners]
+        applied = [self.processes[each].application.index for each in here]
+        return not members.joining and all(len(self.said.agreed) == each >= asked for each in applied)
+
     def _time_is(self, now_ms: int) -> None:
         for process in self.processes.values():
             process.now_ms = max(now_ms, process.now_ms)
             process.core.tick(process.now_ms)
 
     def _exchange(self) -> None:
-        """Everything is written and arrives, until nothing is left to be done."""
+        """Everything is written and arrives, until nothing is left to be done, or not for the third time."""
         for _ in range(EXCHANGES_MAX):
             for process in self.processes.values():
                 process.waiting = process.waiting or process.core.ready()
@@ -292,70 +330,9 @@ class Schedule:
                 if to in self.processes:
                     self.hand(to, call)
                     self.look()
-
-    # What must hold
-
-    def look(self) -> None:
-        """The promises that show in what members hold."""
-        for me, process in self.processes.items():
-            core = process.core
-            variables = core.variables
-            if core.is_leader and self.said.leaders.setdefault(variables.term, me) != me:
-                other = self.said.leaders[variables.term]
-                raise Broken("one leader a term", f"{other} and {me} lead in term {variables.term}")
-            if core.is_leader and variables.term == max(self.said.leaders):
-                self.look_at_log(me, core)
-            end = len(core.log)
-            if (variables.last_index, variables.last_term) != (end, core.log.term_at(end)):
-                raise Broken("a member knows its log", f"{me}: {variables.last_index} of {end}")
-            self.look_at_commit(me, core)
-
-    def look_at_log(self, me: int, core: GroupMember) -> None:
-        """Whoever leads in the newest term has all that was agreed on."""
-        for index, entry in enumerate(self.said.agreed, 1):
-            if index > len(core.log) or core.log.term_at(index) != entry.term:
-                raise Broken("leaders are complete", f"{me} lacks entry {index} of term {entry.term}")
-
-    def look_at_commit(self, me: int, core: GroupMember) -> None:
-        """What a leader counts as agreed on is so for all; a follower takes only that for agreed on."""
-        agreed = self.said.agreed
-        for index in range(len(agreed) + 1, core.variables.commit + 1):
-            if not core.is_leader:
-                raise Broken("followers do not hurry", f"{me} takes entry {index} for agreed on")
-            agreed.append(core.log[index - 1])
-
-    def look_at_message(self, me: int, to: int, call: Message) -> None:
-        """A vote is given once a term."""
-        if call.code == RequestCode.VOTE_ANSWER and isinstance(call.header, RaftVoteAnswer):
-            answer = call.header
-            if answer.granted and not answer.is_pre:
-                term = answer.term or 0
-                if self.said.votes.setdefault((me, term), to) != to:
-                    raise Broken("one vote a term", f"{me} votes twice in term {term}")
-
-    def look_at_entries(self, process: Process, ready: MemberReady) -> None:
-        """One entry at a place and of a term is the same wherever it is, and so is what is before it."""
-        disk = process.disk.entries
-        if ready.entries and ready.entries[0][0] > len(disk) + 1:
-            raise Broken(
-                "logs match", f"{process.group.member} writes {ready.entries[0][0]} after {len(disk)}"
-            )
-        before = disk[ready.entries[0][0] - 2].term if ready.entries and ready.entries[0][0] > 1 else 0
-        for index, entry in ready.entries:
-            known = self.said.entries.setdefault((index, entry.term), (before, entry.data))
-            if known != (before, entry.data):
-                raise Broken("logs match", f"{process.group.member} has another entry {index}")
-            before = entry.term
-
-    def look_at_agreed(self, me: int, index: int, entry: RaftEntry) -> None:
-        """What is applied was agreed on, at its place, by all."""
-        if index > len(self.said.agreed) or _content(self.said.agreed[index - 1]) != _content(entry):
-            raise Broken("one state", f"{me} applies another entry {index}")
-
-
-def _content(entry: RaftEntry) -> tuple[int, bytes]:
-    """An entry without its checksum, which is there once it has travelled."""
-    return entry.term, entry.data
+        self._unrest += 1
+        if self._unrest > UNREST_MAX:
+            raise Broken("some day all agree", "messages go round and round")
 
 
 def broken_by(seed: int, steps: int, members: int = 3) -> Broken | None:
@@ -366,6 +343,6 @@ def broken_by(seed: int, steps: int, members: int = 3) -> Broken | None:
         schedule.settle()
     except Broken as broken:
         return broken
-    except (LocalProtocolError, LookupError, AssertionError) as error:
+    except (LocalProtocolError, RemoteProtocolError, LookupError, AssertionError) as error:
         return Broken("a member goes on", repr(error))
     return None

@@ -30,7 +30,7 @@ TEXT_SUFFIXES = {
     ".yaml",
     ".yml",
 }
-GENERATED_LINES_MAX = 33_550
+GENERATED_LINES_MAX = 34_450
 # Spelt in two parts, so that this file does not hold what it looks for.
 MACHINE_PATHS = ("/" + "work/", "/" + "root/", "/" + "home/", "/" + "Users/", "C:" + "\\")
 REGISTRIES = (
@@ -63,7 +63,8 @@ def test_generated_code_stays_near_three_quarters_of_what_it_was() -> None:
     before an election, who lets go of the lost master in it, and the files of checkpoints and snapshots,
     where runs of the log end, how long messages are kept, replication's timers and flow, pauses that grow,
     what replicas compare with their master, what they keep of it for the next, and what is refused before
-    it is an event; the agreement of a group on one log is a family of its own.
+    it is an event; the agreement of a group on one log is a family of its own, with its snapshots and changes
+    of the members.
     """
     texts = [path.read_text() for path in files("generated") if "systems" not in path.parts]
     assert sum(text.count("\n") for text in texts) <= GENERATED_LINES_MAX

@@ -21,6 +21,7 @@ _OTHER_COMPARISONS: dict[type[ast.cmpop], tuple[ast.cmpop, ...]] = {
     ast.Gt: (ast.GtE(), ast.LtE()),
     ast.GtE: (ast.Gt(), ast.Lt()),
     ast.In: (ast.NotIn(),),
+    ast.NotIn: (ast.In(),),
 }
 
 

@@ -11,6 +11,7 @@ import inspect
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from types import MappingProxyType, ModuleType
 from typing import Any
 
@@ -78,14 +79,18 @@ class Scope:
         """What an expression of the specification is worth here."""
         return self._of(_parsed(str(expression).lower() if isinstance(expression, bool) else str(expression)))
 
+    def _constant(self, name: str) -> Any:
+        family = self.rules.__name__.split(".")[2]
+        return getattr(import_module(f"replispec.wire.{family}.constants"), name)
+
     def _of(self, node: ast.expr) -> Any:
         match node:
             case ast.Constant(value):
                 return value
             case ast.Name(name):
                 return _CONSTANTS[name] if name in _CONSTANTS else self.variables[name]
-            case ast.Attribute(ast.Name("event"), name):
-                return self.event[name]
+            case ast.Attribute(ast.Name("event" | "constant" as place), name):
+                return self.event[name] if place == "event" else self._constant(name)
             case ast.Attribute(ast.Name("guard" | "let" as place), name):
                 return self.value(self.guards[name]["if"] if place == "guard" else self.named[name])
             case ast.UnaryOp(sign, part):

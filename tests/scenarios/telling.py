@@ -221,6 +221,8 @@ def shown(value: Any) -> str:
             return str(value).lower()
         case str():
             return value or "''"
+        case bytes():
+            return value.decode()
         case frozenset():
             return "{" + ",".join(map(shown, sorted(value))) + "}"
         case dict():
@@ -266,6 +268,7 @@ _READERS: dict[Any, Callable[[str], Any]] = {
     int: int,
     bool: lambda text: {"true": True, "false": False}[text],
     str: lambda text: "" if text == "''" else text,
+    bytes: str.encode,
     frozenset[int]: lambda text: frozenset(map(int, _items(text))),
     Mapping[int, str]: lambda text: dict(map(_entry, _items(text))),
     Mapping[int, int]: lambda text: dict(map(_numbers, _items(text))),
@@ -291,7 +294,7 @@ def _nothing(hint: Any) -> Any:
     options = _options(hint)
     if type(None) in options:
         return None
-    empty: dict[Any, Any] = {int: 0, bool: False, str: ""}
+    empty: dict[Any, Any] = {int: 0, bool: False, str: "", bytes: b""}
     origins: dict[Any, Any] = {frozenset: frozenset(), Mapping: {}}
     return empty.get(options[0], origins.get(typing.get_origin(options[0]), ()))
 

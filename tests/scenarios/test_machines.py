@@ -49,9 +49,15 @@ def test_no_edit_of_a_machine_leaves_its_stories_as_they_are(name: str) -> None:
     unnoticed = {
         edit.name
         for edit in edits(document)
-        if all(_is_told_alike(*each, edit.document) for each in zip(lives, before, strict=True))
+        if all(_is_told_alike(*each, edit.document) for each in _likely_first(edit.name, lives, before))
     }
     assert unnoticed == set(EQUIVALENT.get(name, {}))
+
+
+def _likely_first(edit: str, lives: list[Scene], before: list[Any]) -> list[tuple[Scene, Any]]:
+    """Lives with what came of them; those in which something happens that the edit names come first."""
+    told = zip(lives, before, strict=True)
+    return sorted(told, key=lambda each: all(event not in edit for _, event, _ in each[0].events))
 
 
 def _is_told_alike(life: Scene, before: object, document: dict[str, Any]) -> bool:
