@@ -65,6 +65,14 @@ def test_a_body_of_text_that_is_no_json_stays_text() -> None:
     assert received.body == "\N{REPLACEMENT CHARACTER}no"
 
 
+def test_a_body_that_is_nested_too_deep_is_told_as_text() -> None:
+    data = b"[" * 1000 + b"]" * 1000
+    received = _whole(_answer(code=ResponseCode.SYSTEM_ERROR, body=data))
+    assert isinstance(received, ReceivedAnswer)
+    assert received.body == data.decode()
+    assert described(received, NEWEST)
+
+
 def test_a_request_of_the_subject_is_no_answer() -> None:
     data = _answer(opaque=3, code=RequestCode.NOTIFY_BROKER_ROLE_CHANGED, flag=RemotingFlag.REQUEST)
     assert _whole(data) == ReceivedRequest(RequestCode.NOTIFY_BROKER_ROLE_CHANGED, {}, None, opaque=3)

@@ -137,6 +137,12 @@ def test_the_first_difference_is_told_by_its_path(found: object, wanted: object,
     assert difference(found, wanted, "header") == told
 
 
+def test_numbers_of_any_length_are_told_in_their_order() -> None:
+    told = difference(["9" * 5000, 12, 7, "no"], Matcher("set", [7]), "ids")
+    assert told is not None
+    assert told.startswith("ids [7, 12, 9")
+
+
 def test_values_in_symptoms_are_short() -> None:
     assert shown({"a": [1, None, {"b": False}], "c": Matcher("set", [1])}) == (
         "{a: [1, nothing, {b: false}], c: set [1]}"

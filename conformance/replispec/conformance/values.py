@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from itertools import pairwise
@@ -223,10 +222,11 @@ def _in_order(found: object) -> object:
     return sorted(found, key=_rank) if isinstance(found, list) else found
 
 
-def _rank(member: object) -> tuple[int, str]:
-    """Numbers by their size, then all else by its text."""
+def _rank(member: object) -> tuple[bool, int, str]:
+    """Numbers by their size, then all else by its text. A number may have any number of digits."""
     text = shown(member)
-    return (int(text), "") if text.isdecimal() else (sys.maxsize, text)
+    digits = text.lstrip("0")
+    return (False, len(digits), digits) if text.isdecimal() else (True, 0, text)
 
 
 def _tag_shown(wanted: Matcher) -> str:

@@ -207,5 +207,7 @@ def _body(data: bytes) -> object:
 
 
 def _parsed(data: bytes) -> object:
+    """What a body says. Raises RemoteProtocolError when it is no JSON, or deeper than anybody looks into."""
     parsed: object = jsons.loads(data)
+    jsons.check_depth(parsed)
     return parsed

@@ -150,11 +150,17 @@ def unknown_keys(fields: Mapping[str, T], known: frozenset[str]) -> dict[str, T]
     Raises RemoteProtocolError for one that is nested deeper than could be written again.
     """
     found = {key: value for key, value in fields.items() if key not in known}
-    level: list[object] = list(found.values())
+    check_depth(*found.values())
+    return found
+
+
+def check_depth(*values: object) -> None:
+    """Raises RemoteProtocolError when one of these is nested deeper than could be written again."""
+    level = list(values)
     for _ in range(NESTED_MAX):
         level = [item for each in level if isinstance(each, dict | list) for item in _inside(each)]
         if not level:
-            return found
+            return
     raise RemoteProtocolError(f"a value that is not known is nested more than {NESTED_MAX} deep")
 
 
