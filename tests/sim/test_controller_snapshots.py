@@ -7,15 +7,23 @@ from functools import partial
 
 import pytest
 
-from replispec.controller.consensus.raft import number_of
+from replispec.controller.consensus import LogDamaged
+from replispec.controller.consensus.raft import ControllerGroup, GroupNode, number_of
 from replispec.controller.rocketmq import log
-from replispec.event.v1.event_pb2 import BrokerSetState, ControllerSnapshot
+from replispec.event.v1.event_pb2 import BrokerSetState, ControllerSnapshot, MemberState
 from replispec.runtime.raft.members import GroupMembers
 from replispec.runtime.raft.snapshots import MemberSnapshot
 from replispec.runtime.sim import Disk, Left, Rng, World
 from replispec.runtime.sim.disk import RecordedChanges
 from replispec.wire.raft.codes import EntryKind
-from replispec.wire.raft.member import RaftEntry
+from replispec.wire.raft.codes import RequestCode as MemberCode
+from replispec.wire.raft.member import (
+    RaftEntries,
+    RaftEntriesRequest,
+    RaftEntry,
+    RaftSnapshotPart,
+    RaftSnapshotPartRequest,
+)
 from replispec.wire.rocketmq.codes import ResponseCode
 from tests.sim.controller_script import NAME, heartbeat
 from tests.sim.controllers import SHORT_RECORDS, Controllers, make, properties
@@ -64,8 +72,11 @@ def test_the_log_of_every_member_begins_with_a_snapshot_and_so_does_its_start() 
     group.world.run_for(BACK_MS)
     assert group.records() == 1
     assert group.record(group.leader()) == known
-    read = {name: values["records"] for name, values in group.noted("log read") if values["replaced"]}
-    assert all(count <= 2 * SHORT_RECORDS for count in read.values())
+    read = [values["records"] for _, values in group.noted("log read") if values["replaced"]]
+    assert read
+    assert all(count <= 2 * SHORT_RECORDS for count in read)
+    # What is on record from before the start is no news.
+    assert group.noted("brokers removed") + group.noted("master elected") == []
     grows(group, group.leader(), 4)
 
 
@@ -82,7 +93,8 @@ def came_back(away: Callable[[Controllers, str], None], back: Callable[[Controll
     group.world.run_for(AWAY_MS)
     back(group, victim)
     group.world.run_for(BACK_MS)
-    assert victim in [name for name, _ in group.noted("snapshot taken over")]
+    took = [values for name, values in group.noted("snapshot taken over") if name == victim]
+    assert [values["sets"] for values in took][-1:] == [1]
     assert begins_with_a_snapshot(group, victim)
     assert group.records() == 1
     # What it was sent is all that it needs to lead.
@@ -108,6 +120,16 @@ def test_who_was_dead_for_longer_than_the_log_is_kept_is_sent_a_snapshot() -> No
         lambda group, victim: group.world.kill(victim, power=True),
         lambda group, victim: group.world.start(victim),
     )
+
+
+def test_who_comes_back_to_members_that_have_themselves_begun_again_is_sent_their_snapshot() -> None:
+    def back(group: Controllers, _: str) -> None:
+        for name in group.living():
+            group.world.kill(name, power=True)
+        for name in group.hosts:
+            group.world.start(name)
+
+    came_back(lambda group, victim: group.world.kill(victim), back)
 
 
 def test_who_was_cut_off_for_longer_than_the_log_is_kept_is_sent_a_snapshot() -> None:
@@ -323,6 +345,69 @@ def test_a_store_with_a_snapshot_and_no_state_or_of_the_other_kind_is_refused_by
     assert "no state of a member" in fails(disk, properties("controller-1"))
     disk = lived_alone(snapshot=True)
     assert "the log is that of a controller that was alone" in fails(disk, properties("controller-1"))
+
+
+# What another member says
+
+
+def hears(kept: MemberSnapshot, whole: bytes) -> Controllers:
+    """A member that has nothing is sent a snapshot by the leader of term 5, and the entry after it."""
+    group = short(10)
+    group.world.start("controller-1")
+    group.world.run_for(100)
+    said = {"version": 1, "group": "simulation/n1,n2,n3", "member": number_of("n2"), "term": 5}
+    part = RaftSnapshotPartRequest(
+        **said,
+        index=kept.index,
+        last_term=kept.term,
+        size=len(whole),
+        offset=0,  # type: ignore[arg-type]
+    )
+    entries = RaftEntriesRequest(
+        **said,
+        prev_index=kept.index,
+        prev_term=kept.term,
+        commit=0,
+        round=0,  # type: ignore[arg-type]
+    )
+    step = group.node("controller-1")._log.step
+    step(MemberCode.SNAPSHOT_PART, part.to_ext_fields(), RaftSnapshotPart(whole).encode())
+    step(MemberCode.ENTRIES, entries.to_ext_fields(), RaftEntries([RaftEntry(term=5)]).encode())
+    group.world.run_for(BACK_MS)
+    return group
+
+
+def test_a_snapshot_is_written_together_with_all_that_was_heard_with_it() -> None:
+    _, _, kept = kept_by_a_member()
+    group = hears(kept, kept.encode())
+    found = journal(group, "controller-1")
+    assert found.snapshot == (kept.index, kept.encode())
+    assert list(found.records) == [kept.index + 1]
+    state = MemberState.FromString(found.state or b"")
+    assert (state.term, state.member) == (5, "n1")
+    assert len(group.world.processes["controller-1"].disk.changes) == 1
+    assert [each.name for each in group.node("controller-1")._sets] == [NAME]
+
+
+def test_a_snapshot_of_another_group_is_not_taken() -> None:
+    _, _, kept = kept_by_a_member()
+    group = hears(kept, _again(kept, members=STRANGERS))
+    assert "is that of another group" in (group.world.processes["controller-1"].failure or "")
+    assert group.world.processes["controller-1"].disk.changes == []
+
+
+def test_a_member_of_which_a_snapshot_alone_is_left_knows_its_term() -> None:
+    _, found, kept = kept_by_a_member()
+    state = MemberState.FromString(found.state or b"")
+    state.term = 3
+    whole = (kept.index, _again(kept, term=3))
+    members = ControllerGroup("simulation", "n1", ("n1", "n2", "n3"))
+    node = GroupNode(members, whole, [], state.SerializeToString(), lambda _: 0)
+    known = node._core.variables
+    assert (known.last_index, known.last_term, known.commit, node.term) == (kept.index, 3, kept.index, 3)
+    state.term = 2
+    with pytest.raises(LogDamaged, match="the log is of term 3, the member knows only 2"):
+        GroupNode(members, whole, [], state.SerializeToString(), lambda _: 0)
 
 
 # Entries that name members

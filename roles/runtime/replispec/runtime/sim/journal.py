@@ -49,7 +49,11 @@ class SimulatedJournal:
         is_all: bool = False,
     ) -> None:
         """See `Journal.replace`: durably or not at all."""
-        _check(records, index if is_all else self._last())
+        last = index if is_all else self._last()
+        _check(records, last)
+        end = records[-1][0] if records else last
+        assert end is not None, f"records up to {index}, of none"
+        assert index <= end, f"records up to {index} of {end}"
 
         def take_effect(left: Left) -> None:
             if self._disk.whole(left):
