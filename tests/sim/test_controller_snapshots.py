@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -355,20 +356,25 @@ def hears(kept: MemberSnapshot, whole: bytes) -> Controllers:
     group = short(10)
     group.world.start("controller-1")
     group.world.run_for(100)
-    said = {"version": 1, "group": "simulation/n1,n2,n3", "member": number_of("n2"), "term": 5}
+    said: dict[str, Any] = {
+        "version": 1,
+        "group": "simulation/n1,n2,n3",
+        "member": number_of("n2"),
+        "term": 5,
+    }
     part = RaftSnapshotPartRequest(
         **said,
         index=kept.index,
         last_term=kept.term,
         size=len(whole),
-        offset=0,  # type: ignore[arg-type]
+        offset=0,
     )
     entries = RaftEntriesRequest(
         **said,
         prev_index=kept.index,
         prev_term=kept.term,
         commit=0,
-        round=0,  # type: ignore[arg-type]
+        round=0,
     )
     step = group.node("controller-1")._log.step
     step(MemberCode.SNAPSHOT_PART, part.to_ext_fields(), RaftSnapshotPart(whole).encode())
