@@ -67,8 +67,17 @@ class StoredJournal:
         self.kept += records
         self.value = self.value if state is None else state
 
-    def replace(self, index: int, snapshot: bytes) -> None:
+    def replace(
+        self,
+        index: int,
+        snapshot: bytes,
+        *,
+        records: Sequence[tuple[int, bytes]] = (),
+        state: bytes | None = None,
+        is_all: bool = False,
+    ) -> None:
         """Keep this instead."""
+        assert (records, state, is_all) == ((), None, False), "it is of a controller that is alone"
         self.kept = [each for each in self.kept if each[0] > index]
         self.replaced = (index, snapshot)
 

@@ -16,12 +16,15 @@ from replispec.runtime.rocketmq.remoting.calls import Failure
 from replispec.runtime.sim import NetworkConditions, Rng, World
 from replispec.runtime.storage import Storage
 from replispec.runtime.world import Member, Note
+from replispec.wire.raft.options import MemberOptions
 from replispec.wire.rocketmq.codes import ResponseCode
 from replispec.wire.rocketmq.parameters import ROLES
 from tests.sim.asker import AGAIN_MS, Asker, Question
 
 PORT = 9878
 ELECTED_MS_MAX = 10_000
+SHORT_RECORDS = 4
+"""Records after which a controller with a short log keeps what they have made instead."""
 
 
 def hosts(size: int = 3) -> dict[str, str]:
@@ -47,22 +50,33 @@ def properties(name: str, size: int = 3) -> dict[str, object]:
     }
 
 
-def make(of: Mapping[str, object], rng: Rng, storage: Storage) -> Sequence[Member]:
-    """What a process holds that is configured so."""
+def make(of: Mapping[str, object], rng: Rng, storage: Storage, short: bool = False) -> Sequence[Member]:
+    """What a process holds that is configured so; `short`: its log is kept for a few records alone."""
     text = "".join(f"{key}={value}\n" for key, value in of.items())
     options = parse(text, ROLES["controller"]).options
-    return replispec.controller.rocketmq.process.members(options, storage, rng.bits())
+    seed = rng.bits()
+    if not short:
+        return replispec.controller.rocketmq.process.members(options, storage, seed)
+    kept = MemberOptions(snapshot_keeps_entries=1, snapshot_part_bytes=100)
+    controller = replispec.controller.rocketmq.process.controller
+    return [
+        controller(
+            options, storage, seed, ends_process=True, snapshot_records=SHORT_RECORDS, member_options=kept
+        )
+    ]
 
 
 @dataclass
 class Controllers:
-    """Such a group and what it noted; `overrides` change what single ones are configured with."""
+    """Such a group and what it noted; `overrides` change what single ones are configured with. `is_short`:
+    their logs are kept for a few records alone."""
 
     seed: int
     size: int = 3
     conditions: NetworkConditions = field(default_factory=NetworkConditions)
     overrides: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     notes: list[tuple[str, Note]] = field(default_factory=list)
+    is_short: bool = False
 
     def __post_init__(self) -> None:
         rng = Rng(self.seed)
@@ -71,7 +85,7 @@ class Controllers:
         self.hosts = hosts(self.size)
         for name, host in self.hosts.items():
             of = properties(name, self.size) | dict(self.overrides.get(name, {}))
-            self.world.add(name, host, partial(make, of, rng.fork()))
+            self.world.add(name, host, partial(make, of, rng.fork(), short=self.is_short))
         self._askers = 0
 
     def start(self) -> Controllers:

@@ -38,7 +38,15 @@ class Disk:
         """Nothing is read here."""
         return None
 
-    def replace(self, index: int, snapshot: bytes) -> None:
+    def replace(
+        self,
+        index: int,
+        snapshot: bytes,
+        *,
+        records: Sequence[tuple[int, bytes]] = (),
+        state: bytes | None = None,
+        is_all: bool = False,
+    ) -> None:
         """Nothing is replaced here."""
 
     def append(self, records: Sequence[tuple[int, bytes]], *, state: bytes | None = None) -> None:

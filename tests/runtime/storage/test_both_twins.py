@@ -97,6 +97,20 @@ def test_a_value_takes_the_place_of_the_first_records(place: tuple[Storage, str]
     assert list(journal.records()) == [(4, b"four"), (5, b"other")]
 
 
+def test_a_value_and_what_follows_it_take_the_place_of_all_records(place: tuple[Storage, str]) -> None:
+    journal = place[0].journal(f"{place[1]}/log")
+    journal.append([(1, b"one"), (2, b"two")], state=b"vote")
+    journal.replace(9, b"nine", records=[(10, b"ten"), (11, b"eleven")], state=b"other", is_all=True)
+    assert (list(journal.records()), journal.snapshot()) == ([(10, b"ten"), (11, b"eleven")], (9, b"nine"))
+    assert journal.state() == b"other"
+    journal.replace(11, b"eleven", records=[(11, b"another"), (12, b"twelve")])
+    assert (list(journal.records()), journal.snapshot()) == ([(12, b"twelve")], (11, b"eleven"))
+    journal.replace(20, b"twenty", is_all=True)
+    journal.append([(21, b"last")])
+    assert (list(journal.records()), journal.snapshot()) == ([(21, b"last")], (20, b"twenty"))
+    assert journal.state() == b"other"
+
+
 def test_whatever_was_written_is_named_and_the_rest_is_zeros(place: tuple[Storage, str]) -> None:
     region = made(place[0].files(place[1]), "log/0000", 1 << 20)
     for at, data in ((0, b"first"), (300_000, b"middle"), ((1 << 20) - 4, b"last")):

@@ -40,22 +40,41 @@ class Entry:
 
 
 @immutable
+class Snapshot:
+    """What stands for the records up to the one at `index`, which is of `term`: `data` is what they have
+    made, as the rest of a controller writes it, and `kept` all that is put on the disk.
+
+    One that `installs` comes from another member: this one lacks some of these records, and becomes it.
+    """
+
+    index: int
+    term: int
+    data: bytes
+    kept: bytes
+    installs: bool = False
+
+
+@immutable
 class Ready:
     """What is to be done now: persist `records` (index, bytes; the first replaces whatever the log has from
-    there on) and `state`, send `messages` (id of the member, message), apply `entries`, each in order; then
-    what was asked with the tickets `reads` may be answered. A member that leads no more answers none of its
-    tickets."""
+    there on), `state` and `snapshot` together, send `messages` (id of the member, message), become a snapshot
+    that installs, apply `entries`, each in order; then what was asked with the tickets `reads` may be
+    answered. A member that leads no more answers none of its tickets.
+
+    A snapshot takes the place of the records up to its index, and one that installs of all but these
+    `records`."""
 
     records: Sequence[tuple[int, bytes]] = ()
     state: bytes | None = None
     messages: Sequence[tuple[str, Message]] = ()
     entries: Sequence[Entry] = ()
     reads: Sequence[int] = ()
+    snapshot: Snapshot | None = None
 
     @property
     def is_to_be_persisted(self) -> bool:
         """Whether anything is to be on the disk before the rest is done."""
-        return bool(self.records) or self.state is not None
+        return bool(self.records) or self.state is not None or self.snapshot is not None
 
 
 class Consensus(Protocol):
@@ -88,6 +107,11 @@ class Consensus(Protocol):
 
         Raises LocalProtocolError when this member does not lead.
         """
+        ...
+
+    def compact(self, index: int, data: bytes) -> None:
+        """Keep what all records up to one that was applied have made, instead of them: a later `Ready` has it
+        persisted. Raises LocalProtocolError when it is too large, and from a member that is alone."""
         ...
 
     def leave(self) -> None:

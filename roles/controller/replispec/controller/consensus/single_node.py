@@ -28,7 +28,7 @@ class SingleNode:
     def __init__(
         self, records: Sequence[tuple[int, bytes]], state: bytes | None, *, replaced: int = 0, term: int = 0
     ) -> None:
-        known = _term_of(state)
+        known = term_alone(state)
         recovered = [Entry(index, event_of(index, data)) for index, data in records]
         check_order([(each.index, each.event.term) for each in recovered], replaced, term)
         check_term(recovered[-1].event.term if recovered else term, known)
@@ -63,6 +63,10 @@ class SingleNode:
     def read(self) -> int:
         """Whoever is alone knows what is agreed on, and need not ask."""
         raise LocalProtocolError("a group of one was asked whether it leads")
+
+    def compact(self, index: int, data: bytes) -> None:  # noqa: ARG002
+        """Whoever is alone needs nobody to agree on what it keeps."""
+        raise LocalProtocolError("a group of one was given a snapshot")
 
     def leave(self) -> None:
         """Nobody else could lead."""
@@ -120,7 +124,9 @@ class SingleNode:
         return event
 
 
-def _term_of(state: bytes | None) -> int:
+def term_alone(state: bytes | None) -> int:
+    """The newest term that a controller which is alone remembers. Raises LogDamaged when the log is that of a
+    member of a group."""
     known = state_of(state)
     if known is not None and known.format != FORMAT:
         raise LogDamaged(

@@ -11,13 +11,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
-from replispec.controller.consensus import Consensus, Entry, LogDamaged, Message, Ready, SingleNode
+from replispec.controller.consensus import (
+    Consensus,
+    Entry,
+    LogDamaged,
+    Message,
+    Ready,
+    SingleNode,
+    Snapshot,
+    term_alone,
+)
 from replispec.controller.consensus.raft import Chance, ControllerGroup, GroupNode
+from replispec.controller.rocketmq.core.broker_set import BrokerSet
 from replispec.event.v1.event_pb2 import BrokerSetState, ControllerEvent, ControllerSnapshot
 from replispec.runtime.documents.official_seam import decode, encode
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
-from replispec.runtime.storage import AppendRecords, JournalReader, ReplaceRecords
+from replispec.runtime.storage import AppendRecords, JournalReader, Operation, ReplaceRecords
 from replispec.runtime.world import Level, Outbox, Persisted, PersistFailed, Writes, Written
+from replispec.wire.raft.options import MemberOptions
 from replispec.wire.rocketmq import constants
 
 SNAPSHOT_BYTES_MAX: Final = 1 << 31
@@ -44,8 +55,12 @@ class LogOwner(Protocol):
         answer of this member as it led before waits in vain."""
         ...
 
-    def restore(self, sets: Sequence[BrokerSetState]) -> None:
-        """This is what the records before those that follow have made. Raises RemoteProtocolError."""
+    def read(self, states: Sequence[BrokerSetState]) -> Sequence[BrokerSet]:
+        """What a snapshot says, to be restored or not. Raises RemoteProtocolError."""
+        ...
+
+    def restore(self, sets: Sequence[BrokerSet]) -> None:
+        """This, and nothing else, is what the records before those that follow have made."""
         ...
 
     def states(self) -> Sequence[BrokerSetState]:
@@ -67,7 +82,7 @@ class LogOwner(Protocol):
 
 class ControllerLog:
     """Proposes to the group, and has persisted what the group says. `group`: None for a controller that is
-    alone; `chance` makes members of a group wait differently."""
+    alone; `chance` makes members of a group wait differently, as `options` say."""
 
     def __init__(
         self,
@@ -79,6 +94,7 @@ class ControllerLog:
         snapshot_records: int,
         group: ControllerGroup | None,
         chance: Chance,
+        options: MemberOptions,
     ) -> None:
         self._outbox = outbox
         self._writes = writes
@@ -88,6 +104,7 @@ class ControllerLog:
         self._snapshot_records = snapshot_records
         self._group = group
         self._chance = chance
+        self._options = options
         # Whom this member took for the leader when that was last told, in which term, and whether it led.
         self._led: tuple[str | None, int, bool] = (None, 0, False)
         # The newest proposal, and the newest of which it is known what became of it.
@@ -95,6 +112,8 @@ class ControllerLog:
         # How many records were applied, and how many of them a snapshot has replaced, or is to replace.
         self._applied = self._replaced = 0
         self._under_way: Ready | None = None
+        # What a snapshot of another member says that is being written.
+        self._incoming: Sequence[BrokerSet] = ()
         self._proposed = False
         self._is_full = False
         self._pause_ms = constants.LOG_RETRY_FIRST_MS
@@ -104,21 +123,23 @@ class ControllerLog:
         """Read what is there. Raises StorageFailed, and LogDamaged for what no controller wrote."""
         kept, state, records = self._journal.snapshot(), self._journal.state(), self._journal.records()
         if self._group is not None:
-            if kept is not None:
-                raise LogDamaged(
-                    "the log is that of a controller that was alone, and a snapshot stands for its first "
-                    f"records: a member of the group {self._group.on_wire!r} cannot go on with it"
-                )
-            self._consensus = GroupNode(self._group, records, state, self._chance)
+            member = GroupNode(self._group, kept, records, state, self._chance, self._options)
+            if (restored := member.restored) is not None:
+                self._restore(restored.index, self._read_of_group(restored))
+            self._consensus = member
         else:
-            term = 0 if kept is None else self._restore(*kept)
+            # Another one's snapshot is named as such, before it is read as that of a controller alone.
+            term_alone(state)
+            term, sets = (0, ()) if kept is None else self._read(*kept)
+            if kept is not None:
+                self._restore(kept[0], sets)
             self._consensus = SingleNode(records, state, replaced=self._replaced, term=term)
         self._consensus.begin(now_ms)
         if records:
             self._outbox.note(Level.INFO, "log read", records=len(records), replaced=self._replaced)
 
-    def _restore(self, index: int, data: bytes) -> int:
-        """Begin with a snapshot; returns the term of the last record in it."""
+    def _read(self, index: int, data: bytes) -> tuple[int, Sequence[BrokerSet]]:
+        """The term of the last record in a snapshot, and what it says. Raises LogDamaged."""
         try:
             found = decode(ControllerSnapshot, data, unknown_allowed=False, limit_bytes=SNAPSHOT_BYTES_MAX)
             if (found.format, found.index) != (constants.SNAPSHOT_FORMAT, index):
@@ -126,11 +147,20 @@ class ControllerLog:
                     f"the snapshot is of format {found.format} and of record {found.index}, this release "
                     f"reads {constants.SNAPSHOT_FORMAT}, and record {index} is missing"
                 )
-            self._owner.restore(found.sets)
+            return found.term, self._owner.read(found.sets)
         except RemoteProtocolError as error:
             raise LogDamaged(f"the snapshot of the log: {error}") from error
+
+    def _read_of_group(self, kept: Snapshot) -> Sequence[BrokerSet]:
+        term, sets = self._read(kept.index, kept.data)
+        if term != kept.term:
+            raise LogDamaged(f"the snapshot of the log is of term {term}, and its last record of {kept.term}")
+        return sets
+
+    def _restore(self, index: int, sets: Sequence[BrokerSet]) -> None:
+        """Go on from a snapshot."""
+        self._owner.restore(sets)
         self._applied = self._replaced = index
-        return found.term
 
     @property
     def is_writing(self) -> bool:
@@ -183,20 +213,33 @@ class ControllerLog:
             if ready is None:
                 return
             if ready.is_to_be_persisted:
-                self._under_way, self._proposed = ready, False
-                self._writes.persist(AppendRecords(ready.records, ready.state), then=self._written)
+                self._persist(ready)
                 return
             self._do(ready, now_ms)
+
+    def _persist(self, ready: Ready) -> None:
+        self._under_way, self._proposed = ready, False
+        operation: Operation = AppendRecords(ready.records, ready.state)
+        if (kept := ready.snapshot) is not None:
+            if kept.installs:
+                # One that cannot be read is not written either: this member stays what it is.
+                self._incoming = self._read_of_group(kept)
+            operation = ReplaceRecords(kept.index, kept.kept, ready.records, ready.state, kept.installs)
+        self._writes.persist(operation, then=self._written)
 
     def _do(self, ready: Ready, now_ms: int) -> None:
         """What `ready` says rests on nothing that is not on the disk."""
         for member, message in ready.messages:
             self._owner.send(member, message, now_ms)
+        if ready.snapshot is not None and ready.snapshot.installs:
+            self._restore(ready.snapshot.index, self._incoming)
+            sets, self._incoming = len(self._incoming), ()
+            self._outbox.note(Level.INFO, "snapshot taken over", replaced=self._replaced, sets=sets)
         for entry in ready.entries:
             self._owner.apply(entry, now_ms)
             self._applied = entry.index
             self._last_settled = max(self._last_settled, entry.proposal or 0)
-        if self._group is None and self._applied - self._replaced >= self._snapshot_records:
+        if self._applied - self._replaced >= self._snapshot_records:
             self._replace(ready.entries[-1].event.term)
         if ready.entries:
             self._owner.settled(now_ms)
@@ -217,8 +260,15 @@ class ControllerLog:
         found = ControllerSnapshot(
             format=constants.SNAPSHOT_FORMAT, index=self._applied, term=term, sets=self._owner.states()
         )
-        data = encode(found, limit_bytes=SNAPSHOT_BYTES_MAX)
-        self._writes.persist(ReplaceRecords(self._applied, data), then=self._was_replaced)
+        if self._group is None:
+            data = encode(found, limit_bytes=SNAPSHOT_BYTES_MAX)
+            self._writes.persist(ReplaceRecords(self._applied, data), then=self._was_replaced)
+            return
+        assert self._consensus is not None
+        try:
+            self._consensus.compact(self._applied, encode(found, limit_bytes=SNAPSHOT_BYTES_MAX))
+        except LocalProtocolError as error:
+            self._outbox.note(Level.WARNING, "no snapshot kept: the log grows", reason=str(error))
 
     def _was_replaced(self, event: Written) -> None:
         if isinstance(event, PersistFailed) and not event.is_full:

@@ -51,6 +51,7 @@ from replispec.runtime.world import (
     Writable,
     Writes,
 )
+from replispec.wire.raft.options import MemberOptions
 from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.constants import SNAPSHOT_RECORDS
 from replispec.wire.rocketmq.machines import broker_set as machine
@@ -71,8 +72,8 @@ class _Asked(NamedTuple):
 class ControllerNode:
     """One controller; `journal` is its log. `group`: the group of several that it is a member of, whose
     members wait as `chance` says; None when it is alone. `ends_process`: when the log fails, the process
-    ends; otherwise the controller alone does. `snapshot_records`: after how many it keeps, alone, what they
-    have made instead of them."""
+    ends; otherwise the controller alone does. `snapshot_records`: after how many it keeps what they have made
+    instead of them. `member_options`: how a member of a group waits and feeds the others."""
 
     def __init__(
         self,
@@ -83,6 +84,7 @@ class ControllerNode:
         chance: Chance = lambda _limit: 0,
         ends_process: bool = True,
         snapshot_records: int = SNAPSHOT_RECORDS,
+        member_options: MemberOptions | None = None,
     ) -> None:
         self._options = options
         self._ends_process = ends_process
@@ -96,6 +98,7 @@ class ControllerNode:
             snapshot_records=snapshot_records,
             group=group,
             chance=chance,
+            options=member_options or MemberOptions(),
         )
         self._is_alone = self._leads = group is None
         self._leader: str | None = None
@@ -407,8 +410,12 @@ class ControllerNode:
             self._hearings.decided(broker_set.name, broker_set.variables.master, now_ms)
             self._carry_out(broker_set, replies, asked, now_ms)
 
-    def restore(self, sets: Sequence[BrokerSetState]) -> None:
-        """Begin with what records made that are no longer there."""
+    def read(self, states: Sequence[BrokerSetState]) -> Sequence[BrokerSet]:
+        """What records made that are no longer there."""
+        return self._sets.read(states)
+
+    def restore(self, sets: Sequence[BrokerSet]) -> None:
+        """Go on from it; of a group, nobody waits for an answer of whoever lacks records."""
         self._sets.restore(sets)
 
     def states(self) -> Sequence[BrokerSetState]:

@@ -11,8 +11,9 @@ from replispec.runtime.primitives.rng import Rng
 from replispec.runtime.rocketmq.rules.addresses import canonical_address
 from replispec.runtime.storage import Storage, Stores
 from replispec.runtime.world import Member
+from replispec.wire.raft.options import MemberOptions
 from replispec.wire.rocketmq import parameters as p
-from replispec.wire.rocketmq.constants import MEMBERS_MAX
+from replispec.wire.rocketmq.constants import MEMBERS_MAX, SNAPSHOT_RECORDS
 from replispec.wire.rocketmq.options import ControllerOptions
 
 CONTROLLER: Final = "controller"
@@ -28,15 +29,32 @@ def members(options: ControllerOptions, storage: Storage, seed: int) -> Sequence
     return (controller(options, storage, seed, ends_process=True),)
 
 
-def controller(options: ControllerOptions, storage: Storage, seed: int, *, ends_process: bool) -> Member:
+def controller(
+    options: ControllerOptions,
+    storage: Storage,
+    seed: int,
+    *,
+    ends_process: bool,
+    snapshot_records: int = SNAPSHOT_RECORDS,
+    member_options: MemberOptions | None = None,
+) -> Member:
     """One controller; `ends_process`: a log that fails ends the process, otherwise the controller alone.
+    The others as `ControllerNode` says.
 
     Raises ConfigurationError and StorageFailed.
     """
     group = _group(options)
     folder = options.controller_store_path or options.store_path_root_dir
     journal = storage.journal(f"{folder}/{LOG_NAME}")
-    node = ControllerNode(options, journal, group=group, chance=Rng(seed).below, ends_process=ends_process)
+    node = ControllerNode(
+        options,
+        journal,
+        group=group,
+        chance=Rng(seed).below,
+        ends_process=ends_process,
+        snapshot_records=snapshot_records,
+        member_options=member_options,
+    )
     return Member(CONTROLLER, node, Stores(journal=journal))
 
 

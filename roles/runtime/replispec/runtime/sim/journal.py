@@ -29,39 +29,59 @@ class SimulatedJournal:
 
     def append(self, records: Sequence[tuple[int, bytes]], *, state: bytes | None = None) -> None:
         """Write records after the last, and the value if given, durably or not at all."""
-        indexes = [index for index, _ in records]
-        assert all(right == left + 1 for left, right in itertools.pairwise(indexes)), "a gap"
-        last = next(reversed(self._records.records), None)
-        if last is None and self._records.snapshot is not None:
-            last = self._records.snapshot[0]
-        assert not records or last is None or indexes[0] <= last + 1, f"{indexes[0]} after {last}"
+        _check(records, self._last())
 
         def take_effect(left: Left) -> None:
-            if not self._disk.whole(left):
-                return
-            held = self._records.records
-            self._remember()
-            for index in [index for index in held if records and index >= indexes[0]]:
-                del held[index]
-            held.update((index, bytes(record)) for index, record in records)
-            if state is not None:
-                self._records.state = bytes(state)
+            if self._disk.whole(left):
+                self._remember()
+                self._put(records, state)
 
         more_bytes = sum(len(record) for _, record in records)
         self._disk.change(self._life, f"append {self._name}", take_effect, more_bytes)
 
-    def replace(self, index: int, snapshot: bytes) -> None:
-        """Put a value in the place of all records up to an index, durably or not at all."""
+    def replace(
+        self,
+        index: int,
+        snapshot: bytes,
+        *,
+        records: Sequence[tuple[int, bytes]] = (),
+        state: bytes | None = None,
+        is_all: bool = False,
+    ) -> None:
+        """See `Journal.replace`: durably or not at all."""
+        last = index if is_all else self._last()
+        _check(records, last)
+        end = records[-1][0] if records else last
+        assert end is not None, f"records up to {index}, of none"
+        assert index <= end, f"records up to {index} of {end}"
 
         def take_effect(left: Left) -> None:
             if self._disk.whole(left):
                 self._remember()
                 held = self._records.records
+                if is_all:
+                    held.clear()
+                self._put(records, state)
                 for each in [each for each in held if each <= index]:
                     del held[each]
                 self._records.snapshot = (index, bytes(snapshot))
 
-        self._disk.change(self._life, f"replace {self._name}", take_effect, len(snapshot))
+        more_bytes = len(snapshot) + sum(len(record) for _, record in records)
+        self._disk.change(self._life, f"replace {self._name}", take_effect, more_bytes)
+
+    def _last(self) -> int | None:
+        last = next(reversed(self._records.records), None)
+        if last is None and self._records.snapshot is not None:
+            return self._records.snapshot[0]
+        return last
+
+    def _put(self, records: Sequence[tuple[int, bytes]], state: bytes | None) -> None:
+        held = self._records.records
+        for index in [index for index in held if records and index >= records[0][0]]:
+            del held[index]
+        held.update((index, bytes(record)) for index, record in records)
+        if state is not None:
+            self._records.state = bytes(state)
 
     def snapshot(self) -> tuple[int, bytes] | None:
         """What replaced the first records, and the index of the last of them."""
@@ -77,6 +97,12 @@ class SimulatedJournal:
         """The value written last."""
         self._disk.reading(self._life, f"state {self._name}")
         return self._records.state
+
+
+def _check(records: Sequence[tuple[int, bytes]], last: int | None) -> None:
+    indexes = [index for index, _ in records]
+    assert all(right == left + 1 for left, right in itertools.pairwise(indexes)), "a gap"
+    assert not records or last is None or indexes[0] <= last + 1, f"{indexes[0]} after {last}"
 
 
 class SimulatedStorage:

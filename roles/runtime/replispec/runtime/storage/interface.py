@@ -130,9 +130,19 @@ class Journal(JournalReader, Protocol):
         StorageFailed when that is unknown; the process may not go on then."""
         ...
 
-    def replace(self, index: int, snapshot: bytes) -> None:
-        """Put a value in the place of all records up to an index, durably or nothing; what follows is
-        appended after it. Raises as `append`."""
+    def replace(
+        self,
+        index: int,
+        snapshot: bytes,
+        *,
+        records: Sequence[tuple[int, bytes]] = (),
+        state: bytes | None = None,
+        is_all: bool = False,
+    ) -> None:
+        """Put a value in the place of all records up to an index, and write records and the value beside
+        them as `append` does, all of it durably or nothing; what follows is appended after it. `is_all`: no
+        record stays but these, which begin after the index, and that may be beyond the last one of before.
+        Raises as `append`."""
         ...
 
 

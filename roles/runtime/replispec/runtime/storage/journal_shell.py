@@ -70,20 +70,34 @@ class DiskJournal:
             return None
         return int.from_bytes(data[:_INDEX_BYTES], "big"), data[_INDEX_BYTES:]
 
-    def replace(self, index: int, snapshot: bytes) -> None:
-        """Put a value in the place of all records up to an index. Raises StorageFull, StorageFailed."""
-        assert index <= self._last, f"records up to {index} of {self._last}"
+    def replace(
+        self,
+        index: int,
+        snapshot: bytes,
+        *,
+        records: Sequence[tuple[int, bytes]] = (),
+        state: bytes | None = None,
+        is_all: bool = False,
+    ) -> None:
+        """See `Journal.replace`. Raises StorageFull, StorageFailed."""
         data = index.to_bytes(_INDEX_BYTES, "big") + snapshot
         with self._failing(), self._transaction():
+            last = self._last
+            if is_all:
+                self._base.execute("DELETE FROM records WHERE position > ?", (_STATE,))
+                last = index
+            last = self._put(last, records, state)
+            assert index <= last, f"records up to {index} of {last}"
             self._base.execute("DELETE FROM records WHERE position > ? AND position <= ?", (_STATE, index))
             self._base.execute(_PUT, (_SNAPSHOT, _crc(_SNAPSHOT, data), data))
+        self._last = last
 
     def append(self, records: Sequence[tuple[int, bytes]], *, state: bytes | None = None) -> None:
         """Write records and the value, all of it durably or nothing. Raises StorageFull, StorageFailed."""
         is_one = state is None and len(records) == 1 and records[0][0] > self._last
         # One statement alone is a transaction of its own.
         with self._failing(), self._transaction(is_begun=not is_one):
-            last = self._put(records, state)
+            last = self._put(self._last, records, state)
         self._last = last
 
     @contextmanager
@@ -136,8 +150,8 @@ class DiskJournal:
         replaced = self.snapshot()
         return _STATE if replaced is None else replaced[0]
 
-    def _put(self, records: Sequence[tuple[int, bytes]], state: bytes | None) -> int:
-        last = self._last
+    def _put(self, last: int, records: Sequence[tuple[int, bytes]], state: bytes | None) -> int:
+        """Write records after the `last` and the value; returns the index of the last one then."""
         if records:
             first = records[0][0]
             assert first > _STATE, f"a record at {first}"

@@ -23,10 +23,15 @@ class AppendRecords:
 
 @immutable
 class ReplaceRecords:
-    """Put a value in the place of all records of the journal up to an index: all or nothing."""
+    """Put a value in the place of all records of the journal up to an index, and write `records` and `state`
+    as AppendRecords does: all or nothing. `is_all`: no record stays but these, which follow the index; it may
+    be beyond the last one of before."""
 
     index: int
     snapshot: bytes
+    records: Sequence[tuple[int, bytes]] = ()
+    state: bytes | None = None
+    is_all: bool = False
 
 
 @immutable
@@ -100,9 +105,9 @@ class Stores:
             case AppendRecords(records, state):
                 assert self.journal is not None, "a node without a journal writes records"
                 self.journal.append(records, state=state)
-            case ReplaceRecords(index, snapshot):
+            case ReplaceRecords(index, snapshot, records, state, is_all):
                 assert self.journal is not None, "a node without a journal replaces records"
-                self.journal.replace(index, snapshot)
+                self.journal.replace(index, snapshot, records=records, state=state, is_all=is_all)
             case AppendLines(lines):
                 assert self.lines is not None, "a node without a text file writes lines"
                 self.lines.append(lines)

@@ -16,7 +16,7 @@ from replispec.controller.consensus.formats import (
     event_of,
     state_of,
 )
-from replispec.controller.consensus.interface import Entry, LogDamaged, Ready
+from replispec.controller.consensus.interface import Entry, LogDamaged, Ready, Snapshot
 from replispec.event.v1.event_pb2 import ControllerEvent, MemberState
 from replispec.runtime.documents.official_seam import encode
 from replispec.runtime.primitives.binary import crc32
@@ -24,7 +24,10 @@ from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.immutable import immutable
 from replispec.runtime.raft.core import GroupMember, KnownGroup
 from replispec.runtime.raft.log import MemberLog
+from replispec.runtime.raft.members import said_by
 from replispec.runtime.raft.ready import DurableState
+from replispec.runtime.raft.snapshots import MemberSnapshot
+from replispec.wire.raft.codes import EntryKind
 from replispec.wire.raft.member import RaftEntry
 from replispec.wire.raft.options import MemberOptions
 from replispec.wire.rocketmq.constants import MEMBER_NUMBER_MAX
@@ -59,14 +62,17 @@ class ControllerGroup:
 
 
 class GroupNode:
-    """Made from what the disk holds: `records` by index, and `state`.
+    """Made from what the disk holds: `kept`, what stands for the first records and the index of the last of
+    them (None: nothing does), the other `records` by index, and `state`.
 
-    Raises LogDamaged when that is not what this member of this group writes.
+    On the disk no record stays that a snapshot stands for; in memory some do, for members that lack only
+    them. Raises LogDamaged when that is not what this member of this group writes.
     """
 
     def __init__(
         self,
         group: ControllerGroup,
+        kept: tuple[int, bytes] | None,
         records: Sequence[tuple[int, bytes]],
         state: bytes | None,
         chance: Chance,
@@ -75,21 +81,30 @@ class GroupNode:
         self._group = group
         self._ids = {number_of(each): each for each in group.members}
         self._number = number_of(group.member)
-        known = _known(group, state, records)
+        known = _known(group, state, is_empty=kept is None and not records)
+        snapshot = None if kept is None else self._read(*kept)
+        replaced, term = (0, 0) if snapshot is None else (snapshot.index, snapshot.term)
         entries = [_entry(*each) for each in records]
-        check_order([(index, each.term) for (index, _), each in zip(records, entries, strict=True)], 0, 0)
-        check_term(entries[-1].term if entries else 0, known.term)
-        self._recovered = len(entries)
+        places = [(index, each.term) for (index, _), each in zip(records, entries, strict=True)]
+        check_order(places, replaced, term)
+        check_term(entries[-1].term if entries else term, known.term)
+        self._recovered = replaced + len(entries)
+        self._restored = None if snapshot is None else _handed_out(snapshot)
         self._core = GroupMember(
             KnownGroup(group.on_wire, self._number, frozenset(self._ids)),
             known,
-            MemberLog(entries),
+            MemberLog(entries, replaced, term, snapshot),
             options or MemberOptions(),
             chance,
         )
         self._proposal = 0
         self._waiting: list[ControllerEvent] = []
         self._is_handed_out = False
+
+    @property
+    def restored(self) -> Snapshot | None:
+        """What stands for the first records since the start."""
+        return self._restored
 
     @property
     def is_leader(self) -> bool:
@@ -117,6 +132,10 @@ class GroupNode:
     def read(self) -> int:
         """Ask the group whether this member still leads."""
         return self._core.read()
+
+    def compact(self, index: int, data: bytes) -> None:
+        """Let what the records up to this one have made replace them."""
+        self._core.compact(index, data)
 
     def leave(self) -> None:
         """Have one lead that has the whole log; without one the others find somebody by themselves."""
@@ -155,9 +174,11 @@ class GroupNode:
         return Ready(
             [(index, entry.encode()) for index, entry in found.entries],
             None if found.state is None else self._kept(found.state),
-            [(self._ids[number], message) for number, message in found.messages],
+            # Whoever joined and is not listed cannot be reached.
+            [(self._ids[number], each) for number, each in found.messages if number in self._ids],
             [self._agreed(*each) for each in found.committed],
             [ticket for ticket, _ in found.reads],
+            None if found.snapshot is None else self._checked(found.snapshot, installs=found.installs),
         )
 
     def persisted(self) -> None:
@@ -170,6 +191,29 @@ class GroupNode:
         self._is_handed_out = False
         self._core.refused()
 
+    def _checked(self, snapshot: MemberSnapshot, *, installs: bool) -> Snapshot:
+        if installs:
+            self._check_listed(snapshot)
+        return _handed_out(snapshot, installs=installs)
+
+    def _read(self, index: int, whole: bytes) -> MemberSnapshot:
+        try:
+            found = MemberSnapshot.decode(whole)
+        except RemoteProtocolError as error:
+            raise LogDamaged(f"the snapshot of the log: {error}") from error
+        if found.index != index:
+            raise LogDamaged(f"the snapshot of the log is of record {found.index} and not of {index}")
+        self._check_listed(found)
+        return found
+
+    def _check_listed(self, snapshot: MemberSnapshot) -> None:
+        strangers = (snapshot.members.voters | snapshot.members.learners) - self._ids.keys()
+        if strangers:
+            raise LogDamaged(
+                f"the snapshot of the log is that of another group: its members with the numbers "
+                f"{sorted(strangers)} are none of {self._group.on_wire!r}"
+            )
+
     def _kept(self, state: DurableState) -> bytes:
         kept = MemberState(
             format=GROUP_FORMAT, term=state.term, group=self._group.on_wire, member=self._group.member
@@ -179,18 +223,18 @@ class GroupNode:
         return encode(kept)
 
     def _agreed(self, index: int, entry: RaftEntry) -> Entry:
-        """A record, and whose it is: the entry by which a term begins says nothing."""
-        event = event_of(index, entry.data) if entry.data else ControllerEvent(term=entry.term)
+        """A record, and whose it is."""
+        event = _event(index, entry)
         is_told = self.is_leader and index > self._recovered
         is_mine = is_told and event.proposer == self._number and event.term == self.term
         return Entry(index, event, event.proposal if is_mine else None, is_told)
 
 
-def _known(group: ControllerGroup, state: bytes | None, records: Sequence[tuple[int, bytes]]) -> DurableState:
+def _known(group: ControllerGroup, state: bytes | None, *, is_empty: bool) -> DurableState:
     known = state_of(state)
     if known is None:
-        if records:
-            raise LogDamaged(f"there are {len(records)} records, and no state of a member")
+        if not is_empty:
+            raise LogDamaged("there are records of a log, and no state of a member")
         return DurableState()
     if known.format != GROUP_FORMAT:
         raise LogDamaged(
@@ -205,6 +249,10 @@ def _known(group: ControllerGroup, state: bytes | None, records: Sequence[tuple[
     return DurableState(known.term, known.voted_for if known.HasField("voted_for") else None)
 
 
+def _handed_out(snapshot: MemberSnapshot, *, installs: bool = False) -> Snapshot:
+    return Snapshot(snapshot.index, snapshot.term, snapshot.data, snapshot.encode(), installs)
+
+
 def _entry(index: int, data: bytes) -> RaftEntry:
     try:
         entry = RaftEntry.decode(data)
@@ -212,6 +260,17 @@ def _entry(index: int, data: bytes) -> RaftEntry:
         raise LogDamaged(f"record {index} of the log: {error}") from error
     if not entry.body_crc_holds:
         raise LogDamaged(f"record {index} of the log is not what its checksum says")
-    if entry.data:
-        event_of(index, entry.data)
+    _event(index, entry)
     return entry
+
+
+def _event(index: int, entry: RaftEntry) -> ControllerEvent:
+    """What an entry says to a controller: nothing if a term begins by it, or if it names members. Raises
+    LogDamaged for one that this release cannot read."""
+    if entry.kind == EntryKind.DATA and entry.data:
+        return event_of(index, entry.data)
+    try:
+        said_by(entry)
+    except RemoteProtocolError as error:
+        raise LogDamaged(f"record {index} of the log: {error}") from error
+    return ControllerEvent(term=entry.term)

@@ -83,12 +83,18 @@ class BrokerSets:
             self._sets[broker_set.name] = broker_set
         return broker_set, replies
 
-    def restore(self, states: Iterable[BrokerSetState]) -> None:
-        """Take over broker sets as records have made them. Raises RemoteProtocolError."""
+    def read(self, states: Iterable[BrokerSetState]) -> Sequence[BrokerSet]:
+        """Broker sets as records have made them. Raises RemoteProtocolError."""
+        found = []
         for state in states:
             broker_set = BrokerSet(state.broker_name, self.heartbeats)
             broker_set.restore(state)
-            self._sets[broker_set.name] = broker_set
+            found.append(broker_set)
+        return found
+
+    def restore(self, sets: Iterable[BrokerSet]) -> None:
+        """Go on from these broker sets, and no others. Who is alive stays known."""
+        self._sets = {each.name: each for each in sets}
 
     def states(self) -> list[BrokerSetState]:
         """All broker sets as records have made them."""
