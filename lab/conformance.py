@@ -126,7 +126,8 @@ class SubjectPlan:
     def compliance(self, table: Path, lacking: Sequence[Row] = ()) -> bool:
         """Write the table from all results there are, with a line for who lacks; whether that worked."""
         results = sorted(self.results.glob("*.json"))
-        told = [each for row in lacking for each in ("--not-played", row.kind, row.name, row.reason)]
+        rows = sorted(lacking, key=lambda row: (row.kind, row.name))
+        told = [each for row in rows for each in ("--not-played", row.kind, row.name, row.reason)]
         done = subprocess.run([*self.suite, "compliance", "--out", table, *told, *results], check=False)
         return done.returncode == 0
 
