@@ -9,9 +9,10 @@ import pytest
 import trio
 
 from replispec.conformance.cases import load
+from replispec.conformance.encoding import Unsendable
 from replispec.conformance.families import family_of
 from replispec.conformance.judged import JudgedSubject
-from replispec.conformance.model import Answered, Case, CaseStep
+from replispec.conformance.model import Answered, Case, CaseStep, Serve
 from replispec.conformance.planning import PlanError, make_plan
 from replispec.conformance.play import play
 from replispec.conformance.received import Breach, Received, ReceivedRequest
@@ -37,7 +38,9 @@ def _short(steps: tuple[CaseStep, ...]) -> tuple[CaseStep, ...]:
     return tuple(replace(step, within_s=SHORT_S) for step in steps)
 
 
-def played(name: str, wrong: Wrong | None = None, *, lacks: str = "") -> tuple[CaseResult, InsideAdapter]:
+def played(
+    name: str, wrong: Wrong | None = None, *, lacks: str = "", case: Case | None = None
+) -> tuple[CaseResult, InsideAdapter]:
     """One case with a broker that lives inside of the test."""
 
     async def run() -> tuple[CaseResult, InsideAdapter]:
@@ -48,7 +51,7 @@ def played(name: str, wrong: Wrong | None = None, *, lacks: str = "") -> tuple[C
             family = family_of(KIND)
             kind, release = family.kind(KIND), (5, 5, 0)
             subject = JudgedSubject({}, family, kind, release, adapter=adapter)  # type: ignore[arg-type]
-            result = await play(cases()[name], subject, "seed", 1)
+            result = await play(case or cases()[name], subject, "seed", 1)
             nursery.cancel_scope.cancel()
         return result, adapter
 
@@ -141,3 +144,38 @@ def test_a_subject_that_leaves_answers_unread_has_broken_the_protocol_and_not_th
         return await service.next()
 
     assert trio.run(run) == Breach("the subject does not read")
+
+
+def test_an_answer_of_a_rule_that_cannot_be_written_is_the_cases_fault_and_ends_no_run() -> None:
+    class Asking:
+        async def next(self) -> Received:
+            return ReceivedRequest(1, {}, None)
+
+    async def unsendable(*_: object) -> None:
+        raise Unsendable("NO_SUCH_CODE is no code of this release")
+
+    async def run() -> str:
+        service = Service(
+            {"ASKED": Answered("NO_SUCH_CODE")}, lambda _: "ASKED", unsendable, tells_ends=False
+        )
+        await service.pump(Asking())  # type: ignore[arg-type]
+        return service.fault
+
+    assert trio.run(run) == "the answer to ASKED: NO_SUCH_CODE is no code of this release"
+
+
+def test_a_case_whose_rule_cannot_be_carried_out_is_an_error_of_the_suite() -> None:
+    name = "register/BID-APPLY-1/1"
+    rules = {"CONTROLLER_GET_NEXT_BROKER_ID": Answered("NO_SUCH_CODE")}
+    prepared = tuple(
+        replace(step, action=replace(step.action, rules=rules)) if isinstance(step.action, Serve) else step
+        for step in cases()[name].prepared
+    )
+    result, _ = played(name, case=replace(cases()[name], prepared=prepared))
+    assert result.verdict is CaseVerdict.ERROR
+    assert "NO_SUCH_CODE" in result.reason
+
+
+def test_a_seed_is_printable_text() -> None:
+    with pytest.raises(PlanError, match="a seed is printable text"):
+        make_plan("controller", {"target": "127.0.0.1:1"}, seed="\udcff")

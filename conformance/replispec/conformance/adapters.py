@@ -248,13 +248,17 @@ class Adapter:
     def _listening(self, starting: Starting, ready: Any) -> dict[str, str]:
         if ready.instance != starting.name:
             raise AdapterFault(f"it says that {_line(ready.instance)!r} is ready, not {starting.name}")
-        found = {}
+        found: dict[str, str] = {}
         for each in ready.listening:
+            purpose = _word(wire.EndpointPurpose, each.purpose)
+            if purpose not in starting.purposes:
+                # Nobody asked for it: its own matter.
+                continue
             if not 0 < each.port < 65536 or each.host != LOOPBACK:
                 where = f"{_line(each.host)}:{each.port}"
                 wanted = f"host {LOOPBACK} and a port from 1 to 65535 are wanted"
                 raise AdapterFault(f"it says that {starting.name} listens at {where}: {wanted}")
-            found[_word(wire.EndpointPurpose, each.purpose)] = f"{each.host}:{each.port}"
+            found[purpose] = f"{each.host}:{each.port}"
         lacking = [each for each in starting.purposes if each not in found]
         if lacking:
             raise AdapterFault(f"it does not say where {starting.name} listens for {lacking[0]}")

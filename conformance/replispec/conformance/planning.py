@@ -64,6 +64,8 @@ def make_plan(
     for basis in bases:
         if basis not in bases_of(family):
             raise PlanError(f"cases of kind {kind} rest on {', '.join(bases_of(family))}, not on {basis!r}")
+    if seed is not None and not seed.isprintable():
+        raise PlanError(f"a seed is printable text, not {seed!a}")
     return RunPlan(
         kind=kind,
         addresses=there,

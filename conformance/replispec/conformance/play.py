@@ -137,7 +137,9 @@ class _Player:
                 async with trio.open_nursery() as nursery:
                     self._nursery = nursery
                     try:
-                        return await self._played()
+                        found = await self._played()
+                        fault = self.stage.fault()
+                        return (CaseVerdict.ERROR, fault, "") if fault else found
                     finally:
                         await self._put_back()
                         nursery.cancel_scope.cancel()

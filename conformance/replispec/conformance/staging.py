@@ -30,7 +30,7 @@ from replispec.conformance.model import (
     Waits,
 )
 from replispec.conformance.received import Breach, Ended, Received, ReceivedRequest
-from replispec.conformance.values import Variables, filled, wire_text
+from replispec.conformance.values import UnknownVariable, Variables, filled, wire_text
 from replispec.conformance.wires import FLOOD, WAITING_MAXIMUM, Wire
 
 OTHERS = "others"
@@ -69,6 +69,8 @@ class Service:
         self._put, self._got = trio.open_memory_channel[tuple[Wire, Received]](WAITING_MAXIMUM)
         self._flooded = False
         self._left: set[Wire] = set()
+        # Why a rule could not be carried out; empty as long as all could.
+        self.fault = ""
 
     async def pump(self, wire: Wire) -> None:
         """Take what comes on one connection: what a rule names is answered, the rest waits for a step."""
@@ -85,6 +87,9 @@ class Service:
                         continue
                     except Unread as unread:
                         received = Breach(str(unread))
+                    except (Unsendable, UnknownVariable) as fault:
+                        self.fault = f"the answer to {name}: {fault}"
+                        return
             if isinstance(received, Ended) and not self._tells_ends:
                 return
             try:
@@ -215,6 +220,10 @@ class Stage:
     def breach(self) -> str:
         """What came to a service, was not looked at, and breaks the protocol; empty when nothing did."""
         return next(filter(None, (each.breach() for each in self.services.values())), "")
+
+    def fault(self) -> str:
+        """Which rule of the case could not be carried out, and why; empty when all could."""
+        return next(filter(None, (each.fault for each in self.services.values())), "")
 
     async def _bring(self, action: Bring, variables: Variables) -> Mapping[str, str]:
         adapter = self._able("start_at_once")
