@@ -8,6 +8,7 @@ from functools import cache
 import pytest
 import trio
 
+from replispec.conformance.adapters import AdapterFault
 from replispec.conformance.cases import load
 from replispec.conformance.encoding import Unsendable
 from replispec.conformance.families import family_of
@@ -179,3 +180,23 @@ def test_a_case_whose_rule_cannot_be_carried_out_is_an_error_of_the_suite() -> N
 def test_a_seed_is_printable_text() -> None:
     with pytest.raises(PlanError, match="a seed is printable text"):
         make_plan("controller", {"target": "127.0.0.1:1"}, seed="\udcff")
+
+
+def test_a_verdict_is_told_before_an_adapter_fails_at_ending_what_it_started() -> None:
+    class Clings(InsideAdapter):
+        async def crash(self, name: str) -> None:
+            raise AdapterFault(f"it says that {name} is gone, and somebody listens there")
+
+    told: list[CaseResult] = []
+
+    async def run() -> None:
+        async with trio.open_nursery() as nursery:
+            family, release = family_of(KIND), (5, 5, 0)
+            adapter = Clings(nursery, Wrong())
+            subject = JudgedSubject({}, family, family.kind(KIND), release, adapter=adapter)  # type: ignore[arg-type]
+            with pytest.raises(AdapterFault):
+                await play(cases()["register/BID-NEXT-1/1"], subject, "seed", 1, told.append)
+            nursery.cancel_scope.cancel()
+
+    trio.run(run)
+    assert [each.verdict for each in told] == [CaseVerdict.PASS]

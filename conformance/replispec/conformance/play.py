@@ -11,6 +11,7 @@ from functools import partial
 import trio
 
 from replispec.conformance.adapters import AdapterRefused
+from replispec.conformance.durations import CASE_S, PLAYED_CASE_S, PUT_BACK_S, REPLICATE_S, SEND_S, SETTLE_S
 from replispec.conformance.encoding import Encoded, Unsendable, patient
 from replispec.conformance.family import Account
 from replispec.conformance.judged import JudgedSubject
@@ -55,15 +56,6 @@ from replispec.conformance.vocabulary import Dialect
 from replispec.conformance.wires import Unreachable, Wire, accept, connect
 from replispec.runtime.primitives.texts import INT32
 
-SETTLE_S = 0.05
-# How long a subject may leave bytes unread.
-SEND_S = 10.0
-CASE_S = 110.0
-# The same where a case has subjects started, whose own timers last tens of seconds.
-PLAYED_CASE_S = 300.0
-# How long a log may take to come.
-REPLICATE_S = 60.0
-PUT_BACK_S = 10.0
 GONE = "the subject is gone"
 
 
@@ -83,17 +75,26 @@ class _Unsupported(Exception):
     """The subject does not know a command that the case needs."""
 
 
-async def play(case: Case, subject: JudgedSubject, seed: str, now_ms: int) -> CaseResult:
-    """Play one case from its first to its last step. Never raises for what a subject does."""
+async def play(
+    case: Case,
+    subject: JudgedSubject,
+    seed: str,
+    now_ms: int,
+    told: Callable[[CaseResult], None] | None = None,
+) -> CaseResult:
+    """Play one case from its first to its last step. Never raises for what a subject does. `told` has the
+    result before what was started is ended, which an adapter may fail at."""
     player = _Player(case, subject, seed, now_ms)
     player.trace.began_s = trio.current_time()
     verdict, reason, symptom = await player.verdict()
-    await player.stage.leave()
     took_s = trio.current_time() - player.trace.began_s
     result = CaseResult.of(case, verdict, reason, symptom, round(took_s, 3), player.trace)
     result.built_on = list(player.built_on)
     if player.observed_alone and verdict is not CaseVerdict.PASS and case.basis == PROPOSAL:
         result.basis = subject.family.vocabulary.implementation
+    if told is not None:
+        told(result)
+    await player.stage.leave()
     return result
 
 
@@ -487,12 +488,10 @@ class _Player:
         try:
             for wire in self._wires.values():
                 self._strays_of(wire)
-            breach = self.stage.breach()
-            if breach:
-                raise _Breached(breach)
         except _Breached as breached:
             return f"at the end: {breached}"
-        return ""
+        breach = self.stage.breach()
+        return f"at the end: {breach}" if breach else ""
 
     def _strays_of(self, wire: Wire) -> None:
         for received in wire.waiting():

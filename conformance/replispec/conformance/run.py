@@ -202,7 +202,7 @@ class _Judging:
         async with limit:
             by_itself = case.alone or self._plan.jobs == 1
             subject = replace(self._subject, one_at_a_time=by_itself)
-            self._done(await play(case, subject, self._plan.seed, self._plan.now_ms))
+            await play(case, subject, self._plan.seed, self._plan.now_ms, self._done)
 
     def _done(self, result: CaseResult) -> None:
         self._ended_s = trio.current_time()
