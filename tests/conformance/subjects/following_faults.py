@@ -264,6 +264,7 @@ CAUGHT: Mapping[str, tuple[type[GoodFollower], ...]] = {
     "learner/copy/RIP44-TRUNC-1/1": (NeverCuts, GoesByTheEnd),
     "registering-broker/register/BID-APPLY-1/1": (AppliesForMore,),
     "registering-broker/register/BID-APPLY-3/1": (InsistsOnItsId, TakesTheRefused),
+    "registering-broker/register/BID-APPLY-3/2": (TakesTheRefused,),
     "registering-broker/register/BID-APPLY-3/3": (Hurries,),
     "registering-broker/register/BID-APPLY-3/4": (InsistsOnItsId, TakesTheRefused),
     "registering-broker/register/BID-NEXT-1/2": (GivesUp,),
