@@ -13,7 +13,7 @@ from lab import families
 from lab.capture import captured
 from lab.cluster import Cluster
 from lab.errors import LabError
-from lab.family import Interop
+from lab.family import ROUNDS, SEED, Interop, Rounds
 from lab.interop.measured import Measured, judge
 
 INTERRUPTED = 130
@@ -29,7 +29,9 @@ def main() -> int:
         print(f"{name}: {about} ({interop.others})", flush=True)
         began_s = time.monotonic()
         try:
-            results[name] = _play(interop, name, arguments.out / name)
+            results[name] = _play(
+                interop, name, arguments.out / name, Rounds(arguments.rounds, arguments.seed)
+            )
         except LabError as error:
             print(f"interop: {error}", file=sys.stderr)
             return error.exit_code
@@ -49,6 +51,10 @@ def arguments_of(given: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--out", type=Path, default=Path("out/interop"), help="configurations, logs, captures"
     )
+    parser.add_argument(
+        "--rounds", type=int, default=ROUNDS, help="strikes of `group` (default: %(default)s)"
+    )
+    parser.add_argument("--seed", type=int, default=SEED, help="of its strikes (default: %(default)s)")
     families.add_choice(parser)
     arguments = parser.parse_args(given)
     every = families.in_the_lab(arguments.family).interop.scenarios
@@ -58,7 +64,7 @@ def arguments_of(given: Sequence[str]) -> argparse.Namespace:
     return arguments
 
 
-def _play(interop: Interop, name: str, folder: Path) -> dict[str, object]:
+def _play(interop: Interop, name: str, folder: Path, rounds: Rounds) -> dict[str, object]:
     play, _ = interop.scenarios[name]
     Cluster.remove_earlier(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -66,7 +72,7 @@ def _play(interop: Interop, name: str, folder: Path) -> dict[str, object]:
     measured = Measured(name)
     interop.fetch()
     with Cluster(folder) as cluster, captured(cluster, capture):
-        play(cluster, measured)
+        play(cluster, measured, rounds)
     judge(measured, capture, folder / "replay", options=interop.replay_options)
     return measured.figures
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from lab.cluster import BROKER_NAME, Cluster
 from lab.rocketmq import questions
@@ -34,6 +34,17 @@ def wait_master(
         return found if found is not None and found.broker_id and found.epoch > after_epoch else None
 
     return cluster.until(reached, "a new master", patience_s=SETTLE_S_MAXIMUM)
+
+
+def leading(cluster: Cluster, controllers: Sequence[str]) -> str | None:
+    """Which of these controllers leads: by the account of one of them, and by its own. Raises OSError,
+    RemoteProtocolError."""
+    for name in controllers:
+        told = questions.leader(cluster.port(name))
+        named = [each for each in controllers if cluster.address(each) == told]
+        if named and questions.controller_serves(cluster.port(named[0])):
+            return named[0]
+    return None
 
 
 def wait_same_end(cluster: Cluster, *brokers: str) -> int:

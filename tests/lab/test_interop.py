@@ -8,23 +8,31 @@ from pathlib import Path
 import pytest
 
 from lab.cluster import Cluster
+from lab.family import ROUNDS, SEED
 from lab.forward import OUTSIDE, Forwarded
 from lab.interop.__main__ import arguments_of
 from lab.ports import LOOPBACK
 from lab.rocketmq.interop import figures, tables
+from lab.rocketmq.interop.rounds import STRUCK, How, Victim, planned
 from replispec.broker.rocketmq.core.table_file import sealed
 from replispec.wire.rocketmq import constants
 
 
 def test_all_scenarios_are_played_unless_some_are_named() -> None:
-    assert arguments_of([]).scenarios == ["a", "b", "c", "d", "e", "f"]
+    assert arguments_of([]).scenarios == ["a", "b", "c", "d", "e", "f", "group"]
     assert arguments_of(["c", "a"]).scenarios == ["c", "a"]
+
+
+def test_rounds_and_their_seed_are_of_the_command_line() -> None:
+    assert (arguments_of([]).rounds, arguments_of([]).seed) == (ROUNDS, SEED)
+    asked = arguments_of(["group", "--rounds", "20", "--seed", "7"])
+    assert (asked.scenarios, asked.rounds, asked.seed) == (["group"], 20, 7)
 
 
 def test_an_unknown_scenario_is_named_with_those_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         arguments_of(["z"])
-    assert "no scenario 'z': there are a, b, c, d, e, f" in capsys.readouterr().err
+    assert "no scenario 'z': there are a, b, c, d, e, f, group" in capsys.readouterr().err
 
 
 def line(offset: int, at_ms: int, status: str = "READ") -> dict[str, object]:
@@ -46,6 +54,64 @@ def test_a_position_falls_where_a_broker_tells_less_or_nothing() -> None:
 def test_a_refused_message_counts_as_read_once_it_came_again() -> None:
     assert figures.read([line(1, 1, "REFUSED")]) == set()
     assert figures.read([line(1, 1, "REFUSED"), line(0, 2, "READ_AGAIN")]) == {"k"}
+
+
+def test_the_first_rounds_strike_everybody_in_every_way() -> None:
+    struck = {(strike.victim, strike.how) for strikes in planned(ROUNDS, SEED) for strike in strikes}
+    assert struck == {(victim, how) for victim in Victim for how in How}
+
+
+def test_rounds_are_of_the_seed_and_leave_a_majority() -> None:
+    rounds = planned(200, 5)
+    assert planned(20, 5) == rounds[:20] != planned(20, 6)
+    assert {frozenset(strike.victim for strike in strikes) for strikes in rounds} == {*map(frozenset, STRUCK)}
+    for strikes in rounds:
+        controllers = [strike for strike in strikes if strike.victim != Victim.MASTER]
+        assert len(controllers) <= 1 >= len(strikes) - len(controllers)
+    # They come back in any order, and before a send was accepted or after.
+    pairs = {
+        tuple((each.victim, each.is_late) for each in strikes) for strikes in rounds if len(strikes) == 2
+    }
+    assert len(pairs) == 16
+
+
+def sent(status: str, begun_ms: int, at_ms: int) -> dict[str, object]:
+    return {"key": "k", "status": status, "begun_ms": begun_ms, "at_ms": at_ms}
+
+
+def test_a_send_is_accepted_again_when_one_that_began_after_the_strike_is_acknowledged() -> None:
+    under_way, refused = sent("SEND_OK", 90, 130), sent("RemotingConnectException", 150, 160)
+    assert figures.accepted_ms([under_way, refused], 100) is None
+    later = [sent("FLUSH_SLAVE_TIMEOUT", 170, 180), sent("SEND_OK", 190, 200), sent("SEND_OK", 210, 220)]
+    assert figures.accepted_ms([under_way, refused, *later], 100) == 200
+
+
+GROUP_TOLD = """
+#ControllerGroup\tlab
+#ControllerLeaderId\tn2
+#ControllerLeaderAddress\t127.0.0.1:9872
+#Peer:\tn1:127.0.0.1:9871
+#Peer:\tn2:127.0.0.1:9872
+"""
+MEMBERS_TOLD = """
+#brokerName\tbroker-a
+#MasterBrokerId\t2
+#MasterAddr\t127.0.0.1:10911
+#MasterEpoch\t3
+#SyncStateSetEpoch\t7
+#SyncStateSetNums\t1
+
+InSyncReplica:\tReplicaIdentity{brokerName='broker-a', brokerId=2, brokerAddress='127.0.0.1:10911'}
+
+NotInSyncReplica:\tReplicaIdentity{brokerName='broker-a', brokerId=1, brokerAddress='127.0.0.1:10921'}
+"""
+
+
+def test_what_mqadmin_tells_of_a_group_is_its_leader_and_its_members() -> None:
+    assert figures.group_told(GROUP_TOLD) == ("127.0.0.1:9872", {"127.0.0.1:9871", "127.0.0.1:9872"})
+    assert figures.members_told(MEMBERS_TOLD) == ("127.0.0.1:10911", 3, {"127.0.0.1:10911"})
+    assert figures.group_told("") == ("", set())
+    assert figures.members_told("") == ("", 0, set())
 
 
 def test_tables_of_a_mixed_set_are_compared_without_checksum_and_version(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import org.apache.rocketmq.common.message.MessageQueue;
  * What an ordinary user's program does, with the ordinary client.
  *
  * produce NAMESRV TOPIC FIRST COUNT BYTES PAUSE_MS [HOW]
- *     one JSON line for each message: key, status, queue, offset, broker, end (ms). HOW: delayed (level 1), or
+ *     one JSON line for each message: key, status, queue, offset, broker, end and begin (ms). HOW: delayed (level 1), or
  *     refused (a push consumer of this program wants it once more)
  * pull NAMESRV TOPIC GROUP IDLE_MS
  *     all queues from their beginning, until nothing comes for a while
@@ -79,13 +79,14 @@ public class LabClient {
             } else if (how.equals(REFUSED)) {
                 message.putUserProperty(REFUSED, "once");
             }
+            long begun = System.currentTimeMillis();
             try {
                 SendResult result = producer.send(message);
                 say(key, result.getSendStatus().name(), result.getMessageQueue().getQueueId(),
-                        result.getQueueOffset(), result.getMessageQueue().getBrokerName());
+                        result.getQueueOffset(), result.getMessageQueue().getBrokerName(), begun);
             } catch (Exception error) {
                 error.printStackTrace();
-                say(key, error.getClass().getSimpleName(), -1, -1, "");
+                say(key, error.getClass().getSimpleName(), -1, -1, "", begun);
             }
             if (pause > 0) {
                 Thread.sleep(pause);
@@ -146,10 +147,15 @@ public class LabClient {
         Thread.sleep(Long.MAX_VALUE);
     }
 
-    private static synchronized void say(String key, String status, int queue, long offset, String broker) {
+    private static void say(String key, String status, int queue, long offset, String broker) {
+        say(key, status, queue, offset, broker, System.currentTimeMillis());
+    }
+
+    private static synchronized void say(String key, String status, int queue, long offset, String broker,
+            long begun) {
         System.out.println("{\"key\":\"" + key + "\",\"status\":\"" + status + "\",\"queue\":" + queue
-                + ",\"offset\":" + offset + ",\"broker\":\"" + broker + "\",\"at_ms\":"
-                + System.currentTimeMillis() + "}");
+                + ",\"offset\":" + offset + ",\"broker\":\"" + broker + "\",\"begun_ms\":" + begun
+                + ",\"at_ms\":" + System.currentTimeMillis() + "}");
         System.out.flush();
     }
 }

@@ -1,1 +1,1 @@
-"""Our roles among Apache RocketMQ's own programs: four scenarios, each of which says what it measured."""
+"""Our roles among Apache RocketMQ's own programs: scenarios, each of which says what it measured."""

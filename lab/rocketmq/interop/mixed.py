@@ -124,16 +124,7 @@ def _leader(mixed: Mixed) -> str:
     """The lab's name of the controller that leads, once one does."""
     cluster = mixed.stage.cluster
     living = [name for name in CONTROLLERS if name in cluster.processes]
-
-    def found() -> str | None:
-        for name in living:
-            with_address = questions.leader(cluster.port(name))
-            named = [each for each in living if cluster.address(each) == with_address]
-            if named and questions.controller_serves(cluster.port(named[0])):
-                return named[0]
-        return None
-
-    return cluster.until(found, "a controller that leads")
+    return cluster.until(lambda: waiting.leading(cluster, living), "a controller that leads")
 
 
 def _start_ours(mixed: Mixed) -> None:

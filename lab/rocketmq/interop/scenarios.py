@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable
 
 from lab.cluster import BROKER_NAME, CLUSTER_NAME, Cluster
+from lab.family import Rounds, Scenario
 from lab.interop.measured import Measured
 from lab.rocketmq import questions, settings, waiting
 from lab.rocketmq.apache import Apache
-from lab.rocketmq.interop import addresses, figures, mixed
+from lab.rocketmq.interop import addresses, figures, group, mixed
 from lab.rocketmq.interop.stage import MESSAGES, TOPIC, Stage
 from lab.rocketmq.interop.tools import Tools
 from lab.rocketmq.roles import OURS
@@ -167,8 +168,11 @@ def _switch(stage: Stage, old: str, new: str) -> None:
 APACHE = Apache("5.4.0")
 
 
-def _on_a_stage(play: Callable[[Stage], None]) -> Callable[[Cluster, Measured], None]:
-    return lambda cluster, measured: play(Stage(cluster, Tools(cluster, APACHE), measured))
+def _on_a_stage(play: Callable[[Stage], None]) -> Scenario:
+    def played(cluster: Cluster, measured: Measured, rounds: Rounds) -> None:
+        play(Stage(cluster, Tools(cluster, APACHE), measured, rounds))
+
+    return played
 
 
 SCENARIOS = {
@@ -186,5 +190,9 @@ SCENARIOS = {
     "f": (
         _on_a_stage(addresses.announced_addresses),
         "brokerIP1, brokerIP2 and an advertised controller, none of which is where its process listens",
+    ),
+    "group": (
+        _on_a_stage(group.under_our_controllers),
+        "three controllers of ours over three Java brokers, of whom some are struck in each round",
     ),
 }

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lab.cluster import BROKER_NAME, Cluster
+from lab.family import Rounds
 from lab.interop.measured import Measured
 from lab.rocketmq import logs, questions, settings
 from lab.rocketmq.interop import figures
@@ -27,6 +28,7 @@ class Stage:
     cluster: Cluster
     tools: Tools
     measured: Measured
+    rounds: Rounds = field(default_factory=Rounds)
 
     @property
     def nameserver(self) -> str:
