@@ -28,7 +28,7 @@ POLL_S = 0.2
 MESSAGES, MESSAGE_BYTES, PAUSE_MS = 10**6, 200, 50
 # Longer than a leader is missed by its followers, and than a silent connection between two members is kept.
 STOPPED_S = 4.0
-# A master that is silent is missed after 10 s, seen every 5 s. A leader that has never heard it waits 10 s after
+# A silent master is missed after 10 s, sought every 5 s; a leader that has never heard it waits 10 s after
 # its own election. Beside that: elections, the hearing, the 3 s after which Java's client gives up a request.
 AGAIN_S_MAXIMUM = 40.0
 
@@ -71,7 +71,7 @@ class Struck:
         self.again_s.append(again_s)
         self.stage.measured.note(
             f"round {number}",
-            f"{told}: a send is accepted again after {again_s:.1f} s, all work together after {whole_s:.1f} s;"
+            f"{told}: a send is accepted again after {again_s:.1f} s, all is whole after {whole_s:.1f} s;"
             f" {after.leader} leads, {after.master} is master of epoch {after.epoch}",
         )
         if again_s > AGAIN_S_MAXIMUM:
