@@ -181,8 +181,9 @@ conformance: $(READY) ## play the suite against the real implementations (TARGET
 	@$(BIN)/python -m lab.conformance --table docs/compliance.md $(if $(AT_ONCE),--at-once $(AT_ONCE)) $(TARGETS)
 
 .PHONY: interop
-interop: jdk $(READY) ## our roles among Apache RocketMQ's own programs (SCENARIOS="a c": only these; ROUNDS=20 SEED=2 of `group`)
-	@$(BIN)/python -m lab.interop $(SCENARIOS) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SEED),--seed $(SEED))
+interop: jdk $(READY) ## our roles among Apache RocketMQ's own programs (SCENARIOS="a c": only these; ROUNDS=20 SEED=2 RELEASE=5.5.0 of `group`)
+	@$(BIN)/python -m lab.interop $(SCENARIOS) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SEED),--seed $(SEED)) \
+		$(if $(RELEASE),--release $(RELEASE))
 
 .PHONY: hosts
 hosts: jdk $(READY) ## four hosts in network namespaces, clocks apart, one behind a translation: their captures merged, on both engines (needs root; ARGS=--help)

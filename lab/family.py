@@ -124,10 +124,12 @@ class KilledCluster(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """How often a scenario strikes that does so at random, and the seed of whom and how."""
+    """How often a scenario strikes that does so at random, the seed of whom and how, and the release of the
+    other people's programs that are struck: the one of all scenarios when it is empty."""
 
     count: int = ROUNDS
     seed: int = SEED
+    release: str = ""
 
 
 Scenario = Callable[[Cluster, Measured, Rounds], None]

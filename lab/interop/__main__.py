@@ -23,15 +23,14 @@ def main() -> int:
     """Exit code 0: all as demanded; 1: not, with the first thing that was not; 3: something is missing."""
     arguments = arguments_of(sys.argv[1:])
     interop: Interop = families.in_the_lab(arguments.family).interop
+    rounds = Rounds(arguments.rounds, arguments.seed, arguments.release)
     results: dict[str, object] = {}
     for name in arguments.scenarios:
         _, about = interop.scenarios[name]
         print(f"{name}: {about} ({interop.others})", flush=True)
         began_s = time.monotonic()
         try:
-            results[name] = _play(
-                interop, name, arguments.out / name, Rounds(arguments.rounds, arguments.seed)
-            )
+            results[name] = _play(interop, name, arguments.out / name, rounds)
         except LabError as error:
             print(f"interop: {error}", file=sys.stderr)
             return error.exit_code
@@ -55,6 +54,7 @@ def arguments_of(given: Sequence[str]) -> argparse.Namespace:
         "--rounds", type=int, default=ROUNDS, help="strikes of `group` (default: %(default)s)"
     )
     parser.add_argument("--seed", type=int, default=SEED, help="of its strikes (default: %(default)s)")
+    parser.add_argument("--release", default="", help="of the brokers of `group` (default: as in all others)")
     families.add_choice(parser)
     arguments = parser.parse_args(given)
     every = families.in_the_lab(arguments.family).interop.scenarios

@@ -37,8 +37,12 @@ def cache() -> Path:
 
 
 def pins(name: str) -> dict[str, str]:
-    """SHA-256 of every jar of a release, by file name."""
-    lines = (ARTEFACTS / f"{name}.txt").read_text().splitlines()
+    """SHA-256 of every jar of a release, by file name. Raises LabError for one that is not pinned."""
+    try:
+        lines = (ARTEFACTS / f"{name}.txt").read_text().splitlines()
+    except FileNotFoundError:
+        there = ", ".join(sorted(path.stem for path in ARTEFACTS.glob("*.txt")))
+        raise LabError(f"{name} is not pinned: there are {there}") from None
     return {jar: digest for digest, jar in (line.split() for line in lines)}
 
 

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from lab.cluster import Cluster
+from lab.errors import LabError
 from lab.family import ROUNDS, SEED
 from lab.forward import OUTSIDE, Forwarded
 from lab.interop.__main__ import arguments_of
 from lab.ports import LOOPBACK
+from lab.rocketmq.fetch import pins
 from lab.rocketmq.interop import figures, tables
 from lab.rocketmq.interop.rounds import STRUCK, How, Victim, planned
 from replispec.broker.rocketmq.core.table_file import sealed
@@ -24,7 +26,7 @@ def test_all_scenarios_are_played_unless_some_are_named() -> None:
 
 
 def test_rounds_and_their_seed_are_of_the_command_line() -> None:
-    assert (arguments_of([]).rounds, arguments_of([]).seed) == (ROUNDS, SEED)
+    assert (arguments_of([]).rounds, arguments_of([]).seed, arguments_of([]).release) == (ROUNDS, SEED, "")
     asked = arguments_of(["group", "--rounds", "20", "--seed", "7"])
     assert (asked.scenarios, asked.rounds, asked.seed) == (["group"], 20, 7)
 
@@ -112,6 +114,12 @@ def test_what_mqadmin_tells_of_a_group_is_its_leader_and_its_members() -> None:
     assert figures.members_told(MEMBERS_TOLD) == ("127.0.0.1:10911", 3, {"127.0.0.1:10911"})
     assert figures.group_told("") == ("", set())
     assert figures.members_told("") == ("", 0, set())
+
+
+def test_a_release_that_is_not_pinned_is_named_with_those_that_are() -> None:
+    with pytest.raises(LabError, match="apache-9 is not pinned: there are apache-5") as refused:
+        pins("apache-9")
+    assert ", apache-5.4.0, " in str(refused.value)
 
 
 def test_tables_of_a_mixed_set_are_compared_without_checksum_and_version(tmp_path: Path) -> None:
