@@ -12,6 +12,7 @@ import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.common.message.MessageQueue;
+import org.apache.rocketmq.tools.command.MQAdminStartup;
 
 /**
  * What an ordinary user's program does, with the ordinary client.
@@ -23,11 +24,14 @@ import org.apache.rocketmq.common.message.MessageQueue;
  *     all queues from their beginning, until nothing comes for a while
  * push NAMESRV TOPIC GROUP
  *     subscribed as one member of the group, from the beginning of what it never read, until it is told to end
+ * mqadmin COMMAND ARGUMENT... [, COMMAND ARGUMENT...]...
+ *     commands of mqadmin one after the other, each after a line with a comma: one start of a JVM for all of them
  *
  * A fault ends it with exit code 1: threads of the client would keep it alive else.
  */
 public class LabClient {
     private static final String REFUSED = "refused";
+    private static final String NEXT = ",";
 
     public static void main(String[] args) {
         try {
@@ -51,6 +55,9 @@ public class LabClient {
                 break;
             case "push":
                 push(args[1], args[2], args[3]);
+                break;
+            case "mqadmin":
+                mqadmin(List.of(args).subList(1, args.length));
                 break;
             default:
                 throw new IllegalArgumentException(args[0]);
@@ -145,6 +152,24 @@ public class LabClient {
         System.out.println("{\"key\":\"\",\"status\":\"SUBSCRIBED\"}");
         System.out.flush();
         Thread.sleep(Long.MAX_VALUE);
+    }
+
+    private static void mqadmin(List<String> words) {
+        List<String> command = new ArrayList<>();
+        for (String word : words) {
+            if (!word.equals(NEXT)) {
+                command.add(word);
+                continue;
+            }
+            mqadminOne(command);
+            command.clear();
+        }
+        mqadminOne(command);
+    }
+
+    private static void mqadminOne(List<String> command) {
+        System.out.println("\n" + NEXT);
+        MQAdminStartup.main0(command.toArray(new String[0]), null);
     }
 
     private static void say(String key, String status, int queue, long offset, String broker) {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,8 @@ from lab.rocketmq.apache import Apache, java
 
 CLIENT = Path(__file__).with_name("LabClient.java")
 TOOL_S_MAXIMUM = 120
+# Between two commands of mqadmin.
+NEXT = ","
 STOP_S_MAXIMUM = 30
 COMPLAINT_MAXIMUM = 200
 
@@ -38,12 +40,15 @@ class Tools:
             *self.apache.java(self.cluster, "mqadmin", f"-Drocketmq.namesrv.addr={nameserver}"),
             *("org.apache.rocketmq.tools.command.MQAdminStartup", *arguments),
         ]
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=TOOL_S_MAXIMUM, env=environment()
-        )
-        if done.returncode:
-            raise LabError(f"mqadmin {arguments[0]}: {done.stderr.strip()[-400:]}")
-        return done.stdout
+        return _said(f"mqadmin {arguments[0]}", command)
+
+    def mqadmins(self, commands: Sequence[Sequence[str]], *, nameserver: str) -> list[str]:
+        """What the admin tool prints of each command, all in one JVM. Raises LabError when it fails."""
+        words = [word for command in commands for word in (NEXT, *command)][1:]
+        option = f"-Drocketmq.namesrv.addr={nameserver}"
+        start = self.apache.java(self.cluster, "mqadmin", option, classes=self._classes())
+        said = _said("mqadmin", [*start, CLIENT.stem, "mqadmin", *words])
+        return said.split(f"\n{NEXT}\n")[1:]
 
     def client(self, *arguments: str) -> list[dict[str, object]]:
         """Run the client to its end; the JSON lines that it printed."""
@@ -73,6 +78,16 @@ class Tools:
             command = [java("javac"), "-nowarn", "-cp", path, "-d", str(classes), str(CLIENT)]
             subprocess.run(command, check=True, capture_output=True, timeout=TOOL_S_MAXIMUM)
         return classes
+
+
+def _said(what: str, command: list[str]) -> str:
+    """What a tool prints. Raises LabError when it fails."""
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=TOOL_S_MAXIMUM, env=environment()
+    )
+    if done.returncode:
+        raise LabError(f"{what}: {done.stderr.strip()[-400:]}")
+    return done.stdout
 
 
 @dataclass(frozen=True, slots=True)
