@@ -6,7 +6,7 @@ journal and back; what the entries of its log say is read here alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from replispec.controller.consensus.formats import (
     FORMAT,
@@ -22,7 +22,7 @@ from replispec.runtime.documents.official_seam import encode
 from replispec.runtime.primitives.binary import crc32
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.immutable import immutable
-from replispec.runtime.raft.core import GroupMember, KnownGroup
+from replispec.runtime.raft.core import Chance, GroupMember, KnownGroup
 from replispec.runtime.raft.log import MemberLog
 from replispec.runtime.raft.members import said_by
 from replispec.runtime.raft.ready import DurableState
@@ -31,9 +31,6 @@ from replispec.wire.raft.codes import EntryKind
 from replispec.wire.raft.member import RaftEntry
 from replispec.wire.raft.options import MemberOptions
 from replispec.wire.rocketmq.constants import MEMBER_NUMBER_MAX
-
-Chance = Callable[[int], int]
-"""A random number from 0 to one less than this."""
 
 
 def number_of(member: str) -> int:
