@@ -70,9 +70,9 @@ def test_whoever_is_not_added_waits_and_says_what_for() -> None:
     group.leader()
     comes(group, "controller-4")
     group.world.run_for(10_000)
-    waits = group.noted("a member of the group to be joined: waits until it is told to add this one")
-    assert {(name, values["member"], values["at"]) for name, values in waits} == {
-        ("controller-4", "n4", "127.0.0.4:9878")
+    waits = group.noted("not in its group yet")
+    assert {(name, values["member"], values["reason"]) for name, values in waits} == {
+        ("controller-4", "n4", "the group waits to be told to add n4 at 127.0.0.4:9878")
     }
     assert group.world.processes["controller-4"].disk.changes == []
     assert group.codes("controller-4", METADATA, application(1))[1:] == [ResponseCode.CONTROLLER_NOT_LEADER]

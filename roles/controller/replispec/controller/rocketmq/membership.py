@@ -78,7 +78,7 @@ class Membership:
         self._now_ms = 0
         self._waiting: dict[int, Request] = {}
         # What was said last of a group that is not joined yet, or is another one.
-        self._said = ""
+        self._said = ("", "")
 
     # Connections
 
@@ -188,30 +188,35 @@ class Membership:
     def _told(self, address: str, outcome: Outcome, _now_ms: int) -> None:
         """Somebody says who the group is, or nothing that is of use."""
         if isinstance(outcome, Failure):
-            self._say("not reached", address=address, reason=outcome.reason)
+            self._say(address, outcome.reason)
             return
         if outcome.header.code != ResponseCode.SUCCESS:
-            self._say("says nothing of a group", address=address, reason=outcome.header.remark or "")
+            self._say(address, f"it says nothing of a group: {outcome.header.remark}")
             return
         try:
             said = GetGroupMembersResponse.from_ext_fields(outcome.header.ext_fields or {})
             who = GroupMembersInfo.decode(outcome.body)
         except RemoteProtocolError as error:
-            self._say("says nothing of a group that can be read", address=address, reason=str(error))
+            self._say(address, f"what it says of a group cannot be read: {error}")
             return
         if said.version != constants.GROUP_QUESTIONS_VERSION:
-            self._say("speaks another version", address=address, reason=str(said.version))
+            self._say(address, f"it speaks version {said.version} of the questions about members")
         elif self._log.member is None:
             self._join(address, said.group or "", who)
         else:
             self._compare(self._log.member, address, said.group or "", who)
 
-    def _say(self, what: str, **values: str) -> None:
-        """While it is not told which group this is, each thing once in a row."""
-        text = f"{what} {values}"
-        if self._log.member is None and text != self._said:
-            self._said = text
-            self._outbox.note(Level.WARNING, f"a member of the group to be joined: {what}", **values)
+    def _say(self, address: str, reason: str) -> None:
+        """What keeps this one from joining, each thing once in a row."""
+        if self._log.member is None and (address, reason) != self._said:
+            self._said = address, reason
+            self._outbox.note(
+                Level.WARNING,
+                "not in its group yet",
+                member=self.own_id,
+                asked=address,
+                reason=reason,
+            )
 
     def _join(self, address: str, identity: str, who: GroupMembersInfo) -> None:
         assert self._group is not None
@@ -219,13 +224,13 @@ class Membership:
         found = {each.id or "": each.address or "" for each in who.members or ()}
         here = self._group.addresses[own]
         if not identity:
-            self._say("has not joined it either", address=address)
+            self._say(address, "it is in no group, or has not joined one yet")
         elif not self._group.is_of(identity):
             self._halt(f"{address} is of the group {identity!r}, and this is to join {self._group.name!r}")
         elif own in (who.gone or ()):
             self._halt(f"{own} was removed from the group {identity!r}: choose another id")
         elif own not in found:
-            self._say("waits until it is told to add this one", address=address, member=own, at=here)
+            self._say(address, f"the group waits to be told to add {own} at {here}")
         elif canonical_address(found[own]) != canonical_address(here):
             self._halt(f"{own} of the group {identity!r} is at {found[own]}, and this one is at {here}")
         elif not self._log.is_joining:
