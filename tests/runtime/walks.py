@@ -33,7 +33,7 @@ from replispec.wire.rocketmq.client import (
     SubscriptionGroup,
     SubscriptionGroupTable,
 )
-from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest, Property
+from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest, GroupMemberInfo, Property
 from replispec.wire.rocketmq.ha import HaEpochEntry
 from replispec.wire.rocketmq.machines import (
     announcement,
@@ -49,6 +49,7 @@ from replispec.wire.rocketmq.machines import (
     digest_check,
     election_hearing,
     group_members,
+    group_question,
     ha_master,
     ha_replica,
     learner,
@@ -74,6 +75,7 @@ ROCKETMQ = (
     digest_check,
     election_hearing,
     group_members,
+    group_question,
     ha_master,
     ha_replica,
     learner,
@@ -121,6 +123,7 @@ CHOICES: dict[Any, Chooser] = {
     Mapping[str, TopicQueueMapping]: lambda rng: rng.choice([{}, {"a": TopicQueueMapping()}]),
     Mapping[int, int]: lambda rng: rng.choice([{}, {1: 2}]),
     Sequence[Property]: lambda _rng: (),
+    Sequence[GroupMemberInfo]: lambda _rng: (),
     Sequence[ConsumerData]: lambda _rng: (),
     Sequence[str]: lambda rng: tuple(rng.sample(["", "a", "b"], rng.randint(0, 3))),
     Sequence[int]: lambda rng: tuple(rng.sample(range(1, 4), rng.randint(0, 3))),

@@ -1,41 +1,30 @@
 """A controller's part in its group: its messages to the other members, who they are, and who changes that.
 
-A controller that is to join asks the members that it is given which group that is, and begins once it is
-among them; nobody adds itself. Whoever hears of no leader asks the others who they are: it may have been
-removed, and they know it. Answers are on the machine `group_members`.
+Who asks about the group is answered on the machine `group_members`; what it asks itself is in `inquiry`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Final
 
 from replispec.controller.consensus import Entry, Message
-from replispec.controller.consensus.raft import ControllerGroup, GroupNode, Places, is_id, number_of
+from replispec.controller.consensus.raft import ControllerGroup, Places, is_id, number_of
+from replispec.controller.rocketmq.inquiry import Inquiry, removed
 from replispec.controller.rocketmq.log import ControllerLog
 from replispec.controller.rocketmq.members import CODES, Members, UnknownMember
 from replispec.event.v1.event_pb2 import ControllerEvent
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.parameters import ADDRESSES
 from replispec.runtime.raft.rules import is_majority
-from replispec.runtime.rocketmq.remoting import Calls, Failure, Outcome, Request
+from replispec.runtime.rocketmq.remoting import Calls, Request
 from replispec.runtime.rocketmq.remoting.answering import Answering
 from replispec.runtime.rocketmq.rules.addresses import canonical_address
 from replispec.runtime.world import Closed, Connected, Level, Outbox, Received, Writable
-from replispec.wire.rocketmq import constants
-from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
-from replispec.wire.rocketmq.controller import (
-    GetGroupMembersRequest,
-    GetGroupMembersResponse,
-    GroupMemberInfo,
-    GroupMembersInfo,
-)
+from replispec.wire.rocketmq.controller import GroupMemberInfo, GroupMembersInfo
 from replispec.wire.rocketmq.machines import group_members as machine
 from replispec.wire.rocketmq.machines import group_members_wire as wire
 from replispec.wire.rocketmq.options import ControllerOptions
-
-_QUESTION: Final = GetGroupMembersRequest(version=constants.GROUP_QUESTIONS_VERSION).to_ext_fields()
 
 
 class Membership:
@@ -60,6 +49,11 @@ class Membership:
         self._close = close
         self._members = Members(outbox)
         self._calls = Calls(outbox)
+        self._inquiry = (
+            None
+            if group is None
+            else Inquiry(outbox, self._calls, log, group, options.controller_join, halt=halt)
+        )
         self._answering = Answering(
             wire.bound(self),
             {
@@ -71,14 +65,10 @@ class Membership:
         )
         self.table: Final = self._answering.table
         self.messages: Final = {} if group is None else dict.fromkeys(CODES, self._take_message)
-        # Who leads, and since when nobody does, or whom to ask is due.
         self._leads = group is None
         self._leader: str | None = None
-        self._asked_ms: int | None = None
-        self._now_ms = 0
+        # Changes that are proposed, by the number of the proposal.
         self._waiting: dict[int, Request] = {}
-        # What was said last of a group that is not joined yet, or is another one.
-        self._said = ("", "")
 
     # Connections
 
@@ -104,12 +94,14 @@ class Membership:
 
     def ticked(self, now_ms: int) -> None:
         """Dial whom it is time for, and ask who the group is while that is in doubt."""
-        self._now_ms = now_ms
         self._members.ticked(now_ms)
         self._calls.ticked(now_ms)
         due_ms = self._due_ms()
-        if due_ms is not None and now_ms >= due_ms:
-            self._ask()
+        if self._inquiry is not None and due_ms is not None and now_ms >= due_ms:
+            self._inquiry.ask(now_ms)
+
+    def _due_ms(self) -> int | None:
+        return None if self._inquiry is None else self._inquiry.due_ms(is_led=self._leader is not None)
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
@@ -124,7 +116,6 @@ class Membership:
 
     def reaches(self, members: Mapping[str, str], now_ms: int) -> None:
         """The others are these, and each is reached there."""
-        self._now_ms = now_ms
         self._members.are(members, now_ms)
 
     def _take_message(self, request: Request) -> None:
@@ -140,9 +131,9 @@ class Membership:
         except RemoteProtocolError as error:
             self._outbox.note(Level.WARNING, "message refused", peer=request.peer, reason=str(error))
             self._close(request.connection)
-            if isinstance(error, UnknownMember) and self._may_ask(request.now_ms):
-                self._now_ms = request.now_ms
-                self._ask()
+            inquiry = self._inquiry if isinstance(error, UnknownMember) else None
+            if inquiry is not None and inquiry.may_ask(request.now_ms):
+                inquiry.ask(request.now_ms)
         else:
             self._members.heard(sender, request.now_ms)
 
@@ -154,99 +145,7 @@ class Membership:
 
     def left(self) -> None:
         """This member was removed: it takes part no more."""
-        own, group = self._options.controller_d_leger_self_id, self.group
-        self._halt(
-            f"{own} was removed from the group {group!r}, for good: to join again it needs another id and an "
-            f"empty store"
-        )
-
-    # Who the group is
-
-    def _may_ask(self, now_ms: int) -> bool:
-        return self._asked_ms is None or now_ms >= self._asked_ms + constants.RETRY_MS
-
-    def _due_ms(self) -> int | None:
-        if self._group is None or (self._leader is not None and self._asked_ms is not None):
-            return None
-        pause_ms = constants.RETRY_MS if self._log.member is None else constants.MEMBER_SILENCE_MS
-        return 0 if self._asked_ms is None else self._asked_ms + pause_ms
-
-    def _ask(self) -> None:
-        self._asked_ms = self._now_ms
-        member = self._log.member
-        others = self._options.controller_join if member is None else tuple(member.reached.values())
-        for address in others:
-            self._calls.ask(
-                address,
-                RequestCode.CONTROLLER_GET_MEMBERS,
-                partial(self._told, address),
-                now_ms=self._now_ms,
-                timeout_ms=constants.ANSWER_TIMEOUT_MS,
-                ext_fields=_QUESTION,
-            )
-
-    def _told(self, address: str, outcome: Outcome, _now_ms: int) -> None:
-        """Somebody says who the group is, or nothing that is of use."""
-        if isinstance(outcome, Failure):
-            self._say(address, outcome.reason)
-            return
-        if outcome.header.code != ResponseCode.SUCCESS:
-            self._say(address, f"it says nothing of a group: {outcome.header.remark}")
-            return
-        try:
-            said = GetGroupMembersResponse.from_ext_fields(outcome.header.ext_fields or {})
-            who = GroupMembersInfo.decode(outcome.body)
-        except RemoteProtocolError as error:
-            self._say(address, f"what it says of a group cannot be read: {error}")
-            return
-        if said.version != constants.GROUP_QUESTIONS_VERSION:
-            self._say(address, f"it speaks version {said.version} of the questions about members")
-        elif self._log.member is None:
-            self._join(address, said.group or "", who)
-        else:
-            self._compare(self._log.member, address, said.group or "", who)
-
-    def _say(self, address: str, reason: str) -> None:
-        """What keeps this one from joining, each thing once in a row."""
-        if self._log.member is None and (address, reason) != self._said:
-            self._said = address, reason
-            self._outbox.note(
-                Level.WARNING,
-                "not in its group yet",
-                member=self.own_id,
-                asked=address,
-                reason=reason,
-            )
-
-    def _join(self, address: str, identity: str, who: GroupMembersInfo) -> None:
-        assert self._group is not None
-        own = self._group.member
-        found = {each.id or "": each.address or "" for each in who.members or ()}
-        here = self._group.addresses[own]
-        if not identity:
-            self._say(address, "it is in no group, or has not joined one yet")
-        elif not self._group.is_of(identity):
-            self._halt(f"{address} is of the group {identity!r}, and this is to join {self._group.name!r}")
-        elif own in (who.gone or ()):
-            self._halt(f"{own} was removed from the group {identity!r}: choose another id")
-        elif own not in found:
-            self._say(address, f"the group waits to be told to add {own} at {here}")
-        elif canonical_address(found[own]) != canonical_address(here):
-            self._halt(f"{own} of the group {identity!r} is at {found[own]}, and this one is at {here}")
-        elif not self._log.is_joining:
-            self._log.join(identity, {each: at for each, at in found.items() if at})
-
-    def _compare(self, member: GroupNode, address: str, identity: str, who: GroupMembersInfo) -> None:
-        own = self._options.controller_d_leger_self_id
-        if identity != member.identity:
-            if member.term == 0 and identity:
-                self._halt(f"{address} is of the group {identity!r}, and this is of {member.identity!r}")
-            return
-        found = {each.id or "": each.address or "" for each in who.members or ()}
-        if own in (who.gone or ()) and own not in found:
-            self.left()
-            return
-        member.learn({each: at for each, at in found.items() if each not in (who.gone or ())})
+        self._halt(removed(self._options.controller_d_leger_self_id, self.group))
 
     # What the machine asks
 
