@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from replispec.cli.memberships import Group
+    from replispec.cli.memberships import ShownGroup
 
 EXIT_REFUSED = 1
 LOOK_S = 0.2
@@ -89,7 +89,7 @@ def add(member: str, address: str, at: str, wait: float) -> int:
     """
     family, addresses = _asked(at)
 
-    def is_done(group: "Group") -> str:
+    def is_done(group: "ShownGroup") -> str:
         found = group.find(member)
         if found is not None and found.votes:
             return f"{member} votes: the group is {group.voters}"
@@ -116,7 +116,7 @@ def remove(member: str, at: str, wait: float) -> int:
     """
     family, addresses = _asked(at)
 
-    def is_done(group: "Group") -> str:
+    def is_done(group: "ShownGroup") -> str:
         if group.find(member) is None and member in group.gone:
             return f"{member} is no member any more: the group is {group.voters}"
         return ""
@@ -182,17 +182,17 @@ def _asked(at: str) -> tuple[Any, Any]:
     return part, addresses
 
 
-def _look(family: Any, addresses: Any, wait: float) -> "Group | None":
+def _look(family: Any, addresses: Any, wait: float) -> "ShownGroup | None":
     """The group, within so many seconds; None, with a word, when nobody says who it is."""
     from replispec.cli.memberships import MembersRefused
     from replispec.runtime.net.ask_shell import until
 
     why = ""
 
-    def look() -> "Group | None":
+    def look() -> "ShownGroup | None":
         nonlocal why
         try:
-            found: Group = family.look(addresses)
+            found: ShownGroup = family.look(addresses)
         except MembersRefused as refusal:
             why = str(refusal)
             return None
@@ -208,8 +208,8 @@ def _change(
     family: Any,
     addresses: Any,
     wait: float,
-    ask: Callable[["Group"], None],
-    is_done: Callable[["Group"], str],
+    ask: Callable[["ShownGroup"], None],
+    is_done: Callable[["ShownGroup"], str],
     not_yet: str,
     *,
     repeats: bool = False,

@@ -15,7 +15,7 @@ class MembersRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class GroupMember:
+class ShownMember:
     """One member: where it is reached, whether it `votes` or still learns the log, and how many entries of it
     it lacks, if that is known."""
 
@@ -26,7 +26,7 @@ class GroupMember:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ShownGroup:
     """A group by the word of a member: its name and founders, who leads, who it is, and who was removed.
 
     `asked`: the member that says so, which leads if that one is reached.
@@ -35,10 +35,10 @@ class Group:
     name: str
     asked: str
     leader: str | None
-    members: Sequence[GroupMember]
+    members: Sequence[ShownMember]
     gone: Sequence[str]
 
-    def find(self, member: str) -> GroupMember | None:
+    def find(self, member: str) -> ShownMember | None:
         """The member with this id."""
         return next((each for each in self.members if each.id == member), None)
 

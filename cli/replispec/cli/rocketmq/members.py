@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from replispec.cli.memberships import Group, GroupMember, MembersRefused
+from replispec.cli.memberships import MembersRefused, ShownGroup, ShownMember
 from replispec.runtime.net.ask_shell import ask
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.headers import Header
@@ -36,7 +36,7 @@ def addresses_in(text: str) -> Sequence[str]:
     return ADDRESSES.read(text)
 
 
-def look(addresses: Iterable[str]) -> Group:
+def look(addresses: Iterable[str]) -> ShownGroup:
     """The group by the word of its leader, or of whoever answers first. Raises MembersRefused."""
     found, silent = None, []
     for address in addresses:
@@ -56,19 +56,19 @@ def look(addresses: Iterable[str]) -> Group:
         return found
 
 
-def add(group: Group, member: str, address: str) -> None:
+def add(group: ShownGroup, member: str, address: str) -> None:
     """Have a controller join. Raises MembersRefused."""
     header = AddGroupMemberRequest(GROUP_QUESTIONS_VERSION, member, address)
     _ask_leader(group, RequestCode.CONTROLLER_ADD_MEMBER, header)
 
 
-def remove(group: Group, member: str) -> None:
+def remove(group: ShownGroup, member: str) -> None:
     """Have a controller leave. Raises MembersRefused."""
     header = RemoveGroupMemberRequest(GROUP_QUESTIONS_VERSION, member)
     _ask_leader(group, RequestCode.CONTROLLER_REMOVE_MEMBER, header)
 
 
-def transfer(group: Group, member: str) -> None:
+def transfer(group: ShownGroup, member: str) -> None:
     """Have another one lead. Raises MembersRefused."""
     header = TransferLeadRequest(GROUP_QUESTIONS_VERSION, member)
     _ask_leader(group, RequestCode.CONTROLLER_TRANSFER_LEAD, header)
@@ -81,7 +81,7 @@ def snapshot(address: str) -> int:
     return said.index or 0
 
 
-def _group(address: str) -> Group:
+def _group(address: str) -> ShownGroup:
     answer = _ask(
         address, RequestCode.CONTROLLER_GET_MEMBERS, GetGroupMembersRequest(GROUP_QUESTIONS_VERSION)
     )
@@ -95,13 +95,13 @@ def _group(address: str) -> Group:
     if not said.group:
         raise MembersRefused(f"{address} is in no group, or has not joined one yet", again=True)
     members = [
-        GroupMember(each.id or "", each.address or "", bool(each.votes), each.lag)
+        ShownMember(each.id or "", each.address or "", bool(each.votes), each.lag)
         for each in who.members or ()
     ]
-    return Group(said.group, said.member or "", said.leader, members, who.gone or ())
+    return ShownGroup(said.group, said.member or "", said.leader, members, who.gone or ())
 
 
-def _ask_leader(group: Group, code: int, header: Header) -> None:
+def _ask_leader(group: ShownGroup, code: int, header: Header) -> None:
     leader = group.find(group.leader or "")
     if leader is None:
         raise MembersRefused(f"nobody leads the group, says {group.asked}", again=True)

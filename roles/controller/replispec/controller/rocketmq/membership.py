@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from replispec.controller.consensus import Entry, Message
-from replispec.controller.consensus.raft import ControllerGroup, Places, is_id, number_of
+from replispec.controller.consensus.raft import ControllerGroup, MemberPlaces, is_id, number_of
 from replispec.controller.rocketmq.inquiry import Inquiry, removed
 from replispec.controller.rocketmq.log import ControllerLog
 from replispec.controller.rocketmq.members import CODES, Members, UnknownMember
@@ -195,8 +195,8 @@ class Membership:
         return {each: at for each, (at, _, _) in member.members.items()}
 
     @property
-    def _places(self) -> Places:
-        return Places({}) if self._log.member is None else self._log.member.places
+    def _places(self) -> MemberPlaces:
+        return MemberPlaces({}) if self._log.member is None else self._log.member.places
 
     @property
     def count(self) -> int:
@@ -262,7 +262,7 @@ class Membership:
         else:
             self._propose(request, places.without(event.member))
 
-    def _propose(self, request: Request, places: Places) -> None:
+    def _propose(self, request: Request, places: MemberPlaces) -> None:
         record = ControllerEvent(proposed_time_ns=request.now_ms * 1_000_000, group_places=places.record())
         self._waiting[self._log.propose(record)] = request
 
@@ -281,7 +281,7 @@ class Membership:
         if is_new and entry.is_told:
             self._outbox.note(
                 Level.INFO,
-                "the group is to be others",
+                "members are to change",
                 members=sorted(places.members),
                 gone=list(places.gone),
             )

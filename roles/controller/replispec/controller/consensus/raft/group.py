@@ -21,7 +21,7 @@ from replispec.controller.consensus.formats import (
 from replispec.controller.consensus.interface import Entry, LogDamaged, Ready, Snapshot
 from replispec.controller.consensus.raft.places import (
     ControllerGroup,
-    Places,
+    MemberPlaces,
     founders,
     number_of,
     places,
@@ -77,7 +77,7 @@ class GroupNode:
         self._addresses = listed | {each.id: each.address for each in found.told}
         self._first_told = tuple(found.told)
         self._ids = {number_of(each): each for each in (*founded, *self._addresses)}
-        self._places = Places({})
+        self._places = MemberPlaces({})
         self._founders = founded
         # What `reached` was made of, and is.
         self._version = 0
@@ -206,11 +206,11 @@ class GroupNode:
     # Who the group is
 
     @property
-    def places(self) -> Places:
+    def places(self) -> MemberPlaces:
         """Who the group is to be, as far as it is agreed on; before any record says it, who founded it."""
         if self._places.index:
             return self._places
-        return Places({each: self._addresses.get(each, "") for each in self._founders})
+        return MemberPlaces({each: self._addresses.get(each, "") for each in self._founders})
 
     @property
     def has_left(self) -> bool:
@@ -265,7 +265,7 @@ class GroupNode:
     def restore(self, record: GroupPlaces | None, index: int) -> None:
         """Who the group is to be by a snapshot that this member becomes."""
         if record is not None:
-            self._places = Places.of(record, index)
+            self._places = MemberPlaces.of(record, index)
             self._know(self._places.members)
 
     def check(self, snapshot: Snapshot | None = None, record: GroupPlaces | None = None) -> None:
@@ -335,7 +335,7 @@ class GroupNode:
         known = self._events.pop(index, None)
         event = known[1] if known is not None and known[0] is entry else self._said(index, entry)
         if event.HasField("group_places") and event.group_places.replaces == self._places.index:
-            self._places = Places.of(event.group_places, index)
+            self._places = MemberPlaces.of(event.group_places, index)
             self._version += 1
         is_told = self.is_leader and index > self._recovered
         is_mine = is_told and event.proposer == self._number and event.term == self.term

@@ -6,15 +6,16 @@ To the agreement members are numbers; who they are is in records of its log, eac
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 from replispec.event.v1.event_pb2 import GroupPlace, GroupPlaces
 from replispec.runtime.primitives.binary import crc32
 from replispec.runtime.primitives.immutable import immutable
-from replispec.wire.rocketmq.constants import MEMBER_NUMBER_MAX
-
-_FOUNDED_BY: Final = "/"
-_AND: Final = ","
+from replispec.wire.rocketmq.constants import (
+    GROUP_FOUNDED_BY,
+    GROUP_FOUNDERS_SEPARATOR,
+    MEMBER_NUMBER_MAX,
+    NOT_IN_MEMBER_IDS,
+)
 
 
 def number_of(member: str) -> int:
@@ -24,7 +25,7 @@ def number_of(member: str) -> int:
 
 def is_id(member: str) -> bool:
     """Whether a member can be called so: what parts ids elsewhere is none of it."""
-    return bool(member) and not set(member) & set("/,;-:") and member.isprintable() and " " not in member
+    return bool(member) and not set(member) & set(NOT_IN_MEMBER_IDS) and member.isprintable()
 
 
 @immutable
@@ -44,7 +45,7 @@ class ControllerGroup:
         """What a group is called for good, in messages and on disks, that these found: its name, and they. So
         those that were given different lists take nothing of each other; they would count different
         majorities. Who comes and goes later changes nothing of it."""
-        return f"{self.name}{_FOUNDED_BY}{_AND.join(sorted(self.addresses))}"
+        return f"{self.name}{GROUP_FOUNDED_BY}{GROUP_FOUNDERS_SEPARATOR.join(sorted(self.addresses))}"
 
     @property
     def is_distinct(self) -> bool:
@@ -53,16 +54,16 @@ class ControllerGroup:
 
     def is_of(self, identity: str) -> bool:
         """Whether a group that is called so has this name."""
-        return identity.rpartition(_FOUNDED_BY)[0] == self.name
+        return identity.rpartition(GROUP_FOUNDED_BY)[0] == self.name
 
 
 def founders(identity: str) -> Sequence[str]:
     """Who founded a group that is called so."""
-    return identity.rpartition(_FOUNDED_BY)[2].split(_AND)
+    return identity.rpartition(GROUP_FOUNDED_BY)[2].split(GROUP_FOUNDERS_SEPARATOR)
 
 
 @immutable
-class Places:
+class MemberPlaces:
     """Who a group is to be by the record at `index`: where each member is reached, by its id, and the ids
     that were removed. At 0: no record has said it."""
 
@@ -71,22 +72,22 @@ class Places:
     index: int = 0
 
     @staticmethod
-    def of(record: GroupPlaces, index: int) -> Places:
+    def of(record: GroupPlaces, index: int) -> MemberPlaces:
         """As a record says it."""
-        return Places({each.id: each.address for each in record.members}, tuple(record.gone), index)
+        return MemberPlaces({each.id: each.address for each in record.members}, tuple(record.gone), index)
 
     def record(self) -> GroupPlaces:
         """The record that says it, after the one at `index`."""
         return GroupPlaces(members=places(self.members), gone=self.gone, replaces=self.index)
 
-    def with_member(self, member: str, address: str) -> Places:
+    def with_member(self, member: str, address: str) -> MemberPlaces:
         """With one more."""
-        return Places({**self.members, member: address}, self.gone, self.index)
+        return MemberPlaces({**self.members, member: address}, self.gone, self.index)
 
-    def without(self, member: str) -> Places:
+    def without(self, member: str) -> MemberPlaces:
         """With one less, for good."""
         left = {each: at for each, at in self.members.items() if each != member}
-        return Places(left, (*self.gone, member), self.index)
+        return MemberPlaces(left, (*self.gone, member), self.index)
 
 
 def places(members: Mapping[str, str]) -> Sequence[GroupPlace]:
