@@ -26,11 +26,9 @@ def event_of(index: int, data: bytes) -> ControllerEvent:
         event = decode(ControllerEvent, data, unknown_allowed=False)
     except RemoteProtocolError as error:
         raise LogDamaged(f"record {index} of the log: {error}") from error
-    if event.format not in (EVENT_FORMAT, EVENT_GROUP_FORMAT):
-        raise LogDamaged(
-            f"record {index} of the log is of format {event.format}, this release reads {EVENT_FORMAT} and "
-            f"{EVENT_GROUP_FORMAT}"
-        )
+    known = EVENT_GROUP_FORMAT if event.HasField("group_places") else EVENT_FORMAT
+    if event.format != known:
+        raise LogDamaged(f"record {index} of the log is of format {event.format}, this release reads {known}")
     return event
 
 
