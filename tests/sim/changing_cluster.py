@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import replispec.controller.rocketmq.process
@@ -91,7 +92,7 @@ class Changing:
         world.add("operator", "127.0.0.41", lambda _: [Member("operator", self.operator)])
         world.after(FIRST_MS * 1_000, lambda: world.start("operator"))
 
-    def _maker(self, of: dict[str, object], rng: Rng) -> object:
+    def _maker(self, of: dict[str, object], rng: Rng) -> Callable[[Storage], Sequence[Member]]:
         options = parse("".join(f"{key}={value}\n" for key, value in of.items()), ROLES["controller"]).options
 
         def make(storage: Storage) -> list[Member]:
