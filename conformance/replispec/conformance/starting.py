@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import trio
 
-from replispec.conformance.adapters import START_S, Adapter, AdapterRefused, Starting
+from replispec.conformance.adapters import START_S, Adapter, Starting
 from replispec.conformance.family import SubjectKind
 from replispec.conformance.judged import JudgedSubject
 from replispec.conformance.model import TARGET
 from replispec.conformance.probe import NoSubject, probe
+from replispec.conformance.questions import AdapterRefused
 from replispec.conformance.received import ReceivedAnswer
 
 CLUSTER, SET = "suite-cluster", "suite-set"
