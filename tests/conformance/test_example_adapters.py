@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import trio
 
+from replispec.conformance.adapter_requests import AdapterRefused
 from replispec.conformance.adapters import Starting, running
-from replispec.conformance.questions import AdapterRefused
 
 FOLDER = Path(__file__).parents[2] / "conformance" / "adapters"
 COMPILERS: dict[str, Callable[[Path], list[str]]] = {

@@ -8,6 +8,7 @@ from functools import cache
 import pytest
 import trio
 
+from replispec.conformance.adapter_requests import AdapterFault
 from replispec.conformance.cases import load
 from replispec.conformance.encoding import Unsendable
 from replispec.conformance.families import family_of
@@ -15,7 +16,6 @@ from replispec.conformance.judged import JudgedSubject
 from replispec.conformance.model import Answered, Case, CaseStep, Serve
 from replispec.conformance.planning import PlanError, make_plan
 from replispec.conformance.play import play
-from replispec.conformance.questions import AdapterFault
 from replispec.conformance.received import Breach, Received, ReceivedRequest
 from replispec.conformance.results import CaseResult, CaseVerdict
 from replispec.conformance.staging import Service, Unread

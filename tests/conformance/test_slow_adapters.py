@@ -18,10 +18,10 @@ import trio.testing
 
 from replispec.adapter.v1 import adapter_pb2 as wire
 from replispec.conformance import run as running_suite
+from replispec.conformance.adapter_requests import AdapterFault, AdapterRefused
 from replispec.conformance.adapters import Adapter, Starting
 from replispec.conformance.case_clock import CaseClock
 from replispec.conformance.planning import make_plan
-from replispec.conformance.questions import AdapterFault, AdapterRefused
 from replispec.conformance.results import CaseVerdict, RunResult
 from tests.cli.command import command
 from tests.conformance.fake_adapter import HANG, TELL, described, said, scripted

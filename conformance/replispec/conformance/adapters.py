@@ -18,7 +18,14 @@ from typing import Any
 import trio
 
 from replispec.adapter.v1 import adapter_pb2 as wire
-from replispec.conformance.questions import AdapterFault, AdapterRefused, Question, Questions, line, word
+from replispec.conformance.adapter_requests import (
+    AdapterFault,
+    AdapterRefused,
+    AdapterRequest,
+    AdapterRequests,
+    line,
+    word,
+)
 from replispec.conformance.wires import Unreachable, connect
 from replispec.runtime.documents import official_seam
 from replispec.runtime.documents.delimited import DocumentBuffer
@@ -93,7 +100,7 @@ class Adapter:
         self._silent = trio.Event()  # its standard error has ended
         self._process = process
         self._patience = max(patience, 1.0)
-        self._questions = Questions(self._send, self._half_said, self._patience)
+        self._requests = AdapterRequests(self._send, self._half_said, self._patience)
         self._living: dict[str, Living] = {}
         self._names: set[str] = set()
         self._leaving = False
@@ -131,7 +138,7 @@ class Adapter:
                 living.listening = self._listening(starting, ready)
 
         within_s = START_S * self._patience
-        await self._questions.ask(Question("ready", request, within_s, noted, starting.begins))
+        await self._requests.ask(AdapterRequest("ready", request, within_s, noted, starting.begins))
         if not starting.at_once:
             for address in living.listening.values():
                 if not await _takes(address) and not living.exited:
@@ -202,14 +209,14 @@ class Adapter:
         def noted(_: Any) -> None:
             self._living.pop(name, None)
 
-        await self._questions.ask(Question("done", partial(_as_it_is, request), within_s, noted))
+        await self._requests.ask(AdapterRequest("done", partial(_as_it_is, request), within_s, noted))
         for address in living.listening.values():
             if await _takes(address):
                 raise AdapterFault(f"it says that {name} is gone, and {address} still takes connections")
 
     async def _ask(self, wanted: str, **request: Any) -> Any:
         """Make one request that changes nothing here, and give the content of its answer."""
-        return await self._questions.ask(Question(wanted, partial(_as_it_is, request)))
+        return await self._requests.ask(AdapterRequest(wanted, partial(_as_it_is, request)))
 
     def _listening(self, starting: Starting, ready: Any) -> dict[str, str]:
         if ready.instance != starting.name:
@@ -236,7 +243,7 @@ class Adapter:
 
     async def put(self) -> None:
         """Put to it what is asked, as long as it lives. Raises AdapterFault."""
-        await self._questions.put()
+        await self._requests.put()
 
     async def read(self) -> None:
         """Read what it says until it ends. Raises AdapterFault for what the protocol does not allow."""
@@ -283,7 +290,7 @@ class Adapter:
         if message.request_id == 0:
             self._unasked(kind, message)
         else:
-            self._questions.take(message)
+            self._requests.take(message)
 
     def _unasked(self, kind: str | None, message: Any) -> None:
         if kind is None:

@@ -10,6 +10,7 @@ from functools import partial
 
 import trio
 
+from replispec.conformance.adapter_requests import AdapterRefused
 from replispec.conformance.case_clock import CaseClock
 from replispec.conformance.durations import CASE_S, PLAYED_CASE_S, PUT_BACK_S, REPLICATE_S, SEND_S, SETTLE_S
 from replispec.conformance.encoding import Encoded, Unsendable, patient
@@ -39,7 +40,6 @@ from replispec.conformance.model import (
     Sent,
     Wait,
 )
-from replispec.conformance.questions import AdapterRefused
 from replispec.conformance.received import (
     Breach,
     Ended,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import trio
 
+from replispec.conformance.adapter_requests import AdapterFault
 from replispec.conformance.adapters import Adapter, running
 from replispec.conformance.expectations import Expected, apply
 from replispec.conformance.families import family_of
@@ -15,7 +16,6 @@ from replispec.conformance.judged import JudgedSubject
 from replispec.conformance.model import PROPOSAL, TARGET, Case
 from replispec.conformance.play import play
 from replispec.conformance.probe import probe
-from replispec.conformance.questions import AdapterFault
 from replispec.conformance.results import CaseResult, CaseVerdict, RunResult
 from replispec.conformance.starting import brought_up
 from replispec.conformance.trace import Trace

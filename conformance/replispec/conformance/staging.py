@@ -15,6 +15,7 @@ from typing import Protocol
 
 import trio
 
+from replispec.conformance.adapter_requests import AdapterRefused
 from replispec.conformance.adapters import LOOPBACK, Adapter, Starting
 from replispec.conformance.encoding import Unsendable
 from replispec.conformance.model import (
@@ -29,7 +30,6 @@ from replispec.conformance.model import (
     Staged,
     Waits,
 )
-from replispec.conformance.questions import AdapterRefused
 from replispec.conformance.received import Breach, Ended, Received, ReceivedRequest
 from replispec.conformance.values import UnknownVariable, Variables, filled, wire_text
 from replispec.conformance.wires import FLOOD, WAITING_MAXIMUM, Wire

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import trio
 
+from replispec.conformance.adapter_requests import AdapterRefused
 from replispec.conformance.adapters import START_S, Adapter, Starting
 from replispec.conformance.family import SubjectKind
 from replispec.conformance.judged import JudgedSubject
 from replispec.conformance.model import TARGET
 from replispec.conformance.probe import NoSubject, probe
-from replispec.conformance.questions import AdapterRefused
 from replispec.conformance.received import ReceivedAnswer
 
 CLUSTER, SET = "suite-cluster", "suite-set"

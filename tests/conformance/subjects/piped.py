@@ -11,8 +11,8 @@ import trio
 import trio.testing
 
 from replispec.adapter.v1 import adapter_pb2 as wire
+from replispec.conformance.adapter_requests import AdapterRefused
 from replispec.conformance.adapters import LOOPBACK, Adapter, Starting, speaking
-from replispec.conformance.questions import AdapterRefused
 from replispec.runtime.documents import official_seam
 from replispec.runtime.documents.delimited import DocumentBuffer, delimited
 from tests.conformance.subjects.registering import InsideAdapter, Store, Wrong

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import trio
 
+from replispec.conformance.adapter_requests import AdapterRefused
 from replispec.conformance.adapters import AdapterDescription, Living, Starting
 from replispec.conformance.model import Sent
-from replispec.conformance.questions import AdapterRefused
 from replispec.conformance.rocketmq.remoting import RemotingEncoder, SubjectRemotingReader
 
 ABILITIES = frozenset({"crash", "reset", "keep_storage", "start_at_once"})

@@ -1,7 +1,7 @@
-"""The questions that a run puts to its adapter: one after another, each to its end.
+"""The requests that a run makes of its adapter: one after another, each to its end.
 
 Who asked may go away. What was not sent then is not asked any more; what was sent is answered all the same,
-and what the answer changes is noted, so that questions and answers stay in step whoever is cancelled.
+and what the answer changes is noted, so that requests and answers stay in step whoever is cancelled.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ def _not_noted(_content: Any) -> None:
 
 
 @dataclass(slots=True, eq=False)
-class Question:
+class AdapterRequest:
     """One request.
 
-    `request` makes its content, by its name, when its turn has come; `noted` has the content of the answer,
+    `make` gives its content, by its name, when its turn has come; `noted` has the content of the answer,
     or None when it was refused. `begins`: nothing runs yet for whoever asks.
     """
 
     wanted: str
-    request: Callable[[], Awaitable[Mapping[str, Any]]]
+    make: Callable[[], Awaitable[Mapping[str, Any]]]
     within_s: float = 0.0
     noted: Callable[[Any], None] = _not_noted
     begins: bool = False
@@ -61,7 +61,7 @@ class Question:
     settled: trio.Event = field(default_factory=trio.Event)
 
 
-class Questions:
+class AdapterRequests:
     """Those that wait, and the one that the adapter has.
 
     `send` writes bytes to it; `half_said` tells what it wrote that is no whole message.
@@ -73,36 +73,36 @@ class Questions:
         self._send = send
         self._half_said = half_said
         self._patience = patience
-        self._waiting: list[Question] = []
+        self._waiting: list[AdapterRequest] = []
         self._came = trio.Event()
         self._asked = 0
         self._answer: Any = None
         self._answered = trio.Event()
 
-    async def ask(self, question: Question) -> Any:
+    async def ask(self, request: AdapterRequest) -> Any:
         """The content of its answer. Raises AdapterRefused."""
-        self._waiting.append(question)
+        self._waiting.append(request)
         self._came.set()
         try:
-            await question.settled.wait()
+            await request.settled.wait()
         finally:
-            question.given_up = True
-        if question.refused is not None:
-            raise question.refused
-        return question.content
+            request.given_up = True
+        if request.refused is not None:
+            raise request.refused
+        return request.content
 
     async def put(self) -> None:
         """Put all that is asked to the adapter, as long as it lives. Raises AdapterFault."""
         while True:
-            question = await self._next()
+            request = await self._next()
             try:
-                question.content = await self._answer_to(question)
+                request.content = await self._answer_to(request)
             except AdapterRefused as refused:
-                question.refused = refused
-            question.noted(question.content)
-            question.settled.set()
+                request.refused = refused
+            request.noted(request.content)
+            request.settled.set()
 
-    async def _next(self) -> Question:
+    async def _next(self) -> AdapterRequest:
         """The first of whoever has something running, which lives on meanwhile; else the first."""
         while True:
             self._waiting = [each for each in self._waiting if not each.given_up]
@@ -113,20 +113,20 @@ class Questions:
             self._came = trio.Event()
             await self._came.wait()
 
-    async def _answer_to(self, question: Question) -> Any:
-        request = await question.request()
-        what = next(iter(request))
+    async def _answer_to(self, request: AdapterRequest) -> Any:
+        content = await request.make()
+        what = next(iter(content))
         self._asked += 1
         self._answer, self._answered = None, trio.Event()
-        message = wire.RunnerMessage(request_id=self._asked, **request)
-        limit_s = question.within_s + ANSWER_S * self._patience
+        message = wire.RunnerMessage(request_id=self._asked, **content)
+        limit_s = request.within_s + ANSWER_S * self._patience
         with trio.move_on_after(limit_s) as scope:
             with suppress(trio.BrokenResourceError):  # it ended: the reader says so
                 await self._send(delimited(official_seam.encode(message)))
             await self._answered.wait()
         if scope.cancelled_caught:
             raise AdapterFault(f"it does not answer `{what}` within {limit_s:g} s{self._half_said()}")
-        return _content(self._answer, what, question.wanted)
+        return _content(self._answer, what, request.wanted)
 
     def take(self, message: Any) -> None:
         """An answer came. Raises AdapterFault when nobody waits for it."""
