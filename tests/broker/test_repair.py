@@ -198,7 +198,9 @@ def test_a_master_the_last_member_and_an_unknown_id_are_never_emptied() -> None:
     assert (standing_of(brokers, 1), standing_of(brokers, 2)) == (May.NO, May.SOON)
 
 
-@pytest.mark.parametrize("addresses", ["10.0.0.1:1;10.0.0.2:1;127.0.0.1:9878", "10.0.0.1:1", "127.0.0.1:9878"])
+@pytest.mark.parametrize(
+    "addresses", ["10.0.0.1:1;10.0.0.2:1;127.0.0.1:9878", "10.0.0.1:1", "127.0.0.1:9878"]
+)
 def test_it_is_seen_whichever_controller_is_asked_first(
     addresses: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -211,7 +213,8 @@ def test_it_is_seen_whichever_controller_is_asked_first(
             raise OSError("nobody is there")
         if address == "127.0.0.1:9878":
             return of_leader(address, request, read, timeout_s=timeout_s)
-        code, fields = decode_command(request).header.code, {}
+        code = decode_command(request).header.code
+        fields: dict[str, str | None] = {}
         if code == RequestCode.CONTROLLER_GET_METADATA_INFO:
             said, fields = ResponseCode.SUCCESS, {"controllerLeaderAddress": "127.0.0.1:9878", "group": "g"}
         else:

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from replispec.broker.rocketmq.core import clients, offsets, sends
+from replispec.broker.rocketmq.core import clients, offsets
 from replispec.broker.rocketmq.core.clients import Clients
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.log import MessageStore
 from replispec.runtime.sim import SimulatedStorage
+from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import (
     PullMessageResponse,
     SendMessageRequest,
@@ -133,15 +134,18 @@ def test_a_batch_is_read_once_however_many_files_it_needs(monkeypatch: pytest.Mo
     address = brokers.alone()
     read: list[int] = []
     decode = BatchMessage.decode_at
-    monkeypatch.setattr(
-        BatchMessage, "decode_at", lambda data, at, end: read.append(at) or decode(data, at, end)
-    )
+
+    def counted(data: bytes, at: int, end: int) -> tuple[BatchMessage, int]:
+        read.append(at)
+        return decode(data, at, end)
+
+    monkeypatch.setattr(BatchMessage, "decode_at", counted)
     parts = [bytes(LOG_FILE_BYTES // 3)] * 20
     body = b"".join(BatchMessage(body=part).encode() for part in parts)
     answer = brokers.ask(address, RequestCode.SEND_BATCH_MESSAGE, message("T", 0), body)
     assert answer.header.code == OK
     assert len(read) == len(parts)
-    assert brokers.epochs(address).max_offset // LOG_FILE_BYTES >= 9
+    assert (brokers.epochs(address).max_offset or 0) // LOG_FILE_BYTES >= 9
 
 
 def test_who_sends_while_a_file_is_made_waits_in_order() -> None:
@@ -158,13 +162,13 @@ def test_who_sends_while_a_file_is_made_waits_in_order() -> None:
 
 @pytest.mark.parametrize(("more", "code"), [(0, OK), (1, ResponseCode.MESSAGE_ILLEGAL)])
 def test_a_batch_has_so_many_messages_at_most(monkeypatch: pytest.MonkeyPatch, more: int, code: int) -> None:
-    monkeypatch.setattr(sends.constants, "BATCH_MESSAGES_MAX", 4)
+    monkeypatch.setattr(constants, "BATCH_MESSAGES_MAX", 4)
     brokers = BrokerSet()
     address = brokers.alone()
     body = BatchMessage(body=b"x").encode() * (4 + more)
     answer = brokers.ask(address, RequestCode.SEND_BATCH_MESSAGE, message("T", 0), body)
     assert answer.header.code == code
-    assert (brokers.epochs(address).max_offset > 0) == (code == OK)
+    assert bool(brokers.epochs(address).max_offset) == (code == OK)
 
 
 @pytest.mark.parametrize(

@@ -260,27 +260,32 @@ def test_no_message_leaves_a_group_without_a_next_term(name: str, term: int) -> 
 
 def far_ahead(name: str, term: int) -> list[tuple[int, Header, bytes]]:
     """What member 3 says in a term that no elections have made: each a code, a header and a body."""
-    of = {"version": GROUP_VERSION, "group": "group", "member": 3, "term": term}
-    asks = {**of, "last_index": 9, "last_term": 1}
-    vote = RaftVoteRequest(**asks, is_pre=name == "pre_vote", is_transfer=name == "transfer")
-    part = RaftSnapshotPartRequest(**of, index=9, last_term=1, size=1, offset=0)
-    entries = said((0, 0, term), member=3)
-    answers: list[tuple[int, Header, bytes]] = [
-        (RequestCode.VOTE_ANSWER, RaftVoteAnswer(**of, granted=False, is_pre=is_pre), b"")
-        for is_pre in (False, True)
-    ]
-    return {
-        "vote": [(RequestCode.VOTE, vote, b"")],
-        "transfer": [(RequestCode.VOTE, vote, b"")],
-        "pre_vote": [(RequestCode.VOTE, vote, b"")],
-        "entries": [(RequestCode.ENTRIES, entries, RaftEntries([]).encode())],
+    version, group, member = GROUP_VERSION, "group", 3
+    vote = RaftVoteRequest(
+        version, group, member, term, 9, 1, is_pre=name == "pre_vote", is_transfer=name == "transfer"
+    )
+    part = RaftSnapshotPartRequest(version, group, member, term, index=9, last_term=1, size=1, offset=0)
+    said_so: dict[str, list[tuple[int, Header, bytes]]] = {
+        "entries": [
+            (RequestCode.ENTRIES, said((0, 0, term), member=member), RaftEntries([]).encode()),
+        ],
         "part": [(RequestCode.SNAPSHOT_PART, part, RaftSnapshotPart(data=b"a").encode())],
         "answers": [
-            *answers,
-            (RequestCode.ENTRIES_ANSWER, RaftEntriesAnswer(**of, accepted=True, index=1, round=0), b""),
-            (RequestCode.SNAPSHOT_PART_ANSWER, RaftSnapshotPartAnswer(**of, index=1, offset=0), b""),
+            (RequestCode.VOTE_ANSWER, RaftVoteAnswer(version, group, member, term, is_pre=True), b""),
+            (RequestCode.VOTE_ANSWER, RaftVoteAnswer(version, group, member, term), b""),
+            (
+                RequestCode.ENTRIES_ANSWER,
+                RaftEntriesAnswer(version, group, member, term, accepted=True, index=1, round=0),
+                b"",
+            ),
+            (
+                RequestCode.SNAPSHOT_PART_ANSWER,
+                RaftSnapshotPartAnswer(version, group, member, term, index=1, offset=0),
+                b"",
+            ),
         ],
-    }[name]
+    }
+    return said_so.get(name, [(RequestCode.VOTE, vote, b"")])
 
 
 def test_whoever_cuts_what_was_agreed_on_is_blamed() -> None:

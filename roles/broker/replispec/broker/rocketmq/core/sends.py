@@ -367,7 +367,8 @@ class Sends:
 
 def _batch(body: bytes) -> list[BatchMessage]:
     """The messages of a batch, at least one. Raises _Unfit, RemoteProtocolError."""
-    found, at = [], 0
+    found: list[BatchMessage] = []
+    at = 0
     while at < len(body):
         if len(found) == constants.BATCH_MESSAGES_MAX:
             raise _Unfit(f"the batch has more than {len(found)} messages")
