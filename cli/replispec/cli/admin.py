@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from replispec.cli.admin_found import found as found_group
 from replispec.cli.admin_members import members
 from replispec.cli.failures import EXIT_UNUSABLE
 
@@ -44,6 +45,7 @@ def admin() -> None:
     """What whoever runs a broker set does by hand, now and then."""
 
 
+admin.add_command(found_group)
 admin.add_command(members)
 
 
