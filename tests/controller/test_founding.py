@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
 
 from replispec.controller.consensus import LogDamaged
 from replispec.controller.consensus.raft import ControllerGroup
-from replispec.controller.rocketmq.founding import founded, lived_alone
+from replispec.controller.rocketmq.founding import FirstState, check_empty, founded, lived_alone, told_of
+from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.sim import Disk, Left, Rng, SimulatedStorage
 from replispec.runtime.sim.disk import Crashed
 from replispec.runtime.storage import Stores
-from replispec.wire.rocketmq.codes import ResponseCode
+from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.controller import (
+    BrokerReplicasInfo,
+    GetNextBrokerIdRequest,
+    GetNextBrokerIdResponse,
+    ReplicaIdentity,
+    ReplicasInfo,
+)
 from tests.sim.changing import MEMBERS, addition, are_members, become, comes, said
+from tests.sim.controller_script import CLUSTER, question
+from tests.sim.controller_script import NAME as SET
 from tests.sim.controllers import PORT, Controllers, properties
-from tests.sim.test_controllers import application, halted, lived_in_a_group, served
+from tests.sim.test_controllers import SETS, application, halted, lived_in_a_group, served
 
 NAME = "controller/controller.log.sqlite"
 GROUP = ControllerGroup("simulation", "n1", {"n1": f"127.0.0.1:{PORT}"})
@@ -101,3 +112,56 @@ def test_the_first_of_three_still_refuses_the_store_of_before() -> None:
     group.world.kill("controller-1")
     disk = group.world.processes["controller-1"].disk
     assert "the log is that of a controller that was alone" in halted(properties("controller-1"), disk)
+
+
+# What living controllers tell
+
+
+def test_what_a_controller_tells_is_on_record_in_the_group_but_for_check_codes() -> None:
+    group = alone(short=False)
+    known = group.record("controller-1")[SET]
+    next_id = question(RequestCode.CONTROLLER_GET_NEXT_BROKER_ID, GetNextBrokerIdRequest(CLUSTER, SET))
+    sets, granted = group.ask("controller-1", SETS, next_id)
+    info = (BrokerReplicasInfo.decode(sets.body).replicas_info_table or {})[SET]
+    next_broker_id = GetNextBrokerIdResponse.from_ext_fields(granted.header.ext_fields or {}).next_broker_id
+    first = FirstState([told_of(SET, CLUSTER, info, next_broker_id or 0)], index=1, term=1)
+    group.world.kill("controller-1")
+    process = group.world.processes["controller-1"]
+    process.disk = Disk(Rng(2))
+    journal = SimulatedStorage(process.disk).journal(NAME)
+    check_empty(journal)
+    Stores(journal=journal).carry_out([founded(GROUP, first)])
+    with pytest.raises(LogDamaged, match="there is a log already"):
+        check_empty(journal)
+    group.world.start("controller-1")
+    group.leader()
+    group.world.run_for(500)
+    state, variables = group.record("controller-1")[SET]  # type: ignore[misc]
+    assert (state, replace(variables, check_codes=known[1].check_codes)) == known  # type: ignore[index]
+    assert set(variables.check_codes.values()) == {""}
+
+
+def replica(number: int, address: str = "127.0.0.1:10911") -> ReplicaIdentity:
+    return ReplicaIdentity(broker_id=number, broker_address=address)
+
+
+@pytest.mark.parametrize(
+    ("info", "next_id", "says"),
+    [
+        (ReplicasInfo(in_sync_replicas=[replica(0)]), 1, "told without an id, as before release 5.1.1"),
+        (ReplicasInfo(in_sync_replicas=[]), 1, "no broker of a is told with its address"),
+        (ReplicasInfo(in_sync_replicas=[replica(1, "")]), 2, "no broker of a is told with its address"),
+        (
+            ReplicasInfo(in_sync_replicas=[replica(1)], master_broker_id=2),
+            3,
+            "the master 2 of a is not in its SyncStateSet",
+        ),
+        (ReplicasInfo(in_sync_replicas=[replica(2)]), 2, "2 is to be granted next in a, and 2 was"),
+    ],
+    ids=["ids", "nobody", "addresses", "master", "next"],
+)
+def test_what_could_not_be_gone_on_with_is_refused_by_name(
+    info: ReplicasInfo, next_id: int, says: str
+) -> None:
+    with pytest.raises(RemoteProtocolError, match=says):
+        told_of("a", "c", info, next_id)

@@ -11,6 +11,8 @@ EXAMPLES = """\b
 Examples:
   replispec admin found -c controller-1.properties --dry-run
   replispec admin found -c controller-1.properties
+  replispec admin found -c controller-1.properties --from-controller 127.0.0.1:9878 \\
+      --cluster DefaultCluster --broker-set broker-a
 
 \b
 The file is that of the new group's first member: controllerDLegerPeers names it alone, controllerStorePath is
@@ -35,23 +37,51 @@ Exit codes:
     help="The properties file of the group's first member.",
 )
 @click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="Counts more than the file.")
+@click.option(
+    "--from-controller", "controller", metavar="HOST:PORT", default="", help="Begin with what this one tells."
+)
+@click.option("--cluster", metavar="NAME", default="", help="The cluster of these broker sets.")
+@click.option(
+    "--broker-set", "broker_sets", metavar="NAME", multiple=True, help="A broker set that it is asked for."
+)
 @click.option("--dry-run", is_flag=True, help="Say what would be on record, and write nothing.")
-def found(config: Path, settings: tuple[str, ...], *, dry_run: bool) -> int:
+def found(
+    config: Path,
+    settings: tuple[str, ...],
+    controller: str,
+    cluster: str,
+    broker_sets: tuple[str, ...],
+    *,
+    dry_run: bool,
+) -> int:
     """Carry the records of a controller that was alone over to a group of which it is the first member.
 
     Its store becomes that of a member, in one write: all of it or nothing. There is no way back but a copy
     of the folder that was made before.
+
+    With --from-controller the store is empty, and begins with what living controllers tell, Apache
+    RocketMQ's from 5.1.1 on among them: of the broker sets that are named, their ids, masters, epochs and
+    SyncStateSets.
     """
     from replispec.cli.foundings import FoundingRefused
     from replispec.runtime import families
     from replispec.runtime.configuration import ConfigurationError
     from replispec.runtime.storage import StorageFailed
 
+    if bool(controller) != bool(broker_sets) or bool(controller) != bool(cluster):
+        raise click.UsageError("--from-controller, --cluster and --broker-set are given together")
     overrides = dict(pair.partition("=")[::2] for pair in settings)
     family = families.with_part("cli", "founding")[0]
     part = families.part("cli", family, "founding")
     try:
-        made = part.found(config.read_text("utf-8"), overrides, dry_run=dry_run)
+        made = part.found(
+            config.read_text("utf-8"),
+            overrides,
+            dry_run=dry_run,
+            controller=controller,
+            cluster=cluster,
+            broker_sets=list(dict.fromkeys(broker_sets)),
+        )
     except (ConfigurationError, UnicodeDecodeError) as error:
         raise click.ClickException(f"{config}: {error}") from error
     except FoundingRefused as refusal:

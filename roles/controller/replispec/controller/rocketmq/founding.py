@@ -21,6 +21,8 @@ from replispec.runtime.raft.members import GroupMembers
 from replispec.runtime.raft.snapshots import MemberSnapshot
 from replispec.runtime.storage import JournalReader, ReplaceRecords
 from replispec.wire.rocketmq import constants
+from replispec.wire.rocketmq.controller import ReplicaIdentity, ReplicasInfo
+from replispec.wire.rocketmq.machines.broker_set import State
 
 SNAPSHOT_BYTES_MAX = 1 << 31
 
@@ -74,6 +76,48 @@ def lived_alone(journal: JournalReader) -> FirstState:
     index, term = places[-1] if places else (index, term)
     check_term(term, known)
     return FirstState(sets.states(), index, known)
+
+
+def told_of(name: str, cluster: str, info: ReplicasInfo, next_id: int) -> BrokerSetState:
+    """A broker set as the controller that has it on record tells of it (1006, 1012), whose ever that is. What
+    it does not tell is left out: the check codes under which ids were granted, which nobody asks for any
+    more. Raises RemoteProtocolError for what is no broker set with ids."""
+    inside, outside = info.in_sync_replicas or [], info.not_in_sync_replicas or []
+    addresses = {_id_of(name, each): each.broker_address or "" for each in (*inside, *outside)}
+    in_sync = sorted(_id_of(name, each) for each in inside)
+    # Before the first, and after one that found nobody, no master is told, or one that no id is.
+    master = info.master_broker_id if (info.master_broker_id or 0) > 0 else None
+    if not addresses or "" in addresses.values():
+        raise RemoteProtocolError(f"no broker of {name} is told with its address")
+    if master is not None and master not in in_sync:
+        raise RemoteProtocolError(f"the master {master} of {name} is not in its SyncStateSet")
+    if next_id <= max(addresses):
+        raise RemoteProtocolError(f"{next_id} is to be granted next in {name}, and {max(addresses)} was")
+    return BrokerSetState(
+        broker_name=name,
+        state=(State.LEADERLESS if master is None else State.LED).value,
+        master=master,
+        master_epoch=info.master_epoch or 0,
+        sync_state_set=in_sync,
+        sync_state_set_epoch=info.sync_state_set_epoch or 0,
+        broker_ids=sorted(addresses),
+        next_broker_id=next_id,
+        cluster_name=cluster,
+        addresses=addresses,
+        check_codes=dict.fromkeys(addresses, ""),
+    )
+
+
+def _id_of(name: str, replica: ReplicaIdentity) -> int:
+    if (replica.broker_id or 0) <= 0:
+        raise RemoteProtocolError(f"a broker of {name} is told without an id, as before release 5.1.1")
+    return replica.broker_id or 0
+
+
+def check_empty(journal: JournalReader) -> None:
+    """Whether a store holds nothing yet. Raises StorageFailed, and LogDamaged."""
+    if journal.state() is not None or journal.snapshot() is not None or journal.records():
+        raise LogDamaged("there is a log already")
 
 
 def _restored(sets: BrokerSets, index: int, data: bytes) -> int:
