@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import partial
 
@@ -22,6 +23,7 @@ from replispec.wire.rocketmq.controller import (
     ReplicaIdentity,
     ReplicasInfo,
 )
+from tests.house.tree import ROOT
 from tests.sim.changing import MEMBERS, addition, are_members, become, comes, said
 from tests.sim.controller_script import CLUSTER, question
 from tests.sim.controller_script import NAME as SET
@@ -29,6 +31,7 @@ from tests.sim.controllers import PORT, Controllers, properties
 from tests.sim.test_controllers import SETS, application, halted, lived_in_a_group, served
 
 NAME = "controller/controller.log.sqlite"
+JAVA = ROOT / "spark_replay/captures/g_mqadmin.pcap"
 GROUP = ControllerGroup("simulation", "n1", {"n1": f"127.0.0.1:{PORT}"})
 FIRST = properties("controller-1", 1)
 
@@ -139,6 +142,16 @@ def test_what_a_controller_tells_is_on_record_in_the_group_but_for_check_codes()
     state, variables = group.record("controller-1")[SET]  # type: ignore[misc]
     assert (state, replace(variables, check_codes=known[1].check_codes)) == known  # type: ignore[index]
     assert set(variables.check_codes.values()) == {""}
+
+
+def test_what_a_controller_of_apache_rocketmq_tells_is_read() -> None:
+    """As 5.4.0 answered in a capture that the package carries."""
+    body = re.findall(rb'{"replicasInfoTable":{"broker-a":.*?}}}', JAVA.read_bytes())[2]
+    info = (BrokerReplicasInfo.decode(body).replicas_info_table or {})["broker-a"]
+    found = told_of("broker-a", "DefaultCluster", info, 3)
+    assert (found.state, found.master, found.master_epoch, found.sync_state_set_epoch) == ("LED", 2, 2, 4)
+    assert (list(found.sync_state_set), list(found.broker_ids), found.next_broker_id) == ([1, 2], [1, 2], 3)
+    assert dict(found.addresses) == {1: "127.0.0.1:30910", 2: "127.0.0.1:30920"}
 
 
 def replica(number: int, address: str = "127.0.0.1:10911") -> ReplicaIdentity:

@@ -37,7 +37,7 @@ Exit codes:
 
 @click.group(
     "admin",
-    short_help="Repair a member of a broker set, change a group of controllers.",
+    short_help="Repair a member of a broker set, found and change a group of controllers.",
     epilog="\b\nExamples:\n  replispec admin repair -c broker-2.properties --dry-run\n"
     "  replispec admin members list --at 127.0.0.1:9871",
 )
