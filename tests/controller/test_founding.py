@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -122,7 +123,7 @@ def test_the_first_of_three_still_refuses_the_store_of_before() -> None:
 
 def test_what_a_controller_tells_is_on_record_in_the_group_but_for_check_codes() -> None:
     group = alone(short=False)
-    known = group.record("controller-1")[SET]
+    known: Any = group.record("controller-1")[SET]
     next_id = question(RequestCode.CONTROLLER_GET_NEXT_BROKER_ID, GetNextBrokerIdRequest(CLUSTER, SET))
     sets, granted = group.ask("controller-1", SETS, next_id)
     info = (BrokerReplicasInfo.decode(sets.body).replicas_info_table or {})[SET]
@@ -139,8 +140,9 @@ def test_what_a_controller_tells_is_on_record_in_the_group_but_for_check_codes()
     group.world.start("controller-1")
     group.leader()
     group.world.run_for(500)
-    state, variables = group.record("controller-1")[SET]  # type: ignore[misc]
-    assert (state, replace(variables, check_codes=known[1].check_codes)) == known  # type: ignore[index]
+    found: Any = group.record("controller-1")[SET]
+    state, variables = found
+    assert (state, replace(variables, check_codes=known[1].check_codes)) == known
     assert set(variables.check_codes.values()) == {""}
 
 

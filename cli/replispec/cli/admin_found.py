@@ -59,9 +59,8 @@ def found(
     Its store becomes that of a member, in one write: all of it or nothing. There is no way back but a copy
     of the folder that was made before.
 
-    With --from-controller the store is empty, and begins with what living controllers tell, Apache
-    RocketMQ's from 5.1.1 on among them: of the broker sets that are named, their ids, masters, epochs and
-    SyncStateSets.
+    With --from-controller the store is empty, and begins with what living controllers tell, of whatever make:
+    of the broker sets that are named, their ids, masters, epochs and SyncStateSets.
     """
     from replispec.cli.foundings import FoundingRefused
     from replispec.runtime import families

@@ -13,6 +13,7 @@ from replispec.controller.consensus.raft import ControllerGroup, MemberPlaces, j
 from replispec.controller.consensus.rocketmq import term_alone
 from replispec.controller.consensus.rocketmq.formats import check_order, check_term, event_of, state_of
 from replispec.controller.rocketmq.core.broker_sets import BrokerSets
+from replispec.controller.rocketmq.log import SNAPSHOT_BYTES_MAX
 from replispec.event.v1.event_pb2 import BrokerSetState, ControllerSnapshot
 from replispec.runtime.documents.official_seam import decode, encode
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -23,8 +24,6 @@ from replispec.runtime.storage import JournalReader, ReplaceRecords
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.controller import ReplicaIdentity, ReplicasInfo
 from replispec.wire.rocketmq.machines.broker_set import State
-
-SNAPSHOT_BYTES_MAX = 1 << 31
 
 
 @immutable
