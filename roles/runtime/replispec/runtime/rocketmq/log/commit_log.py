@@ -9,14 +9,15 @@ Source: apache/rocketmq rocketmq-all-5.4.0, CommitLog, MappedFileQueue, MappedFi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Final
 
+from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.log.flushed_file import NO_MARK, FlushedMark, Saying
 from replispec.runtime.rocketmq.log.log_sums import LogSums, Reached, Summed
 from replispec.runtime.rocketmq.log.records import (
     BLANK_HEAD,
     Placed,
-    decoded,
     ends_as_torn,
     is_known,
     record_size,
@@ -183,9 +184,10 @@ class CommitLog:
         return is_known(head.magic) and at + head.total_size > ends
 
     def _note_odd(self, view: memoryview) -> None:
-        record = decoded(view, self._whole)
-        if record is not None and ends_as_torn(record.properties):
-            self.odd_end = self._whole + len(view)
+        # Whether its body is right changes nothing here, and whoever reads it finds out.
+        with suppress(RemoteProtocolError):
+            if ends_as_torn(LogRecord.decode(view).properties):
+                self.odd_end = self._whole + len(view)
 
     # Growing
 
