@@ -26,7 +26,10 @@ EXTREMES = st.sampled_from(
 )
 INT32_EXTREMES = EXTREMES.filter(lambda each: INT32[0] <= each <= INT32[1])
 NAMES = st.sampled_from(["T", "U@g", "%RETRY%g", "5", "\x00bare:5", '"', "\N{SNOWMAN}", ""])
-ODD = st.one_of(EXTREMES, st.sampled_from([1 << 64, -(1 << 70), 1.5, 1e300, True, None, "5", [INT64[1]], {"\x00bare:7": 1}]))
+ODD = st.one_of(
+    EXTREMES,
+    st.sampled_from([1 << 64, -(1 << 70), 1.5, 1e300, True, None, "5", [INT64[1]], {"\x00bare:7": 1}]),
+)
 VERSIONS = st.fixed_dictionaries(
     {"counter": EXTREMES, "stateVersion": EXTREMES, "timestamp": EXTREMES}, optional={"later": ODD}
 )
@@ -47,7 +50,8 @@ TOLD: Final = {
         st.dictionaries(
             NAMES,
             st.fixed_dictionaries(
-                {"groupName": NAMES, "brokerId": EXTREMES, "retryMaxTimes": INT32_EXTREMES}, optional={"later": ODD}
+                {"groupName": NAMES, "brokerId": EXTREMES, "retryMaxTimes": INT32_EXTREMES},
+                optional={"later": ODD},
             ),
             max_size=3,
         ),
@@ -97,9 +101,7 @@ class Beside:
         self.topics = Topics(files, writes, template_queues=4, auto_create=True)
         self.offsets = ConsumerOffsets(outbox, writes, files, 5_000)
         options = BrokerOptions(broker_name="set")
-        self.slave = SlaveSync(
-            outbox, self.playbook.calls, self.topics, self.offsets, self.copied, options
-        )
+        self.slave = SlaveSync(outbox, self.playbook.calls, self.topics, self.offsets, self.copied, options)
 
     def copy(self) -> None:
         """Ask the master for everything, and keep it."""

@@ -98,8 +98,8 @@ def _take_descriptors() -> None:
 
 
 def _keep_memory() -> None:
-    """Have the C library keep what was freed, up to twice this: by default it gives each large buffer back to
-    the system, which fills its pages with zeros for the next message, and takes longer for that than all else.
+    """Have the C library keep what was freed, up to twice this: by default it gives each large buffer back,
+    and the system fills its pages with zeros for the next message, which takes longer than all else with it.
 
     Source: mallopt(3), M_MMAP_THRESHOLD: it grows to the largest buffer that was ever freed. No page of this
     one is touched. Other C libraries have their own ways, and lose nothing.

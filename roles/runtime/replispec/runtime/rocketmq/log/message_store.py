@@ -18,7 +18,12 @@ from replispec.runtime.rocketmq.log.queue_index import QueueIndex
 from replispec.runtime.rocketmq.log.records import Placed
 from replispec.runtime.storage import FilesReader, Operation, RemoveFile
 from replispec.runtime.world import Level
-from replispec.wire.rocketmq.constants import COMMIT_LOG_FILE_BYTES, COMMIT_LOG_FOLDER
+from replispec.wire.rocketmq.constants import (
+    COMMIT_LOG_FILE_BYTES,
+    COMMIT_LOG_FOLDER,
+    LOG_END_MAX,
+    POSITION_MAX,
+)
 from replispec.wire.rocketmq.store import LogRecord
 
 RECORDS_AT_ONCE: Final = 2_000
@@ -61,6 +66,9 @@ class MessageStore:
         self._cuts_claimed = self._cuts_on_disk = 0
         kept = rules.epochs_before(self.epochs.entries, self.log.end)
         self.epochs.keep(rules.epochs_after_deletion(kept, self.log.first))
+        if self.log.first == self.log.end and not self.epochs.entries:
+            # The process ended before the first bytes of a copy were on the disk: others may be the first.
+            self.log.begin_anew()
         if self._is_of_no_epoch():
             self._said.append(Saying(Level.INFO, "bytes of no epoch were cut", {"cut": self.log.end}))
             self.truncate(self.log.first)
@@ -177,9 +185,12 @@ class MessageStore:
     def put(self, record: LogRecord) -> Placed:
         """Store a message of a producer: its position in its queue and its offset are filled in.
 
-        There has to be room for it. Nothing was stored when this raises ValueError for one that is too long.
+        There has to be room for it. Nothing was stored when this raises ValueError for one that is too long,
+        or when log or queue are at the end of their numbers.
         """
         record.queue_offset = self.next_position(record.topic, record.queue_id)
+        if record.queue_offset >= POSITION_MAX or self.log.end > LOG_END_MAX - 2 * self.log.file_bytes:
+            raise ValueError("no number is left for another message")
         placed = self.log.append(record)
         self.index.put(placed)
         return placed
