@@ -55,6 +55,9 @@ class MessageStore:
             visit=self.index.put,
             known=self._checkpoints.load,
         )
+        if self.log.first == self.log.end:
+            # The process ended before the first bytes of a copy were on the disk: others may be the first.
+            self.log.begin_anew()
         counts_are_known = not self.log.first or self._checkpoints.end > self.log.first
         self._began = BeganFile(files, self.log.first, counts_are_known=counts_are_known)
         self.index.unknown = self._began.offset
@@ -66,9 +69,6 @@ class MessageStore:
         self._cuts_claimed = self._cuts_on_disk = 0
         kept = rules.epochs_before(self.epochs.entries, self.log.end)
         self.epochs.keep(rules.epochs_after_deletion(kept, self.log.first))
-        if self.log.first == self.log.end and not self.epochs.entries:
-            # The process ended before the first bytes of a copy were on the disk: others may be the first.
-            self.log.begin_anew()
         if self._is_of_no_epoch():
             self._said.append(Saying(Level.INFO, "bytes of no epoch were cut", {"cut": self.log.end}))
             self.truncate(self.log.first)
