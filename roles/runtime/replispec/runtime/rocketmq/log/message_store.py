@@ -55,11 +55,12 @@ class MessageStore:
             visit=self.index.put,
             known=self._checkpoints.load,
         )
-        if self.log.first == self.log.end:
+        first = self.log.first
+        counts_are_known = not first or self._checkpoints.end > first
+        self._began = BeganFile(files, first, counts_are_known=counts_are_known)
+        if first == self.log.end:
             # The process ended before the first bytes of a copy were on the disk: others may be the first.
             self.log.begin_anew()
-        counts_are_known = not self.log.first or self._checkpoints.end > self.log.first
-        self._began = BeganFile(files, self.log.first, counts_are_known=counts_are_known)
         self.index.unknown = self._began.offset
         self._is_setting_back = False
         self.epochs = EpochFile(files, is_log_empty=self.log.is_empty)
