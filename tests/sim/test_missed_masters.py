@@ -1,5 +1,5 @@
-"""A master that only its controllers miss, while their disk is full or fails, or their leader goes, in the middle
-of the hearing before the election: nothing acknowledged is lost, and who lives has a master again."""
+"""A master that only its controllers miss, while their disk is full or fails, or their leader goes, in the
+middle of the hearing before the election: nothing acknowledged is lost, and who lives has a master again."""
 
 from __future__ import annotations
 
