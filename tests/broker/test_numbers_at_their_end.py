@@ -80,7 +80,7 @@ FILES: Final = {
     constants.REQUEST_MODES_FILE: RequestCode.GET_ALL_MESSAGE_REQUEST_MODE,
 }
 LAST = {"dataVersion": {"counter": INT64[1], "stateVersion": INT64[1], "timestamp": INT64[1]}}
-SMALL = {code: {key: {}} for code, (key, _) in TOLD.items()}
+SMALL: Final[dict[int, dict[str, Any]]] = {code: {key: {}} for code, (key, _) in TOLD.items()}
 
 
 def _json(value: object) -> bytes:
