@@ -46,11 +46,7 @@ from replispec.wire.rocketmq.constants import (
     COMMIT_LOG_FILE_BYTES,
     COMMIT_LOG_FOLDER,
     COMMIT_LOG_NAME_DIGITS,
-<<<<<<< HEAD
-    LOG_END_MAX,
-=======
     LOG_OFFSET_MAX,
->>>>>>> main
 )
 from replispec.wire.rocketmq.store import FlushedRun, LogBlank, LogBlankFixed, LogRecord
 
@@ -211,17 +207,9 @@ class CommitLog:
         return Placed(record.physical_offset, len(data), record)
 
     def accepts(self, offset: int) -> bool:
-<<<<<<< HEAD
-        """Whether raw bytes may go to this offset: the end, or the start of a file when the log is empty."""
-        can_begin = offset % self.file_bytes == 0 and 0 <= offset <= LOG_END_MAX - self.file_bytes
-        return offset == self.end or (self.is_empty and can_begin)
-=======
-        """Whether raw bytes may be appended at this offset: at the end, or, when the log is empty, at the
-        start of any file that can be named."""
-        if self.is_empty and offset % self.file_bytes == 0:
-            return 0 <= offset <= LOG_OFFSET_MAX
-        return offset == self.end
->>>>>>> main
+        """Whether raw bytes may go to this offset: the end, or, of an empty log, where any file can begin."""
+        can_begin = self.is_empty and offset % self.file_bytes == 0 and 0 <= offset <= LOG_OFFSET_MAX
+        return offset == self.end or can_begin
 
     def append_bytes(self, offset: int, data: bytes | memoryview) -> None:
         """Put a run of a master's log after ours; it may be cut anywhere."""

@@ -21,7 +21,7 @@ from replispec.runtime.world import Level
 from replispec.wire.rocketmq.constants import (
     COMMIT_LOG_FILE_BYTES,
     COMMIT_LOG_FOLDER,
-    LOG_END_MAX,
+    LOG_OFFSET_MAX,
     POSITION_MAX,
 )
 from replispec.wire.rocketmq.store import LogRecord
@@ -190,7 +190,7 @@ class MessageStore:
         or when log or queue are at the end of their numbers.
         """
         record.queue_offset = self.next_position(record.topic, record.queue_id)
-        if record.queue_offset >= POSITION_MAX or self.log.end > LOG_END_MAX - 2 * self.log.file_bytes:
+        if record.queue_offset >= POSITION_MAX or self.log.end > LOG_OFFSET_MAX:
             raise ValueError("no number is left for another message")
         placed = self.log.append(record)
         self.index.put(placed)

@@ -22,7 +22,6 @@ from replispec.runtime.rocketmq.replication.settings import is_durable
 from replispec.runtime.rocketmq.replication.stepping import Stepping
 from replispec.runtime.storage import StorageFailed
 from replispec.runtime.world import Closed, Connected, Level, Outbox, Received
-from replispec.wire.rocketmq.constants import LOG_END_MAX
 from replispec.wire.rocketmq.ha import (
     HaHandshakeAnswer,
     HaTransferHeaderFixed,
@@ -374,8 +373,6 @@ class HaReplica(Stepping):
     def _do_append(self, event: HaTransferHeaderFixed) -> None:
         if not self._store.log.accepts(event.offset):
             raise RemoteProtocolError(f"an empty log of files of another size cannot begin at {event.offset}")
-        if event.offset + event.body_size > LOG_END_MAX:
-            raise RemoteProtocolError(f"{event.body_size} bytes at {event.offset}, where no log goes on")
         self._store.log.append_bytes(event.offset, self._body)
         if self._store.log.is_of_other_files:
             size, at = self._store.log.file_bytes, self._store.log.whole_end()
