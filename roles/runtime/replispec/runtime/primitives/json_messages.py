@@ -40,7 +40,7 @@ class _Encoded:
 
         Raises LocalProtocolError when a value has no JSON form.
         """
-        return dumps(self.to_json(bare_keys=bare_keys))
+        return dumps(self.to_json(bare_keys=bare_keys), bare_keys=bare_keys)
 
     @classmethod
     def from_json(cls, value: object) -> Self:

@@ -50,8 +50,9 @@ def _quote(match: re.Match[bytes]) -> bytes:
     return match[1] + b'"' + match[2] + b'"' + match[3]
 
 
-def dumps(value: Any) -> bytes:
-    """`value` as compact JSON in UTF-8, keys in their order, keys made by bare_key without quotes.
+def dumps(value: Any, *, bare_keys: bool = False) -> bytes:
+    """`value` as compact JSON in UTF-8, keys in their order; with `bare_keys`, keys made by bare_key without
+    quotes: any other text may be a peer's.
 
     Raises LocalProtocolError when the value has no JSON form.
     """
@@ -59,7 +60,7 @@ def dumps(value: Any) -> bytes:
         data = orjson.dumps(value)
     except (orjson.JSONEncodeError, TypeError) as fault:
         raise LocalProtocolError(f"no JSON form: {fault}") from None
-    return _QUOTED_MARK.sub(rb"\1:", data) if b"\\u0000bare:" in data else data
+    return _QUOTED_MARK.sub(rb"\1:", data) if bare_keys else data
 
 
 def bare_key(key: int) -> str:
