@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from replispec.cli.failures import EXIT_UNUSABLE
+from replispec.cli.family_commands import FamilyGroup
 
 if TYPE_CHECKING:
     from replispec.cli.repairs import RepairFinding
@@ -35,11 +36,13 @@ Exit codes:
 
 @click.group(
     "admin",
-    short_help="Repair a member of a broker set.",
-    epilog="\b\nExamples:\n  replispec admin repair -c broker-2.properties --dry-run",
+    cls=FamilyGroup,
+    short_help="Look after a running cluster, and repair a member of it.",
+    epilog="\b\nExamples:\n  replispec admin health -a 127.0.0.1:9878 -n 127.0.0.1:9876\n"
+    "  replispec admin repair -c broker-2.properties --dry-run",
 )
 def admin() -> None:
-    """What whoever runs a broker set does by hand, now and then."""
+    """What whoever runs a cluster asks of it, and does by hand, now and then."""
 
 
 @admin.command("repair", epilog=EXAMPLES, short_help="Have a damaged or emptied member copy its log again.")

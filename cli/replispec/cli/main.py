@@ -29,6 +29,7 @@ from replispec.cli.redact import redact
 from replispec.cli.replay import replay
 from replispec.cli.roles import COMMANDS as ROLES
 from replispec.cli.spec import spec
+from replispec.cli.status import status
 from replispec.cli.stopping import SIGNALLED
 from replispec.cli.watch import watch
 
@@ -41,6 +42,7 @@ Examples:
   replispec redact trace.pcap --out shown.pcap    the same without names and contents
   replispec explain one-master-per-epoch          what a name in a report means
   replispec broker -c broker.properties           a broker; see docs/run-a-cluster.md
+  replispec status 127.0.0.1:9878                 masters, epochs, who is in sync, of a running cluster
 """
 
 
@@ -91,6 +93,7 @@ command_line.add_command(pack)
 command_line.add_command(redact)
 command_line.add_command(replay)
 command_line.add_command(spec)
+command_line.add_command(status)
 command_line.add_command(watch)
 for _role in ROLES:
     command_line.add_command(_role)

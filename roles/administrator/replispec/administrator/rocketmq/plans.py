@@ -1,0 +1,112 @@
+"""What a plan is: a generator that yields questions, all asked at once, and is sent their replies, in order.
+
+    def ends(addresses: Sequence[str]) -> Plan[list[int]]:
+        replies = yield [Question(each, RequestCode.GET_BROKER_EPOCH_CACHE) for each in addresses]
+        return [EpochEntryCache.decode(granted(each).body).max_offset or 0 for each in replies]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.primitives.headers import Header
+from replispec.runtime.primitives.json_messages import JsonMessage
+from replispec.runtime.rocketmq.framing import Command
+from replispec.runtime.rocketmq.remoting.answers import is_granted
+from replispec.runtime.rocketmq.remoting.calls import Outcome
+from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+
+T = TypeVar("T")
+HeaderT = TypeVar("HeaderT", bound=Header)
+BodyT = TypeVar("BodyT", bound=JsonMessage)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One request to ADDRESS:PORT."""
+
+    address: str
+    code: RequestCode
+    header: Header | None = None
+    body: bytes = b""
+
+    @property
+    def fields(self) -> Mapping[str, str | None]:
+        """The fields of its header."""
+        return self.header.to_ext_fields() if self.header is not None else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came of a question: an answer, or why there is none."""
+
+    question: Question
+    outcome: Outcome
+
+
+Plan = Generator[Sequence[Question], Sequence[Reply], T]
+
+
+class NotAsWantedError(Exception):
+    """What was wanted cannot be had; says why in one line."""
+
+
+class SilentError(NotAsWantedError):
+    """A process does not answer, or what it answers cannot be read."""
+
+
+class NotGrantedError(NotAsWantedError):
+    """A process refuses what it is asked, with a `code`."""
+
+    def __init__(self, reply: Reply, answer: Command) -> None:
+        self.code = answer.header.code
+        remark = " ".join((answer.header.remark or "").split())
+        super().__init__(f"{reply.question.address} refuses: {code_name(self.code)}: {remark}".rstrip(": "))
+
+
+def code_name(code: int) -> str:
+    """The name and number of an answer's code."""
+    try:
+        return f"{ResponseCode(code).name} ({code})"
+    except ValueError:
+        return f"code {code}"
+
+
+def answered(reply: Reply) -> Command:
+    """The answer, granted or not. Raises SilentError."""
+    if isinstance(reply.outcome, Command):
+        return reply.outcome
+    raise SilentError(f"{reply.question.address}: {reply.outcome.reason}")
+
+
+def granted(reply: Reply) -> Command:
+    """The answer. Raises SilentError, NotGrantedError."""
+    answer = answered(reply)
+    if is_granted(answer):
+        return answer
+    raise NotGrantedError(reply, answer)
+
+
+def header_of(reply: Reply, message: type[HeaderT]) -> HeaderT:
+    """The typed header of a granted answer. Raises SilentError, NotGrantedError."""
+    answer = granted(reply)
+    try:
+        return message.from_ext_fields(answer.header.ext_fields or {})
+    except RemoteProtocolError as error:
+        raise _unreadable(reply, error) from error
+
+
+def body_of(reply: Reply, message: type[BodyT]) -> BodyT:
+    """The body of a granted answer. Raises SilentError, NotGrantedError."""
+    answer = granted(reply)
+    try:
+        return message.decode(answer.body)
+    except RemoteProtocolError as error:
+        raise _unreadable(reply, error) from error
+
+
+def _unreadable(reply: Reply, error: RemoteProtocolError) -> SilentError:
+    return SilentError(f"{reply.question.address} answers what cannot be read: {error}")
