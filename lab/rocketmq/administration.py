@@ -33,6 +33,8 @@ RELEASE = "5.4.0"
 GROUP = "lab-group"
 MESSAGES = 20
 BROKERS = ("broker-1", "broker-2")
+# What stands for the folder of the cluster in what is kept.
+FOLDER = "/cluster"
 CHANGED = ("enableElectUncleanMaster", "false")
 
 
@@ -149,7 +151,7 @@ def _questions(recording: Recording, stage: Stage) -> None:
 
 
 def _elected(recording: Recording, stage: Stage) -> None:
-    """What a controller answers to the next election of that kind, which is what mqadmin printed the last of."""
+    """What a controller answers to the next election of the kind of which mqadmin printed one."""
     cluster = stage.cluster
     waiting.wait_in_sync(cluster, (1, 2))
     asked = ElectMasterRequest(
@@ -176,7 +178,8 @@ def main() -> int:
             return 1
         name = whose if whose == "replispec" else f"{whose}-{RELEASE}"
         told = {"at_ms": time.time_ns() // 1_000_000, "texts": found.texts, "answers": found.answers}
-        (arguments.out / f"{name}.json").write_text(json.dumps(told, indent=1) + "\n")
+        text = json.dumps(told, indent=1).replace(str((arguments.work / whose).absolute()), FOLDER)
+        (arguments.out / f"{name}.json").write_text(text + "\n")
         story.tell(f"{name}: {len(found.texts)} texts of mqadmin, {len(found.answers)} answers")
     return 0
 

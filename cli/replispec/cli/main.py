@@ -8,7 +8,6 @@ import resource
 import signal
 import sys
 from contextlib import suppress
-from importlib.metadata import version
 from typing import NoReturn
 
 import click
@@ -18,6 +17,7 @@ from replispec.cli.adapter import adapter
 from replispec.cli.admin import admin
 from replispec.cli.capture import capture
 from replispec.cli.check_store import check_store
+from replispec.cli.completion import VARIABLE, completion
 from replispec.cli.conformance import conformance
 from replispec.cli.cut_captures import name_cut_captures
 from replispec.cli.decode import decode
@@ -65,6 +65,8 @@ def command_line() -> None:
 @click.pass_context
 def show_version(context: click.Context) -> None:
     """Show the version, as --version does."""
+    from importlib.metadata import version
+
     click.echo(f"{context.find_root().info_name} {version('replispec')}")
 
 
@@ -86,6 +88,7 @@ command_line.add_command(adapter)
 command_line.add_command(admin)
 command_line.add_command(capture)
 command_line.add_command(check_store)
+command_line.add_command(completion)
 command_line.add_command(conformance)
 command_line.add_command(decode)
 command_line.add_command(explain)
@@ -132,7 +135,7 @@ def main() -> NoReturn:
         pandas_unused.leave_out()
         _open_many_files()
     try:
-        code = command_line(standalone_mode=False)
+        code = command_line(standalone_mode=False, complete_var=VARIABLE)
     except ReaderGone:
         sys.exit(0)
     except click.ClickException as error:

@@ -23,9 +23,7 @@ Whether something is wrong says `replispec admin health`, by its exit code.
 @click.option("-n", "--namesrv", metavar="ADDRESS:PORT[;...]", default="", envvar="NAMESRV_ADDR")
 @click.option("--set", "names", metavar="NAME", multiple=True, help="This broker set; may be said again.")
 @with_formats
-def status(
-    controllers: str, namesrv: str, names: tuple[str, ...], form: str, interval: float | None
-) -> int:
+def status(controllers: str, namesrv: str, names: tuple[str, ...], form: str, interval: float | None) -> int:
     """Show every broker set: its members, who is master in which masterEpoch, who is in the SyncStateSet,
     where each log ends and how far it is behind the master's.
 

@@ -12,26 +12,25 @@ from replispec.administrator.rocketmq.plans import NotAsWantedError, Plan
 from replispec.runtime.net.visit_shell import visit
 
 T = TypeVar("T")
-EXIT_REFUSED: Final = 1
 NOBODY: Final = "no cluster (-c) or broker (-b) is named"
 
 
 class RefusedToAskError(click.ClickException):
     """What was wanted cannot be had: one line."""
 
-    exit_code = EXIT_REFUSED
-
     def show(self, file: Any = None) -> None:
         """One line on standard error."""
         click.echo(f"replispec: {self.message}", err=True, file=file)
 
 
-class Addresses(click.ParamType):
+class Addresses(click.ParamType[tuple[str, ...]]):
     """ADDRESS:PORT, several of them with `;`."""
 
     name = "addresses"
 
-    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
+    def convert(
+        self, value: Any, parameter: click.Parameter | None, context: click.Context | None
+    ) -> tuple[str, ...]:
         """A tuple of them."""
         if isinstance(value, tuple):
             return value
@@ -96,4 +95,8 @@ def confirmed(what: str, word: str, *, yes: bool) -> None:
 
 def named(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options of a command that is about a cluster or one broker."""
-    return name_servers_option(cluster_option(broker_option(function)))
+    options: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...]
+    options = (broker_option, cluster_option, name_servers_option)
+    for option in options:
+        function = option(function)
+    return function

@@ -1,7 +1,7 @@
 """What brokers and name servers said, in mqadmin's words and as rows.
 
-Source: apache/rocketmq rocketmq-all-5.4.0, GetBrokerEpochSubCommand, HAStatusSubCommand, TopicRouteSubCommand,
-BrokerStatusSubCommand.
+Source: apache/rocketmq rocketmq-all-5.4.0, GetBrokerEpochSubCommand, HAStatusSubCommand,
+TopicRouteSubCommand, BrokerStatusSubCommand.
 """
 
 from __future__ import annotations

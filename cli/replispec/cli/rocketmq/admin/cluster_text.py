@@ -124,7 +124,14 @@ def _row(member: _Member) -> Row:
 def more(known: Brokers, figures: Figures, _now_ms: int) -> Shown:
     """Of clusterList -m: how many messages came and went."""
     members = list(_members(known, figures))
-    head = ("#Cluster Name", "#Broker Name", "#InTotalYest", "#OutTotalYest", "#InTotalToday", "#OutTotalToday")
+    head = (
+        "#Cluster Name",
+        "#Broker Name",
+        "#InTotalYest",
+        "#OutTotalYest",
+        "#InTotalToday",
+        "#OutTotalToday",
+    )
     rows: list[Row] = []
     text = [_MORE.format(*head)]
     for each in members:

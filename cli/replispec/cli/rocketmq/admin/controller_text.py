@@ -14,7 +14,6 @@ from replispec.cli.shown import Row, Shown
 from replispec.wire.rocketmq.controller import (
     ElectMasterResponse,
     GetMetadataResponse,
-    Property,
     ReplicaIdentity,
     ReplicasInfo,
 )
@@ -30,12 +29,12 @@ def sync_state_sets(found: Mapping[str, ReplicasInfo]) -> Shown:
 
 def _set_text(name: str, info: ReplicasInfo) -> str:
     members = info.in_sync_replicas or []
-    lines = [
+    head = (
         f"\n#brokerName\t{name}\n#MasterBrokerId\t{said(info.master_broker_id)}\n"
         f"#MasterAddr\t{said(info.master_address)}\n#MasterEpoch\t{said(info.master_epoch)}\n"
         f"#SyncStateSetEpoch\t{said(info.sync_state_set_epoch)}\n#SyncStateSetNums\t{len(members)}\n"
-    ]
-    lines += [f"\nInSyncReplica:\t{_identity(each)}\n" for each in members]
+    )
+    lines = [head, *(f"\nInSyncReplica:\t{_identity(each)}\n" for each in members)]
     lines += [f"\nNotInSyncReplica:\t{_identity(each)}\n" for each in info.not_in_sync_replicas or ()]
     return "".join(lines)
 
@@ -81,12 +80,11 @@ def metadata(found: GetMetadataResponse) -> Shown:
     return Shown(text + "".join(f"\n#Peer:\t{each}" for each in peers) + "\n", [row])
 
 
-def configurations(found: Mapping[str, Sequence[Property]]) -> Shown:
+def configurations(found: Mapping[str, Mapping[str, str]]) -> Shown:
     """Of getControllerConfig: a row for each parameter of each controller."""
     text, rows = [], []
-    for address, properties in in_table(found).items():
+    for address, values in in_table(found).items():
         text.append(f"============{address}============\n")
-        values = {each.name: each.value for each in properties}
         text += [f"{name:<50}=  {value}\n" for name, value in in_table(values).items()]
         rows += [
             {"controllerAddress": address, "name": name, "value": value}

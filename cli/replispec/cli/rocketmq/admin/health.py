@@ -20,8 +20,8 @@ Examples:
 \b
 Exit codes:
   0  nothing is wrong; notes are no fault
-  1  something is: a line for each, marked FAULT, or nobody could be asked
-  2  a wrong command line
+  1  something is: a line for each, marked FAULT
+  2  nobody could be asked, or a wrong command line
 """
 
 
@@ -53,7 +53,7 @@ def command(
 
     A fault is: a controller that is silent or names another leader, records that differ, a set without a
     living master, two that call themselves master, a member of the SyncStateSet that is not alive or far
-    behind, a route to another master. A member outside of the SyncStateSet (as a learner always is) is a note.
+    behind, a route to another master. A member outside of the SyncStateSet, as a learner is, is a note.
     """
     if not controllers and not name_servers:
         raise click.UsageError("name controllers with -a, or a name server with -n")

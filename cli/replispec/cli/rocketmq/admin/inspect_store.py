@@ -21,7 +21,8 @@ Examples:
 \b
 Exit codes:
   0  all of it can be read
-  1  something cannot, or the log is damaged (`replispec check-store` tells more), or it is no store
+  1  something cannot, or the log is damaged (`replispec check-store` tells more)
+  2  it is no store
 """
 
 
@@ -63,7 +64,8 @@ def _shown(found: StoreFacts) -> Shown:
     note = found.checkpoint
     if note is not None:
         lines.append(
-            f"checkpoint   log {moment(note.physic_msg_timestamp)}, queues {moment(note.logics_msg_timestamp)}, "
+            f"checkpoint   log {moment(note.physic_msg_timestamp)}, "
+            f"queues {moment(note.logics_msg_timestamp)}, "
             f"master flushed {note.master_flushed_offset}, confirmed {note.confirm_phy_offset}"
         )
     row = {

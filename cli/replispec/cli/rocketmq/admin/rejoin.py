@@ -22,7 +22,8 @@ Examples:
 \b
 Exit codes:
   0  it would follow, and the text says what it would cut
-  1  the logs share no epoch: it would neither cut nor copy; or one of them could not be asked
+  1  the logs share no epoch: it would neither cut nor copy
+  2  one of them cannot be had, or a wrong command line
 """
 
 
@@ -62,8 +63,8 @@ def _shown(found: Rejoining) -> Shown:
     }
     if found.agree is None:
         text = (
-            f"the logs share no epoch that begins at the same offset: nothing of [0, {found.end}) would be cut"
-            ", and nothing copied, until the replica is repaired (`replispec admin repair`)\n"
+            f"the logs share no epoch that begins at the same offset: nothing of [0, {found.end}) would be "
+            "cut, and nothing copied, until the replica is repaired (`replispec admin repair`)\n"
         )
         return Shown(text, [row], EXIT_APART)
     cut = f"[{found.agree}, {found.end}): {found.cut} bytes" if found.cut else "nothing"

@@ -5,10 +5,9 @@ Source: apache/rocketmq rocketmq-all-5.4.0, TopicRouteSubCommand, RemotingSerial
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
-
-import json
 
 from replispec.cli.rocketmq.admin import broker_text
 from replispec.cli.shown import Shown
@@ -22,7 +21,7 @@ def route(found: TopicRouteData) -> Shown:
 
 def _pretty(value: Any, depth: int) -> str:
     """As Java's library writes it: tabs, numeric keys without quotes, nothing after a colon."""
-    if not isinstance(value, Mapping | list) or not value:
+    if not isinstance(value, Mapping | list) or value == []:
         return json.dumps(value, separators=(",", ":"))
     inside = "\t" * (depth + 1)
     if isinstance(value, list):

@@ -56,7 +56,9 @@ def _view(view: View, status: Status) -> Row:
     for each in status.sets:
         record = (view.sets or {}).get(each.name)
         row[each.name] = (
-            None if record is None else f"master {record.master_broker_id or '-'} epoch {record.master_epoch}"
+            None
+            if record is None
+            else f"master {record.master_broker_id or '-'} epoch {record.master_epoch}"
             f" set {','.join(str(one.broker_id) for one in record.in_sync_replicas or ())}"
             f" ({record.sync_state_set_epoch})"
         )

@@ -17,8 +17,8 @@ from replispec.administrator.rocketmq.plans import (
     granted,
     header_of,
 )
-from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.rocketmq import rules
+from replispec.runtime.primitives.parameters import ConfigurationError
+from replispec.runtime.primitives.properties import read_properties
 from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.controller import (
     BrokerNames,
@@ -73,22 +73,22 @@ def question_of_sets(address: str, names: Sequence[str]) -> Question:
     return Question(address, RequestCode.CONTROLLER_GET_SYNC_STATE_DATA, body=body)
 
 
-def configurations(controllers: Sequence[str]) -> Plan[Mapping[str, Sequence[Property]]]:
+def configurations(controllers: Sequence[str]) -> Plan[Mapping[str, Mapping[str, str]]]:
     """The configuration of each of these controllers. Raises NotAsWantedError."""
     replies = yield [Question(each, RequestCode.GET_CONTROLLER_CONFIG) for each in controllers]
-    return {each.question.address: _properties(granted(each).body) for each in replies}
+    return {each.question.address: properties(granted(each).body) for each in replies}
 
 
-def _properties(body: bytes) -> Sequence[Property]:
+def properties(body: bytes) -> Mapping[str, str]:
+    """A configuration that came as a text. Raises NotAsWantedError."""
     try:
-        found = rules.properties_in(body.decode())
-    except (RemoteProtocolError, UnicodeDecodeError) as error:
+        return dict(read_properties(body.decode())[0])
+    except (ConfigurationError, UnicodeDecodeError) as error:
         raise NotAsWantedError(f"a configuration cannot be read: {error}") from error
-    return list(found or ())
 
 
 def configure(controllers: Sequence[str], name: str, value: str) -> Plan[None]:
-    """Have each of these controllers take a parameter. Raises NotAsWantedError for the first that does not."""
+    """Have each of these controllers take a parameter. Raises NotAsWantedError."""
     body = Properties([Property(name, value)]).encode()
     replies = yield [Question(each, RequestCode.UPDATE_CONTROLLER_CONFIG, body=body) for each in controllers]
     for each in replies:

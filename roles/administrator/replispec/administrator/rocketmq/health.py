@@ -93,8 +93,6 @@ def _of_members(found: SetStatus, lag_bytes: int) -> Iterator[Finding]:
             yield Finding(found.name, f"{who} is not in the SyncStateSet", fault=False)
         lag = found.lag(member)
         if lag is not None and lag > lag_bytes:
-            yield Finding(
-                found.name, f"{who} is {lag} bytes behind its master", fault=member.in_sync
-            )
+            yield Finding(found.name, f"{who} is {lag} bytes behind its master", fault=member.in_sync)
         if lag is not None and lag < 0:
             yield Finding(found.name, f"the log of {who} ends {-lag} bytes after its master's", fault=False)

@@ -1,8 +1,8 @@
 """What a plan is: a generator that yields questions, all asked at once, and is sent their replies, in order.
 
-    def ends(addresses: Sequence[str]) -> Plan[list[int]]:
-        replies = yield [Question(each, RequestCode.GET_BROKER_EPOCH_CACHE) for each in addresses]
-        return [EpochEntryCache.decode(granted(each).body).max_offset or 0 for each in replies]
+def ends(addresses: Sequence[str]) -> Plan[list[int]]:
+    replies = yield [Question(each, RequestCode.GET_BROKER_EPOCH_CACHE) for each in addresses]
+    return [EpochEntryCache.decode(granted(each).body).max_offset or 0 for each in replies]
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from replispec.runtime.primitives.json_messages import JsonMessage
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.remoting.answers import is_granted
 from replispec.runtime.rocketmq.remoting.calls import Outcome
-from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.codes import RESPONSE_CODE_NAMES, RequestCode
 
 T = TypeVar("T")
 HeaderT = TypeVar("HeaderT", bound=Header)
@@ -51,7 +51,11 @@ Plan = Generator[Sequence[Question], Sequence[Reply], T]
 
 
 class NotAsWantedError(Exception):
-    """What was wanted cannot be had; says why in one line."""
+    """What was wanted cannot be had; says why in one line. `reason`: the same without who says so."""
+
+    def __init__(self, reason: str, before: str = "") -> None:
+        super().__init__(before + reason)
+        self.reason = reason
 
 
 class SilentError(NotAsWantedError):
@@ -64,22 +68,21 @@ class NotGrantedError(NotAsWantedError):
     def __init__(self, reply: Reply, answer: Command) -> None:
         self.code = answer.header.code
         remark = " ".join((answer.header.remark or "").split())
-        super().__init__(f"{reply.question.address} refuses: {code_name(self.code)}: {remark}".rstrip(": "))
+        reason = f"refuses: {code_name(self.code)}: {remark}".rstrip(": ")
+        super().__init__(reason, f"{reply.question.address} ")
 
 
 def code_name(code: int) -> str:
-    """The name and number of an answer's code."""
-    try:
-        return f"{ResponseCode(code).name} ({code})"
-    except ValueError:
-        return f"code {code}"
+    """The name and number of an answer's code, as the last releases have it."""
+    names = [each.name for each in RESPONSE_CODE_NAMES if each.number == code]
+    return f"{names[-1]} ({code})" if names else f"code {code}"
 
 
 def answered(reply: Reply) -> Command:
     """The answer, granted or not. Raises SilentError."""
     if isinstance(reply.outcome, Command):
         return reply.outcome
-    raise SilentError(f"{reply.question.address}: {reply.outcome.reason}")
+    raise SilentError(reply.outcome.reason, f"{reply.question.address}: ")
 
 
 def granted(reply: Reply) -> Command:
@@ -109,4 +112,4 @@ def body_of(reply: Reply, message: type[BodyT]) -> BodyT:
 
 
 def _unreadable(reply: Reply, error: RemoteProtocolError) -> SilentError:
-    return SilentError(f"{reply.question.address} answers what cannot be read: {error}")
+    return SilentError(f"answers what cannot be read: {error}", f"{reply.question.address} ")

@@ -43,7 +43,9 @@ class Rejoining:
 def log_of(cache: EpochEntryCache) -> Log:
     """A log as a broker tells of it."""
     entries = sorted((each.epoch or 0, each.start_offset or 0) for each in cache.epoch_list or ())
-    return Log([HaEpochEntry(epoch=epoch, start_offset=start) for epoch, start in entries], cache.max_offset or 0)
+    return Log(
+        [HaEpochEntry(epoch=epoch, start_offset=start) for epoch, start in entries], cache.max_offset or 0
+    )
 
 
 def rejoining(replica: Log, master: Log) -> Rejoining:

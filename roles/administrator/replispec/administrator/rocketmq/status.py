@@ -1,4 +1,4 @@
-"""How a cluster is: what each controller says, what the leader has on record, what each member says of itself.
+"""How a cluster is: what controllers say, what the leader has on record, what members say of themselves.
 
 Source: RIP-44 "Interface Design/Change"; apache/rocketmq rocketmq-all-5.4.0, ControllerManager.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from replispec.administrator.rocketmq.brokers import Brokers, clusters, everywhere
-from replispec.administrator.rocketmq.controllers import question_of_sets
+from replispec.administrator.rocketmq.controllers import properties, question_of_sets
 from replispec.administrator.rocketmq.plans import (
     NotAsWantedError,
     NotGrantedError,
@@ -19,7 +19,6 @@ from replispec.administrator.rocketmq.plans import (
     granted,
     header_of,
 )
-from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.client import HaRuntimeInfo
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
@@ -131,7 +130,7 @@ def status(asked: Asked) -> Plan[Status]:
     known = Brokers()
     if asked.name_servers:
         known = yield from clusters(asked.name_servers)
-    addresses = list(asked.controllers)
+    addresses = asked.controllers
     if not addresses:
         addresses = yield from controllers_of(known)
     names = list(asked.names) or sorted(known.sets())
@@ -152,10 +151,9 @@ def controllers_of(known: Brokers) -> Plan[Sequence[str]]:
         replies = yield [Question(each, RequestCode.GET_BROKER_CONFIG) for each in members.values()]
         for reply in replies:
             try:
-                properties = rules.properties_in(granted(reply).body.decode(errors="replace")) or ()
+                values = properties(granted(reply).body)
             except NotAsWantedError:
                 continue
-            values = {each.name: each.value for each in properties}
             told = values.get(CONTROLLER_ADDR.name) or ""
             found |= dict.fromkeys(each.strip() for each in told.split(";") if each.strip())
     if not found:
@@ -174,16 +172,16 @@ def seen(controllers: Sequence[str], names: Sequence[str]) -> Plan[Sequence[View
         try:
             metadata = header_of(head, GetMetadataResponse)
         except NotAsWantedError as error:
-            views.append(View(address, why=str(error).removeprefix(f"{address}: ")))
+            views.append(View(address, why=error.reason))
             continue
         try:
             table = dict(body_of(body, BrokerReplicasInfo).replicas_info_table or {})
             views.append(View(address, metadata, table))
         except NotGrantedError as error:
-            why = "" if error.code == ResponseCode.CONTROLLER_NOT_LEADER else str(error)
+            why = "" if error.code == ResponseCode.CONTROLLER_NOT_LEADER else error.reason
             views.append(View(address, metadata, why=why))
         except NotAsWantedError as error:
-            views.append(View(address, metadata, why=str(error).removeprefix(f"{address}: ")))
+            views.append(View(address, metadata, why=error.reason))
     return views
 
 
@@ -223,7 +221,7 @@ def _members(record: Mapping[str, ReplicasInfo]) -> Plan[Mapping[str, Sequence[M
                     in_sync,
                     told if isinstance(told, EpochEntryCache) else None,
                     copied if isinstance(copied, HaRuntimeInfo) else None,
-                    str(told).removeprefix(f"{at}: ") if isinstance(told, NotAsWantedError) else "",
+                    told.reason if isinstance(told, NotAsWantedError) else "",
                 )
             )
         found[name] = sorted(members, key=lambda each: each.broker_id)

@@ -1,0 +1,134 @@
+"""The texts of the commands are those of Apache's mqadmin 5.4.0 for the same answers."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from replispec.administrator.rocketmq.controllers import Wanted
+from replispec.cli.main import command_line
+from replispec.cli.rocketmq.admin import COMMANDS, asking, cluster_list, controller_text
+from replispec.cli.rocketmq.admin.asking import RefusedToAskError
+from replispec.wire.rocketmq.controller import ElectMasterResponse
+from tests.administrator.recorded import CLUSTERS, Recorded, recorded
+
+MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}")
+NUMBER = re.compile(r"\d[\d.]*")
+NUMBERS = re.compile(r"(N ?)+")
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, cluster: Recorded) -> None:
+    """Have commands asked of what was recorded."""
+
+    def ask(plan: Any) -> Any:
+        try:
+            return cluster.carried_out(plan)
+        except asking.NotAsWantedError as error:
+            raise RefusedToAskError(str(error)) from error
+
+    for place in COMMANDS.values():
+        module = import_module(place)
+        if hasattr(module, "ask"):
+            monkeypatch.setattr(module, "ask", ask)
+    monkeypatch.setattr(cluster_list, "wall_ms", lambda: cluster.at_ms)
+
+
+def printed(cluster: Recorded, line: str, *more: str) -> str:
+    """What our command prints for a command line of mqadmin."""
+    name_server = next(key[0] for key in cluster.answers if key[1] == "GET_BROKER_CLUSTER_INFO")
+    words = ["admin", *line.split(), *more]
+    done = CliRunner().invoke(command_line, words, env={"NAMESRV_ADDR": name_server})
+    assert done.exit_code == 0, (line, done.output, done.exception)
+    return done.stdout
+
+
+def lines_sorted(text: str) -> str:
+    """Java prints a configuration in the order of a hash table that grew."""
+    return "\n".join(sorted(text.splitlines()))
+
+
+def hours_left_out(text: str) -> str:
+    """How old the oldest message is depends on when it was asked, and so does the timer's progress."""
+    text = re.sub(r"\d+\.\d\d +(?=\d\.\d{4} )", "H ", text)
+    return re.sub(r" \d+-(?=\d+\()", " P-", text)
+
+
+def figures_left_out(text: str) -> str:
+    """What mqadmin was told, and what was told a second later: the same names, and as many texts."""
+    pairs = (line.partition(": ") for line in text.splitlines())
+    return "\n".join(name + NUMBERS.sub("N", NUMBER.sub("N", value)).rstrip() for name, _, value in pairs)
+
+
+def moments_left_out(text: str) -> str:
+    """The same for replication: speeds and times."""
+    return re.sub(r"\d+\.\d\d", "S", MOMENT.sub("T", text))
+
+
+SAME: Mapping[str, Callable[[str], str]] = {
+    "getSyncStateSet": str,
+    "getBrokerEpoch": str,
+    "getControllerMetaData": str,
+    "getControllerConfig": lines_sorted,
+    "haStatus": moments_left_out,
+    "clusterList": hours_left_out,
+    "brokerStatus": figures_left_out,
+    "topicRoute": str,
+}
+
+
+@pytest.mark.parametrize("name", CLUSTERS)
+@pytest.mark.parametrize("command", SAME)
+def test_each_command_prints_what_mqadmin_prints(
+    monkeypatch: pytest.MonkeyPatch, name: str, command: str
+) -> None:
+    cluster = recorded(name)
+    answering(monkeypatch, cluster)
+    lines = [each for each in cluster.texts if each.split()[0] == command]
+    assert lines
+    for line in lines:
+        assert SAME[command](printed(cluster, line)) == SAME[command](cluster.texts[line]), line
+
+
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_every_text_of_mqadmin_that_a_command_of_ours_has_is_compared(name: str) -> None:
+    told = {each.split()[0] for each in recorded(name).texts if recorded(name).texts[each].strip()}
+    assert set(COMMANDS).intersection(told) == set(SAME) | CHANGING.intersection(told)
+
+
+CHANGING = {"updateControllerConfig", "electMaster"}
+
+
+def test_what_was_changed_is_told_as_mqadmin_tells_it() -> None:
+    cluster = recorded("replispec")
+    line = cluster.command("updateControllerConfig")
+    address = line.split()[2]
+    said = controller_text.configured([address], "enableElectUncleanMaster", "false").text
+    assert said == cluster.texts[line]
+    key = next(each for each in cluster.answers if each[1] == "CONTROLLER_ELECT_MASTER")
+    fields = cluster.answers[key].header.ext_fields or {}
+    answer = ElectMasterResponse.from_ext_fields(fields)
+    text = controller_text.elected(Wanted("ReplispecLab", "broker-a", 1), answer).text
+    # Of the next election of the kind: other numbers, the same lines.
+    assert NUMBER.sub("N", text) == NUMBER.sub("N", cluster.texts[cluster.command("electMaster")])
+
+
+@pytest.mark.parametrize("name", CLUSTERS)
+@pytest.mark.parametrize("command", SAME)
+def test_the_same_is_had_as_rows(monkeypatch: pytest.MonkeyPatch, name: str, command: str) -> None:
+    cluster = recorded(name)
+    answering(monkeypatch, cluster)
+    for line in (each for each in cluster.texts if each.split()[0] == command):
+        rows = json.loads(printed(cluster, line, "--format", "json"))
+        assert rows
+        assert len({tuple(row) for row in rows}) == 1
+        assert yaml.safe_load(printed(cluster, line, "--format", "yaml")) == rows
+        table = printed(cluster, line, "--format", "table").splitlines()
+        assert table[0].split() == list(rows[0])
+        assert len(table) == 1 + len(rows)
