@@ -13,8 +13,9 @@ import yaml
 from click.testing import CliRunner
 
 from replispec.administrator.rocketmq.controllers import Wanted
+from replispec.administrator.rocketmq.plans import NotAsWantedError
 from replispec.cli.main import command_line
-from replispec.cli.rocketmq.admin import COMMANDS, asking, cluster_list, controller_text
+from replispec.cli.rocketmq.admin import COMMANDS, cluster_list, controller_text
 from replispec.cli.rocketmq.admin.asking import RefusedToAskError
 from replispec.wire.rocketmq.controller import ElectMasterResponse
 from tests.administrator.recorded import CLUSTERS, Recorded, recorded
@@ -30,7 +31,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, cluster: Recorded) -> None:
     def ask(plan: Any) -> Any:
         try:
             return cluster.carried_out(plan)
-        except asking.NotAsWantedError as error:
+        except NotAsWantedError as error:
             raise RefusedToAskError(str(error)) from error
 
     for place in COMMANDS.values():

@@ -95,8 +95,7 @@ def confirmed(what: str, word: str, *, yes: bool) -> None:
 
 def named(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options of a command that is about a cluster or one broker."""
-    options: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...]
-    options = (broker_option, cluster_option, name_servers_option)
-    for option in options:
-        function = option(function)
-    return function
+    with_broker: Callable[..., Any] = broker_option(function)
+    with_cluster: Callable[..., Any] = cluster_option(with_broker)
+    with_both: Callable[..., Any] = name_servers_option(with_cluster)
+    return with_both
