@@ -20,7 +20,7 @@ from replispec.administrator.rocketmq.controllers import (
 )
 from replispec.administrator.rocketmq.health import judged
 from replispec.administrator.rocketmq.rejoin import log_of, rejoining
-from replispec.administrator.rocketmq.status import Asked, SetStatus, Status, View, status
+from replispec.administrator.rocketmq.status import ControllerView, WhereToAsk, SetStatus, Status, status
 from replispec.runtime.world import Member
 from tests.broker.simulated_set import CONTROLLER, NAME_SERVER, BrokerSet
 
@@ -45,7 +45,7 @@ def faults(found: Status) -> list[str]:
 
 def asked(brokers: BrokerSet) -> Status:
     """How the set is, by its controller and name server."""
-    return carried_out(brokers, status(Asked((CONTROLLER,), (NAME_SERVER,))))
+    return carried_out(brokers, status(WhereToAsk((CONTROLLER,), (NAME_SERVER,))))
 
 
 def settled(brokers: BrokerSet) -> None:
@@ -79,7 +79,7 @@ def test_a_well_set_is_healthy_and_the_status_says_who_is_what() -> None:
 def test_a_controller_tells_all_sets_to_who_names_none() -> None:
     brokers = BrokerSet()
     first, _ = brokers.pair()
-    found = carried_out(brokers, status(Asked((CONTROLLER,))))
+    found = carried_out(brokers, status(WhereToAsk((CONTROLLER,))))
     assert [each.name for each in found.sets] == ["broker-a"]
     assert found.sets[0].master is not None
     assert found.sets[0].master.address == first
@@ -90,7 +90,7 @@ def test_controllers_are_found_by_what_brokers_are_configured_with() -> None:
     brokers = BrokerSet()
     brokers.pair()
     settled(brokers)
-    found = carried_out(brokers, status(Asked(name_servers=(NAME_SERVER,))))
+    found = carried_out(brokers, status(WhereToAsk(name_servers=(NAME_SERVER,))))
     assert [each.address for each in found.views] == [CONTROLLER]
     assert faults(found) == []
 
@@ -114,7 +114,7 @@ def test_what_is_wrong_after_a_loss_is_said_until_it_is_right_again() -> None:
 def test_a_set_that_nobody_knows_and_a_silent_controller_are_faults() -> None:
     brokers = BrokerSet()
     brokers.pair()
-    plan = status(Asked((CONTROLLER, "10.0.0.77:9878"), (), ("broker-a", "broker-x")))
+    plan = status(WhereToAsk((CONTROLLER, "10.0.0.77:9878"), (), ("broker-a", "broker-x")))
     found = carried_out(brokers, plan)
     assert sum("does not answer" in each for each in faults(found)) == 1
     assert "no controller knows this broker set" in faults(found)
@@ -123,7 +123,7 @@ def test_a_set_that_nobody_knows_and_a_silent_controller_are_faults() -> None:
 def test_nobody_to_ask_is_one_line() -> None:
     brokers = BrokerSet()
     with pytest.raises(NotAsWantedError, match=r"^no controller answers for broker sets: 10\.0\.0\.77:1: "):
-        carried_out(brokers, status(Asked(("10.0.0.77:1",))))
+        carried_out(brokers, status(WhereToAsk(("10.0.0.77:1",))))
 
 
 def test_another_member_is_elected_on_request_and_a_stranger_is_not() -> None:
@@ -185,12 +185,14 @@ def test_what_a_dry_run_says_would_be_cut_is_what_is_cut() -> None:
 def test_records_that_differ_and_two_that_call_themselves_master_are_faults() -> None:
     brokers = BrokerSet()
     brokers.pair()
-    found = carried_out(brokers, status(Asked((CONTROLLER,))))
+    found = carried_out(brokers, status(WhereToAsk((CONTROLLER,))))
     (view,), (one,) = found.views, found.sets
     assert view.sets is not None
     assert view.metadata is not None
     changed = {"broker-a": replace(view.sets["broker-a"], master_epoch=9)}
-    other = View("10.0.0.9:9878", replace(view.metadata, controller_leader_address="10.0.0.9:9878"), changed)
+    other = ControllerView(
+        "10.0.0.9:9878", replace(view.metadata, controller_leader_address="10.0.0.9:9878"), changed
+    )
     second = replace(one.members[1], replication=one.members[0].replication)
     members = [one.members[0], second]
     both = Status([view, other], [SetStatus(one.name, one.record, members)])

@@ -33,7 +33,7 @@ class Cluster:
         told = self.start("nameserver", "nameserver", controllerDLegerPeers="n0-127.0.0.1:0", **values)
         self.name_server, self.controller = told["nameserver"]["nameserver"], told["controller"]["controller"]
         self.brokers = [self.broker(number) for number in (1, 2)]
-        self.until(lambda: len([each for each in self.rows() if each["inSync"]]) == 2)
+        self.until(lambda: len([each for each in self.rows() if each["in_sync"]]) == 2)
 
     def start(self, name: str, role: str, **parameters: str) -> Any:
         """Start a process; where its roles listen."""
@@ -193,7 +193,7 @@ def test_a_store_of_a_running_broker_tells_whose_it_is(cluster: Cluster) -> None
     folder = cluster.folder / "store-2"
     done = cluster.run("admin", "inspect", str(folder), "--format", "json")
     (row,) = json.loads(done.stdout)
-    assert (done.exit_code, row["brokerName"], row["brokerId"], row["first"]) == (0, "broker-a", 2, 0)
+    assert (done.exit_code, row["broker_name"], row["broker_id"], row["first"]) == (0, "broker-a", 2, 0)
     assert [each["epoch"] for each in row["epochs"]] == [1]
     told = cluster.run("admin", "rejoin", "--dry-run", "--store", str(folder), "--master", cluster.brokers[0])
     assert told.exit_code == 0

@@ -15,7 +15,7 @@ _GAP: Final = "  "
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class Display:
     """The same as `text`, and as rows: one mapping for each thing that it is about, with the same keys in the
     same order. `code`: what the command ends with; `faults`: lines for standard error."""
 
@@ -40,7 +40,7 @@ def with_formats(command: Callable[..., Any]) -> Callable[..., Any]:
     return form(watch(command))
 
 
-def show(look: Callable[[], Shown], form: str, interval: float | None) -> int:
+def show(look: Callable[[], Display], form: str, interval: float | None) -> int:
     """Print what `look` finds, again and again where there is an interval; the exit code of the last look."""
     from replispec.runtime.net.visit_shell import pause
 
@@ -54,7 +54,7 @@ def show(look: Callable[[], Shown], form: str, interval: float | None) -> int:
         pause(interval)
 
 
-def written(found: Shown, form: str) -> str:
+def written(found: Display, form: str) -> str:
     """The text of one form, its last line ended."""
     if form == JSON:
         return json.dumps(list(found.rows), indent=2) + "\n"

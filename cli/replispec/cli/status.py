@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from replispec.cli.shown import Shown, show, with_formats
+from replispec.cli.shown import Display, show, with_formats
 
 EXAMPLES = """\b
 Examples:
@@ -35,8 +35,8 @@ def status(controllers: str, namesrv: str, names: tuple[str, ...], form: str, in
     family = families.with_part("cli", "status")[0]
     look = families.part("cli", family, "status").look
 
-    def found() -> Shown:
-        shown: Shown = look(controllers, namesrv, names)
+    def found() -> Display:
+        shown: Display = look(controllers, namesrv, names)
         return shown
 
     return show(found, form, interval)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
@@ -84,8 +85,7 @@ def confirmed(what: str, word: str, *, yes: bool) -> None:
     """Go on only after the word was typed. Raises RefusedToAskError."""
     if yes:
         return
-    stdin = click.get_text_stream("stdin")
-    if not stdin.isatty():
+    if not sys.stdin.isatty():
         raise RefusedToAskError(f"{what}: nobody is there to confirm it; --yes goes on without")
     click.echo(what, err=True)
     typed = click.prompt(f"Type {word} to go on", err=True, default="", show_default=False)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from replispec.cli.rocketmq.admin.java_text import in_table, kilobytes, moment, said
-from replispec.cli.shown import Row, Shown
+from replispec.cli.shown import Display, Row
 from replispec.wire.rocketmq.broker import TopicRouteData
 from replispec.wire.rocketmq.client import HaRuntimeInfo, RuntimeInfo
 from replispec.wire.rocketmq.controller import EpochEntryCache
@@ -23,7 +23,7 @@ _REPLICA_HEAD: Final = _REPLICA.format(
 _ROUTE: Final = "{:<45} {:<32} {:<50} {:<10} {:<11} {:<5}\n"
 
 
-def epochs(found: Mapping[str, EpochEntryCache]) -> Shown:
+def epochs(found: Mapping[str, EpochEntryCache]) -> Display:
     """Of getBrokerEpoch: a row for each epoch of each broker; the last one ends with the log."""
     text, rows = [], []
     for address, cache in in_table(found).items():
@@ -38,19 +38,19 @@ def epochs(found: Mapping[str, EpochEntryCache]) -> Shown:
             text.append(f"\n#Epoch: EpochEntry{{epoch={epoch}, startOffset={start}, endOffset={said(end)}}}")
             rows.append(
                 {
-                    "brokerName": cache.broker_name,
-                    "brokerId": cache.broker_id,
-                    "brokerAddress": address,
+                    "broker_name": cache.broker_name,
+                    "broker_id": cache.broker_id,
+                    "broker_address": address,
                     "epoch": each.epoch,
-                    "startOffset": each.start_offset,
-                    "endOffset": end,
+                    "start_offset": each.start_offset,
+                    "end_offset": end,
                 }
             )
         text.append("\n")
-    return Shown("".join(text), rows)
+    return Display("".join(text), rows)
 
 
-def replication(found: Mapping[str, HaRuntimeInfo]) -> Shown:
+def replication(found: Mapping[str, HaRuntimeInfo]) -> Display:
     """Of haStatus: a row for each replica of a master, and for each broker that is one."""
     text, rows = [], []
     for address, status in in_table(found).items():
@@ -60,7 +60,7 @@ def replication(found: Mapping[str, HaRuntimeInfo]) -> Shown:
         else:
             text.append(_replica_text(status))
             rows.append(_replica_row(address, status))
-    return Shown("".join(text), rows)
+    return Display("".join(text), rows)
 
 
 def _master_text(address: str, status: HaRuntimeInfo) -> str:
@@ -96,8 +96,8 @@ def _replica_text(status: HaRuntimeInfo) -> str:
 
 
 def _row(address: str, **values: object) -> Row:
-    keys = ("role", "peer", "end", "ackOffset", "diff", "inSync", "bytesPerSecond")
-    return {"brokerAddress": address} | {key: values.get(key) for key in keys}
+    keys = ("role", "peer", "end", "ack_offset", "diff", "in_sync", "bytes_per_second")
+    return {"broker_address": address} | {key: values.get(key) for key in keys}
 
 
 def _master_rows(address: str, status: HaRuntimeInfo) -> list[Row]:
@@ -111,10 +111,10 @@ def _master_rows(address: str, status: HaRuntimeInfo) -> list[Row]:
             role="master",
             peer=each.addr,
             end=end,
-            ackOffset=each.slave_ack_offset,
+            ack_offset=each.slave_ack_offset,
             diff=each.diff,
-            inSync=each.in_sync,
-            bytesPerSecond=each.transferred_byte_in_second,
+            in_sync=each.in_sync,
+            bytes_per_second=each.transferred_byte_in_second,
         )
         for each in replicas
     ]
@@ -129,24 +129,24 @@ def _replica_row(address: str, status: HaRuntimeInfo) -> Row:
         role="replica",
         peer=client.master_addr,
         end=client.max_offset,
-        ackOffset=client.max_offset,
+        ack_offset=client.max_offset,
         diff=(client.master_flush_offset or 0) - (client.max_offset or 0),
-        bytesPerSecond=client.transferred_byte_in_second,
+        bytes_per_second=client.transferred_byte_in_second,
     )
 
 
-def figures(found: Mapping[str, RuntimeInfo], *, of_cluster: bool) -> Shown:
+def figures(found: Mapping[str, RuntimeInfo], *, of_cluster: bool) -> Display:
     """Of brokerStatus: a row for each figure of each broker."""
     text, rows = [], []
     for address, info in in_table(found).items():
         for name, value in sorted((info.table or {}).items()):
             before = f"{address:<24} " if of_cluster else ""
             text.append(f"{before}{name:<32}: {value}\n")
-            rows.append({"brokerAddress": address, "name": name, "value": value})
-    return Shown("".join(text), rows)
+            rows.append({"broker_address": address, "name": name, "value": value})
+    return Display("".join(text), rows)
 
 
-def route_list(found: TopicRouteData) -> Shown:
+def route_list(found: TopicRouteData) -> Display:
     """Of topicRoute -l: a row for each broker set."""
     queues = {each.broker_name or "": each for each in found.queue_datas or ()}
     rows, text = [], [_ROUTE.format(*_ROUTE_HEAD)]
@@ -168,16 +168,16 @@ def route_list(found: TopicRouteData) -> Shown:
         )
         rows.append(
             {
-                "clusterName": data.cluster,
-                "brokerName": name,
-                "brokerAddrs": [f"{key}={at}" for key, at in sorted((data.broker_addrs or {}).items())],
-                "readQueueNums": queue.read_queue_nums,
-                "writeQueueNums": queue.write_queue_nums,
+                "cluster_name": data.cluster,
+                "broker_name": name,
+                "broker_addrs": [f"{key}={at}" for key, at in sorted((data.broker_addrs or {}).items())],
+                "read_queue_nums": queue.read_queue_nums,
+                "write_queue_nums": queue.write_queue_nums,
                 "perm": queue.perm,
             }
         )
     text += ["-" * _LINE_CHARACTERS, "\n", _ROUTE.format("Total:", len(queues), "", reads, writes, "")]
-    return Shown("".join(text), rows)
+    return Display("".join(text), rows)
 
 
 _ROUTE_HEAD: Final = ("#ClusterName", "#BrokerName", "#BrokerAddrs", "#ReadQueue", "#WriteQueue", "#Perm")

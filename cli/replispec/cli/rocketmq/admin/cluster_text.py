@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from replispec.administrator.rocketmq.brokers import Brokers
 from replispec.administrator.rocketmq.plans import NotAsWantedError
 from replispec.cli.rocketmq.admin.java_text import in_table, said
-from replispec.cli.shown import Row, Shown
+from replispec.cli.shown import Display, Row
 from replispec.wire.rocketmq.client import RuntimeInfo
 
 _HOUR_MS: Final = 3_600_000
@@ -55,11 +55,11 @@ def _members(known: Brokers, figures: Figures) -> Iterator[_Member]:
                 yield _Member(cluster, name, route_id, address, table, why)
 
 
-def listed(known: Brokers, figures: Figures, now_ms: int) -> Shown:
+def listed(known: Brokers, figures: Figures, now_ms: int) -> Display:
     """Of clusterList: a row for each broker; who does not answer has a line among the faults."""
     members = list(_members(known, figures))
     text = _HEAD + "".join(_line(each, now_ms) for each in members)
-    return Shown(text, [_row(each) for each in members], faults=[each.why for each in members if each.why])
+    return Display(text, [_row(each) for each in members], faults=[each.why for each in members if each.why])
 
 
 def _line(member: _Member, now_ms: int) -> str:
@@ -108,20 +108,20 @@ def _timer(table: Table) -> str:
 def _row(member: _Member) -> Row:
     table = member.table
     return {
-        "clusterName": member.cluster,
-        "brokerName": member.name,
-        "brokerId": member.route_id,
-        "brokerAddress": member.address,
+        "cluster_name": member.cluster,
+        "broker_name": member.name,
+        "broker_id": member.route_id,
+        "broker_address": member.address,
         "version": table.get("brokerVersionDesc"),
-        "inTps": _rate(table, "putTps"),
-        "outTps": _rate(table, "getTransferredTps"),
-        "earliestMessageTimeStamp": table.get("earliestMessageTimeStamp"),
-        "diskRatio": table.get("commitLogDiskRatio"),
+        "in_tps": _rate(table, "putTps"),
+        "out_tps": _rate(table, "getTransferredTps"),
+        "earliest_message_time_stamp": table.get("earliestMessageTimeStamp"),
+        "disk_ratio": table.get("commitLogDiskRatio"),
         "active": table.get("brokerActive") == "true",
     }
 
 
-def more(known: Brokers, figures: Figures, _now_ms: int) -> Shown:
+def more(known: Brokers, figures: Figures, _now_ms: int) -> Display:
     """Of clusterList -m: how many messages came and went."""
     members = list(_members(known, figures))
     head = (
@@ -137,10 +137,10 @@ def more(known: Brokers, figures: Figures, _now_ms: int) -> Shown:
     for each in members:
         counts = [_came(each.table, kind, day) for day in (0, 1) for kind in ("Put", "Get")]
         text.append(_MORE.format(each.cluster, each.name, *counts))
-        names = ("inYesterday", "outYesterday", "inToday", "outToday")
-        who = {"clusterName": each.cluster, "brokerName": each.name, "brokerId": each.route_id}
+        names = ("in_yesterday", "out_yesterday", "in_today", "out_today")
+        who = {"cluster_name": each.cluster, "broker_name": each.name, "broker_id": each.route_id}
         rows.append(who | dict(zip(names, counts, strict=True)))
-    return Shown("".join(text), rows, faults=[each.why for each in members if each.why])
+    return Display("".join(text), rows, faults=[each.why for each in members if each.why])
 
 
 def _came(table: Table, kind: str, day: int) -> int:

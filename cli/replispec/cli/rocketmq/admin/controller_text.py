@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from replispec.administrator.rocketmq.controllers import Wanted
 from replispec.cli.rocketmq.admin.java_text import in_table, said
-from replispec.cli.shown import Row, Shown
+from replispec.cli.shown import Display, Row
 from replispec.wire.rocketmq.controller import (
     ElectMasterResponse,
     GetMetadataResponse,
@@ -19,9 +19,9 @@ from replispec.wire.rocketmq.controller import (
 )
 
 
-def sync_state_sets(found: Mapping[str, ReplicasInfo]) -> Shown:
+def sync_state_sets(found: Mapping[str, ReplicasInfo]) -> Display:
     """Of getSyncStateSet: a row for each member."""
-    return Shown(
+    return Display(
         "".join(_set_text(name, info) for name, info in in_table(found).items()),
         [row for name, info in sorted(found.items()) for row in _set_rows(name, info)],
     )
@@ -51,20 +51,20 @@ def _set_rows(name: str, info: ReplicasInfo) -> list[Row]:
     others = [(False, each) for each in info.not_in_sync_replicas or ()]
     return [
         {
-            "brokerName": name,
-            "brokerId": each.broker_id,
-            "brokerAddress": each.broker_address,
+            "broker_name": name,
+            "broker_id": each.broker_id,
+            "broker_address": each.broker_address,
             "alive": each.alive,
-            "inSync": in_sync,
-            "isMaster": each.broker_id == info.master_broker_id,
-            "masterEpoch": info.master_epoch,
-            "syncStateSetEpoch": info.sync_state_set_epoch,
+            "in_sync": in_sync,
+            "is_master": each.broker_id == info.master_broker_id,
+            "master_epoch": info.master_epoch,
+            "sync_state_set_epoch": info.sync_state_set_epoch,
         }
         for in_sync, each in (*members, *others)
     ]
 
 
-def metadata(found: GetMetadataResponse) -> Shown:
+def metadata(found: GetMetadataResponse) -> Display:
     """Of getControllerMetaData."""
     peers = [each for each in (found.peers or "").split(";") if each]
     text = (
@@ -73,34 +73,34 @@ def metadata(found: GetMetadataResponse) -> Shown:
     )
     row = {
         "group": found.group,
-        "controllerLeaderId": found.controller_leader_id,
-        "controllerLeaderAddress": found.controller_leader_address,
+        "controller_leader_id": found.controller_leader_id,
+        "controller_leader_address": found.controller_leader_address,
         "peers": peers,
     }
-    return Shown(text + "".join(f"\n#Peer:\t{each}" for each in peers) + "\n", [row])
+    return Display(text + "".join(f"\n#Peer:\t{each}" for each in peers) + "\n", [row])
 
 
-def configurations(found: Mapping[str, Mapping[str, str]]) -> Shown:
+def configurations(found: Mapping[str, Mapping[str, str]]) -> Display:
     """Of getControllerConfig: a row for each parameter of each controller."""
     text, rows = [], []
     for address, values in in_table(found).items():
         text.append(f"============{address}============\n")
         text += [f"{name:<50}=  {value}\n" for name, value in in_table(values).items()]
         rows += [
-            {"controllerAddress": address, "name": name, "value": value}
+            {"controller_address": address, "name": name, "value": value}
             for name, value in sorted(values.items())
         ]
-    return Shown("".join(text), rows)
+    return Display("".join(text), rows)
 
 
-def configured(controllers: Sequence[str], name: str, value: str) -> Shown:
+def configured(controllers: Sequence[str], name: str, value: str) -> Display:
     """Of updateControllerConfig."""
-    rows = [{"controllerAddress": each, "name": name, "value": value} for each in controllers]
+    rows = [{"controller_address": each, "name": name, "value": value} for each in controllers]
     text = f"update controller config success![{', '.join(controllers)}]\n{name} : {value}\n"
-    return Shown(text, rows)
+    return Display(text, rows)
 
 
-def elected(wanted: Wanted, found: ElectMasterResponse) -> Shown:
+def elected(wanted: Wanted, found: ElectMasterResponse) -> Display:
     """Of electMaster."""
     text = (
         f"\n#ClusterName\t{wanted.cluster}\n#BrokerName\t{wanted.broker}\n"
@@ -108,11 +108,11 @@ def elected(wanted: Wanted, found: ElectMasterResponse) -> Shown:
         f"#SyncStateSetEpoch\t{said(found.sync_state_set_epoch)}\n"
     )
     row = {
-        "clusterName": wanted.cluster,
-        "brokerName": wanted.broker,
-        "masterBrokerId": found.master_broker_id,
-        "masterAddress": found.master_address,
-        "masterEpoch": found.master_epoch,
-        "syncStateSetEpoch": found.sync_state_set_epoch,
+        "cluster_name": wanted.cluster,
+        "broker_name": wanted.broker,
+        "master_broker_id": found.master_broker_id,
+        "master_address": found.master_address,
+        "master_epoch": found.master_epoch,
+        "sync_state_set_epoch": found.sync_state_set_epoch,
     }
-    return Shown(text, [row])
+    return Display(text, [row])

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import click
 
 from replispec.administrator.rocketmq.health import judged
-from replispec.administrator.rocketmq.status import Asked, status
+from replispec.administrator.rocketmq.status import WhereToAsk, status
 from replispec.cli.rocketmq.admin import status_text
 from replispec.cli.rocketmq.admin.asking import ADDRESSES, ask, name_servers_option
-from replispec.cli.shown import Shown, show, with_formats
+from replispec.cli.shown import Display, show, with_formats
 
 EXAMPLES = """\b
 Examples:
@@ -58,8 +58,8 @@ def command(
     if not controllers and not name_servers:
         raise click.UsageError("name controllers with -a, or a name server with -n")
 
-    def look() -> Shown:
-        found = ask(status(Asked(controllers, name_servers, names)))
+    def look() -> Display:
+        found = ask(status(WhereToAsk(controllers, name_servers, names)))
         return status_text.health(found, judged(found, lag_bytes=lag_bytes))
 
     return show(look, form, interval)

@@ -9,7 +9,7 @@ import click
 from replispec.cli.rocketmq.admin.asking import RefusedToAskError
 from replispec.cli.rocketmq.admin.java_text import moment
 from replispec.cli.rocketmq.admin.store_facts import StoreFacts, facts
-from replispec.cli.shown import FORMATS, TEXT, Shown, show
+from replispec.cli.shown import FORMATS, TEXT, Display, show
 from replispec.runtime.storage import StorageFailed
 
 EXIT_DAMAGED = 1
@@ -41,7 +41,7 @@ def command(folder: Path, form: str) -> int:
     return show(lambda: _shown(found), form, None)
 
 
-def _shown(found: StoreFacts) -> Shown:
+def _shown(found: StoreFacts) -> Display:
     who = found.identity
     lines = [
         f"cluster      {who.cluster_name if who else '-'}",
@@ -57,7 +57,7 @@ def _shown(found: StoreFacts) -> Shown:
     starts = [each.start_offset for each in found.epochs]
     ends = [*starts[1:], found.end]
     epochs = [
-        {"epoch": each.epoch, "startOffset": each.start_offset, "endOffset": end}
+        {"epoch": each.epoch, "start_offset": each.start_offset, "end_offset": end}
         for each, end in zip(found.epochs, ends, strict=False)
     ]
     lines += [f"epoch {each['epoch']:<6} [{each['startOffset']}, {each['endOffset']})" for each in epochs]
@@ -69,16 +69,16 @@ def _shown(found: StoreFacts) -> Shown:
             f"master flushed {note.master_flushed_offset}, confirmed {note.confirm_phy_offset}"
         )
     row = {
-        "clusterName": who.cluster_name if who else None,
-        "brokerName": who.broker_name if who else None,
-        "brokerId": who.broker_id if who else None,
+        "cluster_name": who.cluster_name if who else None,
+        "broker_name": who.broker_name if who else None,
+        "broker_id": who.broker_id if who else None,
         "first": found.first,
         "end": found.end,
         "messages": found.messages,
         "noted": found.noted,
         "epochs": epochs,
-        "confirmOffset": note.confirm_phy_offset if note is not None else None,
+        "confirm_offset": note.confirm_phy_offset if note is not None else None,
         "faults": list(found.faults),
     }
     code = EXIT_DAMAGED if found.faults else 0
-    return Shown("".join(f"{line}\n" for line in lines), [row], code, found.faults)
+    return Display("".join(f"{line}\n" for line in lines), [row], code, found.faults)

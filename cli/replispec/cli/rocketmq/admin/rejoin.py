@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from replispec.administrator.rocketmq.brokers import epochs
-from replispec.administrator.rocketmq.rejoin import Log, Rejoining, log_of, rejoining
+from replispec.administrator.rocketmq.rejoin import EpochLog, Rejoining, log_of, rejoining
 from replispec.cli.rocketmq.admin import store_facts
 from replispec.cli.rocketmq.admin.asking import RefusedToAskError, ask
-from replispec.cli.shown import FORMATS, TEXT, Shown, show
+from replispec.cli.shown import FORMATS, TEXT, Display, show
 
 EXIT_APART = 1
 EXAMPLES = """\b
@@ -46,18 +46,18 @@ def command(store: Path | None, broker: str | None, master: str, form: str, *, d
     if (store is None) == (broker is None):
         raise click.UsageError("one of --store and --broker is needed")
     found = ask(epochs([each for each in (broker, master) if each is not None]))
-    logs: Mapping[str, Log] = {address: log_of(cache) for address, cache in found.items()}
+    logs: Mapping[str, EpochLog] = {address: log_of(cache) for address, cache in found.items()}
     replica = store_facts.log(store) if store is not None else logs[broker or ""]
     if replica is None:
         raise RefusedToAskError(f"{store}: no store of a broker or learner")
     return show(lambda: _shown(rejoining(replica, logs[master])), form, None)
 
 
-def _shown(found: Rejoining) -> Shown:
+def _shown(found: Rejoining) -> Display:
     row = {
         "agree": found.agree,
         "end": found.end,
-        "masterEnd": found.master_end,
+        "master_end": found.master_end,
         "cut": found.cut,
         "copied": found.copied,
     }
@@ -66,10 +66,10 @@ def _shown(found: Rejoining) -> Shown:
             f"the logs share no epoch that begins at the same offset: nothing of [0, {found.end}) would be "
             "cut, and nothing copied, until the replica is repaired (`replispec admin repair`)\n"
         )
-        return Shown(text, [row], EXIT_APART)
+        return Display(text, [row], EXIT_APART)
     cut = f"[{found.agree}, {found.end}): {found.cut} bytes" if found.cut else "nothing"
     text = (
         f"both logs agree up to {found.agree}\nwould be cut:    {cut}\n"
         f"would be copied: [{found.agree}, {found.master_end}): {found.copied} bytes\n"
     )
-    return Shown(text, [row])
+    return Display(text, [row])

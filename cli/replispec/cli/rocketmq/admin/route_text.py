@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from replispec.cli.rocketmq.admin import broker_text
-from replispec.cli.shown import Shown
+from replispec.cli.shown import Display
 from replispec.wire.rocketmq.broker import TopicRouteData
 
 
-def route(found: TopicRouteData) -> Shown:
+def route(found: TopicRouteData) -> Display:
     """Of topicRoute: the route as JSON, a line for each value."""
-    return Shown(_pretty(found.to_json(), 0) + "\n", broker_text.route_list(found).rows)
+    return Display(_pretty(found.to_json(), 0) + "\n", broker_text.route_list(found).rows)
 
 
 def _pretty(value: Any, depth: int) -> str:

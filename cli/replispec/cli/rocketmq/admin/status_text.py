@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from replispec.administrator.rocketmq.health import Finding
-from replispec.administrator.rocketmq.status import MemberStatus, SetStatus, Status, View
-from replispec.cli.shown import TABLE, Row, Shown, written
+from replispec.administrator.rocketmq.health import Observation
+from replispec.administrator.rocketmq.status import ControllerView, MemberStatus, SetStatus, Status
+from replispec.cli.shown import TABLE, Display, Row, written
 
 EXIT_UNWELL: Final = 1
 
 
-def shown(status: Status) -> Shown:
+def shown(status: Status) -> Display:
     """Of `replispec status`: a row for each member of each set."""
     rows = [row for each in status.sets for row in _rows(each)]
     faults = [f"{name}: no controller knows this broker set" for name in status.missing]
     text = _leaders(status.views) + (_table(rows) or "no broker set is on record\n")
-    return Shown(text, rows, EXIT_UNWELL if faults else 0, faults)
+    return Display(text, rows, EXIT_UNWELL if faults else 0, faults)
 
 
-def health(status: Status, findings: Sequence[Finding]) -> Shown:
+def health(status: Status, findings: Sequence[Observation]) -> Display:
     """Of `replispec admin health`: what each controller says, the sets, what is wrong."""
     rows: list[Row] = [{"about": each.about, "fault": each.fault, "what": each.what} for each in findings]
     views = [_view(each, status) for each in status.views]
@@ -29,25 +29,25 @@ def health(status: Status, findings: Sequence[Finding]) -> Shown:
     unwell = any(each.fault for each in findings)
     verdict = "unhealthy\n" if unwell else "healthy\n"
     text = "\n".join(part for part in (_table(views), _table(members), "".join(lines) + verdict) if part)
-    return Shown(text, rows, EXIT_UNWELL if unwell else 0)
+    return Display(text, rows, EXIT_UNWELL if unwell else 0)
 
 
 def _table(rows: Sequence[Row]) -> str:
-    return written(Shown("", rows), TABLE)
+    return written(Display("", rows), TABLE)
 
 
-def _leaders(views: Sequence[View]) -> str:
+def _leaders(views: Sequence[ControllerView]) -> str:
     return "".join(f"{line}\n" for line in _controllers(views)) + "\n"
 
 
-def _controllers(views: Sequence[View]) -> Iterator[str]:
+def _controllers(views: Sequence[ControllerView]) -> Iterator[str]:
     for view in views:
         group = view.metadata.group if view.metadata is not None else ""
         says = f"leads {group}" if view.leads else f"follows {view.leader}" if view.leader else "no leader"
         yield f"controller {view.address}: {says if view.metadata is not None else view.why}"
 
 
-def _view(view: View, status: Status) -> Row:
+def _view(view: ControllerView, status: Status) -> Row:
     row: dict[str, object] = {
         "controller": view.address,
         "leads": view.leads if view.metadata is not None else None,
@@ -77,10 +77,10 @@ def _row(found: SetStatus, member: MemberStatus) -> Row:
         "address": member.address,
         "role": "master" if is_master else "replica",
         "alive": member.alive,
-        "inSync": member.in_sync,
-        "masterEpoch": found.record.master_epoch if is_master else None,
-        "setEpoch": found.record.sync_state_set_epoch if is_master else None,
-        "lastEpoch": member.last_epoch,
+        "in_sync": member.in_sync,
+        "master_epoch": found.record.master_epoch if is_master else None,
+        "set_epoch": found.record.sync_state_set_epoch if is_master else None,
+        "last_epoch": member.last_epoch,
         "end": member.end,
         "lag": found.lag(member),
         "says": member.why or None,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from replispec.administrator.rocketmq.rejoin import Log
+from replispec.administrator.rocketmq.rejoin import EpochLog
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.log.checking import check_log
 from replispec.runtime.rocketmq.log.flushed_file import read_mark
@@ -68,10 +68,10 @@ def facts(folder: Path) -> StoreFacts | None:
     )
 
 
-def log(folder: Path) -> Log | None:
+def log(folder: Path) -> EpochLog | None:
     """Its log by epochs and end; None when it is no store. Raises StorageFailed."""
     found = facts(folder)
-    return Log(found.epochs, found.end) if found is not None else None
+    return EpochLog(found.epochs, found.end) if found is not None else None
 
 
 def _read(files: FilesReader, name: str, read: Callable[[bytes], T], faults: list[str]) -> T | None:

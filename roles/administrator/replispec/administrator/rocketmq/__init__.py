@@ -3,10 +3,10 @@ carries one out."""
 
 from replispec.administrator.rocketmq.node import AdministratorNode
 from replispec.administrator.rocketmq.plans import (
+    Inquiry,
     NotAsWantedError,
     NotGrantedError,
     Plan,
-    Question,
     Reply,
     SilentError,
     granted,
@@ -14,10 +14,10 @@ from replispec.administrator.rocketmq.plans import (
 
 __all__ = [
     "AdministratorNode",
+    "Inquiry",
     "NotAsWantedError",
     "NotGrantedError",
     "Plan",
-    "Question",
     "Reply",
     "SilentError",
     "granted",

@@ -7,24 +7,24 @@ from functools import partial
 from types import MappingProxyType
 from typing import Final, Generic, TypeVar
 
-from replispec.administrator.rocketmq.plans import NotAsWantedError, Plan, Question, Reply
+from replispec.administrator.rocketmq.plans import Inquiry, NotAsWantedError, Plan, Reply
 from replispec.runtime.rocketmq.remoting.calls import Calls, Outcome
 from replispec.runtime.world import Closed, Connected, Effect, Event, Outbox, Received, Started, Ticked
+from replispec.wire.rocketmq import constants
 
 T = TypeVar("T")
-ANSWER_MS: Final = 3_000
 NO_LISTENERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class AdministratorNode(Generic[T]):
     """See `replispec.runtime.world.Node`. It is done when its plan is; `result` tells."""
 
-    def __init__(self, plan: Plan[T], *, answer_ms: int = ANSWER_MS) -> None:
+    def __init__(self, plan: Plan[T], *, answer_ms: int = constants.ANSWER_TIMEOUT_MS) -> None:
         self._plan = plan
         self._answer_ms = answer_ms
         self._outbox = Outbox()
         self._calls = Calls(self._outbox, connect_timeout_ms=answer_ms)
-        self._asked: Sequence[Question] = ()
+        self._asked: Sequence[Inquiry] = ()
         self._replies: dict[int, Reply] = {}
         self._result: list[T] = []
         self._failure: NotAsWantedError | None = None

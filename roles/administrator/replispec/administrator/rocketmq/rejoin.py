@@ -14,7 +14,7 @@ from replispec.wire.rocketmq.ha import HaEpochEntry
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class EpochLog:
     """A log by its epochs and its end."""
 
     epochs: Sequence[HaEpochEntry]
@@ -40,15 +40,15 @@ class Rejoining:
         return None if self.agree is None else self.master_end - self.agree
 
 
-def log_of(cache: EpochEntryCache) -> Log:
+def log_of(cache: EpochEntryCache) -> EpochLog:
     """A log as a broker tells of it."""
     entries = sorted((each.epoch or 0, each.start_offset or 0) for each in cache.epoch_list or ())
-    return Log(
+    return EpochLog(
         [HaEpochEntry(epoch=epoch, start_offset=start) for epoch, start in entries], cache.max_offset or 0
     )
 
 
-def rejoining(replica: Log, master: Log) -> Rejoining:
+def rejoining(replica: EpochLog, master: EpochLog) -> Rejoining:
     """What would come of it; an empty log copies everything."""
     agree: int | None = 0
     if replica.end:

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from replispec.administrator.rocketmq.brokers import Brokers, clusters, everywhere
 from replispec.administrator.rocketmq.controllers import properties, question_of_sets
 from replispec.administrator.rocketmq.plans import (
+    Inquiry,
     NotAsWantedError,
     NotGrantedError,
     Plan,
-    Question,
     body_of,
     granted,
     header_of,
@@ -33,7 +33,7 @@ from replispec.wire.rocketmq.parameters import CONTROLLER_ADDR
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class ControllerView:
     """What one controller says: of its group, and of broker sets where it answers for them; or `why` not."""
 
     address: str
@@ -111,13 +111,13 @@ class SetStatus:
 class Status:
     """All of it. `missing`: sets that were asked for by name and are on no record."""
 
-    views: Sequence[View]
+    views: Sequence[ControllerView]
     sets: Sequence[SetStatus]
     missing: Sequence[str] = field(default_factory=tuple)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class WhereToAsk:
     """Where to ask, and for which sets; none: for all that name servers or controllers tell of."""
 
     controllers: Sequence[str] = ()
@@ -125,7 +125,7 @@ class Asked:
     names: Sequence[str] = ()
 
 
-def status(asked: Asked) -> Plan[Status]:
+def status(asked: WhereToAsk) -> Plan[Status]:
     """How a cluster is. Raises NotAsWantedError when nobody can be asked."""
     known = Brokers()
     if asked.name_servers:
@@ -148,7 +148,7 @@ def controllers_of(known: Brokers) -> Plan[Sequence[str]]:
     """Where the controllers of these brokers are, as the brokers are configured. Raises NotAsWantedError."""
     found: dict[str, None] = {}
     for members in known.sets().values():
-        replies = yield [Question(each, RequestCode.GET_BROKER_CONFIG) for each in members.values()]
+        replies = yield [Inquiry(each, RequestCode.GET_BROKER_CONFIG) for each in members.values()]
         for reply in replies:
             try:
                 values = properties(granted(reply).body)
@@ -161,9 +161,9 @@ def controllers_of(known: Brokers) -> Plan[Sequence[str]]:
     return list(found)
 
 
-def seen(controllers: Sequence[str], names: Sequence[str]) -> Plan[Sequence[View]]:
+def seen(controllers: Sequence[str], names: Sequence[str]) -> Plan[Sequence[ControllerView]]:
     """What each of these controllers says. Who does not lead is not blamed for refusing sets."""
-    asked = [Question(each, RequestCode.CONTROLLER_GET_METADATA_INFO) for each in controllers]
+    asked = [Inquiry(each, RequestCode.CONTROLLER_GET_METADATA_INFO) for each in controllers]
     replies = yield [*asked, *(question_of_sets(each, names) for each in controllers)]
     heads, bodies = replies[: len(controllers)], replies[len(controllers) :]
     views = []
@@ -172,20 +172,20 @@ def seen(controllers: Sequence[str], names: Sequence[str]) -> Plan[Sequence[View
         try:
             metadata = header_of(head, GetMetadataResponse)
         except NotAsWantedError as error:
-            views.append(View(address, why=error.reason))
+            views.append(ControllerView(address, why=error.reason))
             continue
         try:
             table = dict(body_of(body, BrokerReplicasInfo).replicas_info_table or {})
-            views.append(View(address, metadata, table))
+            views.append(ControllerView(address, metadata, table))
         except NotGrantedError as error:
             why = "" if error.code == ResponseCode.CONTROLLER_NOT_LEADER else error.reason
-            views.append(View(address, metadata, why=why))
+            views.append(ControllerView(address, metadata, why=why))
         except NotAsWantedError as error:
-            views.append(View(address, metadata, why=error.reason))
+            views.append(ControllerView(address, metadata, why=error.reason))
     return views
 
 
-def _record(views: Sequence[View]) -> Mapping[str, ReplicasInfo]:
+def _record(views: Sequence[ControllerView]) -> Mapping[str, ReplicasInfo]:
     """What the leader has on record: of who says that it leads, else of the first that answers."""
     ranked = sorted(views, key=lambda each: not each.leads)
     found = next((each.sets for each in ranked if each.sets is not None), None)
