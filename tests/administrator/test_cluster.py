@@ -20,7 +20,7 @@ from replispec.administrator.rocketmq.controllers import (
 )
 from replispec.administrator.rocketmq.health import judged
 from replispec.administrator.rocketmq.rejoin import log_of, rejoining
-from replispec.administrator.rocketmq.status import ControllerView, WhereToAsk, SetStatus, Status, status
+from replispec.administrator.rocketmq.status import ControllerView, SetStatus, Status, WhereToAsk, status
 from replispec.runtime.world import Member
 from tests.broker.simulated_set import CONTROLLER, NAME_SERVER, BrokerSet
 

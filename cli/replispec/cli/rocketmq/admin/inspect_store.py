@@ -60,7 +60,7 @@ def _shown(found: StoreFacts) -> Display:
         {"epoch": each.epoch, "start_offset": each.start_offset, "end_offset": end}
         for each, end in zip(found.epochs, ends, strict=False)
     ]
-    lines += [f"epoch {each['epoch']:<6} [{each['startOffset']}, {each['endOffset']})" for each in epochs]
+    lines += [f"epoch {each['epoch']:<6} [{each['start_offset']}, {each['end_offset']})" for each in epochs]
     note = found.checkpoint
     if note is not None:
         lines.append(

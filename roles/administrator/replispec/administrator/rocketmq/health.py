@@ -69,9 +69,7 @@ def _of_masters(found: SetStatus) -> Iterator[Observation]:
     if master is None:
         return
     if master.epochs is not None and not master.calls_itself_master:
-        yield Observation(
-            found.name, f"broker {master.broker_id} is master on record, and says that it is not"
-        )
+        yield Observation(found.name, f"broker {master.broker_id} is master on record and denies it")
     if master.last_epoch is not None and epoch is not None and master.last_epoch > epoch:
         yield Observation(
             found.name,
@@ -97,6 +95,4 @@ def _of_members(found: SetStatus, lag_bytes: int) -> Iterator[Observation]:
         if lag is not None and lag > lag_bytes:
             yield Observation(found.name, f"{who} is {lag} bytes behind its master", fault=member.in_sync)
         if lag is not None and lag < 0:
-            yield Observation(
-                found.name, f"the log of {who} ends {-lag} bytes after its master's", fault=False
-            )
+            yield Observation(found.name, f"the log of {who} ends {-lag} bytes after its master", fault=False)
