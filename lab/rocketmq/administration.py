@@ -26,6 +26,15 @@ from lab.rocketmq.interop.tools import Tools
 from lab.rocketmq.peer import Peer
 from replispec.runtime.primitives.headers import Header
 from replispec.wire.rocketmq.broker import GetRouteInfoRequest
+from replispec.wire.rocketmq.client import (
+    GetConsumerConnectionsRequest,
+    GetConsumerListRequest,
+    GetConsumeStatsRequest,
+    GetMaxOffsetRequest,
+    GetMinOffsetRequest,
+    GetTopicConfigRequest,
+    GetTopicStatsRequest,
+)
 from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.controller import BrokerNames, ElectMasterRequest
 
@@ -128,6 +137,7 @@ def _changing(stage: Stage) -> Iterator[tuple[str, Sequence[str]]]:
     lines: list[Sequence[str]] = [
         ("updateControllerConfig", "-a", controller, "-k", CHANGED[0], "-v", CHANGED[1]),
         ("resetOffsetByTime", "-g", GROUP, "-t", TOPIC, "-s", "0"),
+        ("resetOffsetByTime", "-g", GROUP, "-t", TOPIC, "-s", "-1"),
         ("electMaster", "-a", controller, "-b", "2", *set_of),
     ]
     return ((" ".join(line), line) for line in lines)
@@ -143,8 +153,23 @@ def _questions(recording: Recording, stage: Stage) -> None:
     recording.ask(nameserver, RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER)
     for topic in (TOPIC, f"%RETRY%{GROUP}"):
         recording.ask(nameserver, RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequest(topic=topic))
+    retries = f"%RETRY%{GROUP}"
     for name in BROKERS:
         address = stage.cluster.address(name)
+        for topic in (TOPIC, retries):
+            stats = GetConsumeStatsRequest(consumer_group=GROUP, topic=topic)
+            recording.ask(address, RequestCode.GET_TOPIC_STATS_INFO, GetTopicStatsRequest(topic=topic))
+            recording.ask(address, RequestCode.GET_CONSUME_STATS, stats)
+            recording.ask(address, RequestCode.GET_TOPIC_CONFIG, GetTopicConfigRequest(topic=topic))
+            for queue in range(questions.QUEUES):
+                recording.ask(address, RequestCode.GET_MAX_OFFSET, GetMaxOffsetRequest(topic, queue))
+                recording.ask(address, RequestCode.GET_MIN_OFFSET, GetMinOffsetRequest(topic, queue))
+        of_group = GetConsumeStatsRequest(consumer_group=GROUP)
+        recording.ask(address, RequestCode.GET_CONSUME_STATS, of_group)
+        clients = GetConsumerConnectionsRequest(consumer_group=GROUP)
+        recording.ask(address, RequestCode.GET_CONSUMER_CONNECTION_LIST, clients)
+        recording.ask(address, RequestCode.GET_CONSUMER_LIST_BY_GROUP, GetConsumerListRequest(GROUP))
+        recording.ask(address, RequestCode.GET_ALL_CONSUMER_OFFSET)
         recording.ask(address, RequestCode.GET_BROKER_RUNTIME_INFO)
         recording.ask(address, RequestCode.GET_BROKER_HA_STATUS)
         recording.ask(address, RequestCode.GET_BROKER_EPOCH_CACHE)

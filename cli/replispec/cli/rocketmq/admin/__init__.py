@@ -23,4 +23,7 @@ COMMANDS: Final = {
     "clusterList": f"{_HERE}.cluster_list",
     "brokerStatus": f"{_HERE}.broker_status",
     "topicRoute": f"{_HERE}.topic_route",
+    "topicStatus": f"{_HERE}.topic_status",
+    "consumerProgress": f"{_HERE}.consumer_progress",
+    "resetOffsetByTime": f"{_HERE}.reset_offset_by_time",
 }

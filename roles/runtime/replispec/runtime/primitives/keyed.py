@@ -13,11 +13,13 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 from replispec.runtime.primitives import texts
 from replispec.runtime.primitives.jsons import (
     bare_key,
+    object_key,
     take_array,
     take_bool,
     take_integer,
     take_integer_map,
     take_map,
+    take_number,
     take_string,
 )
 
@@ -52,6 +54,7 @@ def _integer(bounds: tuple[int, int]) -> Kind[int]:
 
 TEXT = Kind(take_string)
 FLAG = Kind(take_bool)
+NUMBER = Kind(take_number)
 INT32, INT64, UINT32 = _integer(texts.INT32), _integer(texts.INT64), _integer(texts.UINT32)
 
 
@@ -107,6 +110,11 @@ def int64(key: str) -> int | None:
     return _field(key, INT64)
 
 
+def number(key: str) -> float | None:
+    """A field that holds a number with a fraction."""
+    return _field(key, NUMBER)
+
+
 def uint32(key: str) -> int | None:
     """A field that holds an unsigned integer of 32 bits."""
     return _field(key, UINT32)
@@ -142,6 +150,19 @@ def map_of(element: Kind[T], key: str) -> dict[str, T] | None:
         if put is None:
             return dict(items)
         return {name: put(item, bare_keys) for name, item in items.items()}
+
+    return _field(key, Kind(read, write))
+
+
+def object_map_of(element: Kind[T], key: str) -> dict[str, T] | None:
+    """A field that holds a map whose keys are objects, here their texts; written so that Java reads them."""
+
+    def read(value: object, what: str) -> dict[str, T]:
+        return take_map(value, lambda item: element.read(item, what), what)
+
+    def write(items: Mapping[str, T], bare_keys: bool) -> dict[str, object]:
+        put = element.write
+        return {object_key(text): put(item, bare_keys) if put else item for text, item in items.items()}
 
     return _field(key, Kind(read, write))
 
