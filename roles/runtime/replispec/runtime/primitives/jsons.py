@@ -32,6 +32,7 @@ _BARE_KEY = re.compile(
     re.DOTALL,
 )
 _OBJECT = "\x00object:"
+_OBJECT_TEXT = re.compile(r'\{(?:[^{}"]++|"(?:[^"\\]++|\\.)*+")*+\}', re.DOTALL)
 _OBJECT_MARK = re.compile(rb'"\\u0000object:((?:[^"\\]++|\\.)*+)":', re.DOTALL)
 _UNQUOTED = "\x00bare:"
 _QUOTED_MARK = re.compile(rb'"\\u0000bare:(-?[0-9]+)":')
@@ -84,8 +85,8 @@ def bare_key(key: int) -> str:
 
 
 def object_key(text: str) -> str:
-    """The mark of a key that is the text of an object, and that dumps writes as it is."""
-    return f"{_OBJECT}{text}"
+    """The mark of a key that is the text of an object, which dumps writes as it is; other text stays text."""
+    return f"{_OBJECT}{text}" if _OBJECT_TEXT.fullmatch(text) else text
 
 
 def take_object(value: object, what: str) -> dict[str, Any]:
