@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any
 
@@ -12,11 +14,16 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from replispec.administrator.rocketmq.consumers import GroupOverview, Progress, Queue, Reset, TopicStats
 from replispec.administrator.rocketmq.controllers import Wanted
+from replispec.administrator.rocketmq.health import judged
 from replispec.administrator.rocketmq.plans import NotAsWantedError
+from replispec.administrator.rocketmq.status import WhereToAsk, status
 from replispec.cli.main import command_line
-from replispec.cli.rocketmq.admin import COMMANDS, cluster_list, controller_text
+from replispec.cli.rocketmq.admin import COMMANDS, cluster_list, consumer_text, controller_text, status_text
 from replispec.cli.rocketmq.admin.asking import RefusedToAskError
+from replispec.wire.rocketmq.client import ClientConnection, ConsumerConnection, OffsetWrapper, TopicOffset
+from replispec.wire.rocketmq.codes import Release
 from replispec.wire.rocketmq.controller import ElectMasterResponse
 from tests.administrator.recorded import CLUSTERS, Recorded, recorded
 
@@ -100,10 +107,12 @@ def test_each_command_prints_what_mqadmin_prints(
 @pytest.mark.parametrize("name", CLUSTERS)
 def test_every_text_of_mqadmin_that_a_command_of_ours_has_is_compared(name: str) -> None:
     told = {each.split()[0] for each in recorded(name).texts if recorded(name).texts[each].strip()}
-    assert set(COMMANDS).intersection(told) == set(SAME) | CHANGING.intersection(told)
+    assert set(COMMANDS).intersection(told) == set(SAME) | (CHANGING | CONSUMERS).intersection(told)
 
 
 CHANGING = {"updateControllerConfig", "electMaster"}
+# Of these the values in mqadmin's text are what the text is made of again.
+CONSUMERS = {"topicStatus", "consumerProgress", "resetOffsetByTime"}
 
 
 def test_what_was_changed_is_told_as_mqadmin_tells_it() -> None:
@@ -133,3 +142,89 @@ def test_the_same_is_had_as_rows(monkeypatch: pytest.MonkeyPatch, name: str, com
         table = printed(cluster, line, "--format", "table").splitlines()
         assert table[0].split() == list(rows[0])
         assert len(table) == 1 + len(rows)
+
+
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_the_status_of_each_cluster_is_whole_and_it_is_healthy(name: str) -> None:
+    cluster = recorded(name)
+    places = {key[1]: key[0] for key in cluster.answers}
+    controller, name_server = places["CONTROLLER_GET_METADATA_INFO"], places["GET_BROKER_CLUSTER_INFO"]
+    found = cluster.carried_out(status(WhereToAsk((controller,), (name_server,))))
+    assert judged(found, lag_bytes=0) == []
+    rows = status_text.shown(found).rows
+    assert [(row["id"], row["role"], row["alive"], row["in_sync"], row["lag"]) for row in rows] == [
+        (1, "master", True, True, 0),
+        (2, "replica", True, True, 0),
+    ]
+    assert [row["master_epoch"] for row in rows] == [1, None]
+
+
+def at_ms(text: str, form: str) -> int:
+    """A time as mqadmin printed it, of the zone of the machine that did: UTC."""
+    return round(datetime.strptime(text, form).replace(tzinfo=UTC).timestamp() * 1_000)
+
+
+@pytest.fixture
+def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The zone of the machine on which mqadmin ran."""
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("utc")
+def test_a_topics_queues_are_told_as_mqadmin_tells_them() -> None:
+    cluster = recorded("apache-5.4.0")
+    text = cluster.texts[cluster.command("topicStatus")]
+    queues = {}
+    for line in text.splitlines()[1:-2]:
+        broker, number, start, end, day, moment = line.split()
+        told = TopicOffset(
+            last_update_timestamp=at_ms(f"{day} {moment}", "%Y-%m-%d %H:%M:%S,%f"),
+            max_offset=int(end),
+            min_offset=int(start),
+        )
+        queues[Queue("InteropTopic", broker, int(number))] = told
+    assert len(queues) == 4
+    assert consumer_text.topic_stats(TopicStats(queues, 0.0)).text == text
+
+
+@pytest.mark.usefixtures("utc")
+def test_a_groups_progress_is_told_as_mqadmin_tells_it() -> None:
+    cluster = recorded("apache-5.4.0")
+    lines = [each for each in cluster.texts if each.startswith("consumerProgress -g")]
+    assert len(lines) == 2
+    for line in lines:
+        text = cluster.texts[line]
+        queues = {}
+        for row in text.splitlines()[1:-4]:
+            topic, broker, number, end, at, _, inflight, *moment = row.split()
+            queues[Queue(topic, broker, int(number))] = OffsetWrapper(
+                broker_offset=int(end),
+                consumer_offset=int(at),
+                pull_offset=int(at) + int(inflight),
+                last_timestamp=at_ms(" ".join(moment), "%Y-%m-%d %H:%M:%S") if moment != ["N/A"] else 0,
+            )
+        assert list(queues) == sorted(queues)
+        assert consumer_text.progress(Progress(queues, 0.5)).text == text
+
+
+def test_all_groups_are_told_as_mqadmin_tells_them() -> None:
+    cluster = recorded("apache-5.4.0")
+    clients = ConsumerConnection(
+        connection_set=[ClientConnection(client_id="one", version=Release.V5_4_0)],
+        consume_type="CONSUME_PASSIVELY",
+        message_model="CLUSTERING",
+    )
+    found = [GroupOverview("lab-group", Progress(), clients)]
+    assert consumer_text.groups(found).text == cluster.texts["consumerProgress"]
+
+
+def test_a_reset_is_told_as_mqadmin_tells_it() -> None:
+    cluster = recorded("apache-5.4.0")
+    line = cluster.command("resetOffsetByTime")
+    offsets = {Queue("InteropTopic", "broker-a", number): 0 for number in range(4)}
+    wanted = Reset("lab-group", "InteropTopic", 0)
+    assert consumer_text.reset(wanted, "0", offsets).text == cluster.texts[line]

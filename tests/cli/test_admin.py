@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -221,3 +222,22 @@ def test_zz_the_master_is_replaced_when_that_is_confirmed(cluster: Cluster) -> N
     assert done.exit_code == 0
     assert f"#BrokerMasterAddr\t{cluster.brokers[1]}\n#MasterEpoch\t2\n" in done.stdout
     cluster.until(lambda: [each["role"] for each in cluster.rows()] == ["replica", "master"])
+
+
+# What takes long to import and is of no use to a question: half of a call's time was the start.
+HEAVY = ("numpy", "pyarrow", "rich", "jinja2", "betterproto", "google.protobuf", "zipfile", "multiprocessing")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("status", "127.0.0.1:1", "--set", "x"), ("admin", "getBrokerEpoch", "-n", "127.0.0.1:1", "-b", "x")],
+)
+def test_a_call_loads_what_it_needs_and_nothing_else(words: tuple[str, ...]) -> None:
+    source = (
+        "import sys\n"
+        "from replispec.cli.main import main\n"
+        "try:\n    main()\n"
+        f"finally:\n    print([each for each in {HEAVY} if each in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", source, *words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "[]\n"), done.stderr

@@ -18,7 +18,7 @@ from replispec.administrator.rocketmq.consumers import (
     Rollback,
     TopicStats,
 )
-from replispec.cli.rocketmq.admin.java_text import moment, said
+from replispec.cli.rocketmq.admin.java_text import in_order_of_hashes, moment, said
 from replispec.cli.shown import Display, Row
 from replispec.wire.rocketmq.codes import Release
 
@@ -134,9 +134,9 @@ def _told(wanted: Reset, written: str, found: Mapping[Queue, int]) -> Display:
     )
     text = [said_first, _RESET.format("#brokerName", "#queueId", "#offset")]
     rows: list[Row] = []
-    for queue, offset in found.items():
-        text.append(_RESET.format(queue.broker[:_NARROW], queue.number, offset))
-        rows.append({"broker_name": queue.broker, "queue_id": queue.number, "offset": offset})
+    for (_, broker, number), offset in in_order_of_hashes({tuple(each): at for each, at in found.items()}):
+        text.append(_RESET.format(broker[:_NARROW], number, offset))
+        rows.append({"broker_name": broker, "queue_id": number, "offset": offset})
     return Display("".join(text), rows)
 
 

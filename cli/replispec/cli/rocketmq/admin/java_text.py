@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Final, TypeVar
 
-from replispec.runtime.primitives.orders import hash_ordered
+from replispec.runtime.primitives.orders import hash_capacities, hash_ordered, java_hash
 
 T = TypeVar("T")
 _CAPACITY: Final = 16
@@ -32,6 +32,28 @@ def in_table(values: Mapping[str, T]) -> dict[str, T]:
 def in_set(values: Iterable[str]) -> list[str]:
     """The order in which a HashSet gives its elements."""
     return list(in_table(dict.fromkeys(values)))
+
+
+def in_order_of_hashes(values: Mapping[tuple[str, str, int], T]) -> list[tuple[tuple[str, str, int], T]]:
+    """The order in which a HashMap gives values by message queue: topic, broker set, number."""
+    buckets = {key: _spread(_hash_of(key)) & (_capacity(len(values)) - 1) for key in values}
+    return sorted(values.items(), key=lambda item: buckets[item[0]])
+
+
+def _hash_of(queue: tuple[str, str, int]) -> int:
+    topic, broker, number = queue
+    found = 1
+    for part in (java_hash(broker), number, java_hash(topic)):
+        found = (found * 31 + part) & 0xFFFFFFFF
+    return found
+
+
+def _spread(value: int) -> int:
+    return value ^ value >> 16
+
+
+def _capacity(count: int) -> int:
+    return list(hash_capacities(_CAPACITY, count))[-1][1]
 
 
 def moment(at_ms: int | None) -> str:
