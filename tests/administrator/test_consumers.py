@@ -6,9 +6,9 @@ import pytest
 
 from replispec.administrator.rocketmq import NotAsWantedError
 from replispec.administrator.rocketmq.consumers import (
-    Queue,
     Reset,
     Rollback,
+    TopicQueue,
     groups,
     progress,
     reset,
@@ -94,7 +94,7 @@ def test_all_groups_are_found_with_their_clients(brokers: BrokerSet) -> None:
 def test_a_group_reads_on_from_the_beginning_and_from_the_end(brokers: BrokerSet) -> None:
     found = carried_out(brokers, reset((NAME_SERVER,), Reset(GROUP, "T", 0)))
     assert isinstance(found, list)
-    assert found[0] == Rollback(Queue("T", "broker-a", 0), 3, 1, 0, 0)
+    assert found[0] == Rollback(TopicQueue("T", "broker-a", 0), 3, 1, 0, 0)
     assert read(brokers)[0] == (3, 0)
     carried_out(brokers, reset((NAME_SERVER,), Reset(GROUP, "T", -1)))
     assert {number: at for number, (_, at) in read(brokers).items()} == {0: 3, 1: 1, 3: 2}

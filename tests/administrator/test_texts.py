@@ -14,7 +14,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from replispec.administrator.rocketmq.consumers import GroupOverview, Progress, Queue, Reset, TopicStats
+from replispec.administrator.rocketmq.consumers import GroupOverview, Progress, Reset, TopicQueue, TopicStats
 from replispec.administrator.rocketmq.controllers import Wanted
 from replispec.administrator.rocketmq.health import judged
 from replispec.administrator.rocketmq.plans import NotAsWantedError
@@ -186,7 +186,7 @@ def test_a_topics_queues_are_told_as_mqadmin_tells_them() -> None:
             max_offset=int(end),
             min_offset=int(start),
         )
-        queues[Queue("InteropTopic", broker, int(number))] = told
+        queues[TopicQueue("InteropTopic", broker, int(number))] = told
     assert len(queues) == 4
     assert consumer_text.topic_stats(TopicStats(queues, 0.0)).text == text
 
@@ -201,7 +201,7 @@ def test_a_groups_progress_is_told_as_mqadmin_tells_it() -> None:
         queues = {}
         for row in text.splitlines()[1:-4]:
             topic, broker, number, end, at, _, inflight, *moment = row.split()
-            queues[Queue(topic, broker, int(number))] = OffsetWrapper(
+            queues[TopicQueue(topic, broker, int(number))] = OffsetWrapper(
                 broker_offset=int(end),
                 consumer_offset=int(at),
                 pull_offset=int(at) + int(inflight),
@@ -225,6 +225,6 @@ def test_all_groups_are_told_as_mqadmin_tells_them() -> None:
 def test_a_reset_is_told_as_mqadmin_tells_it() -> None:
     cluster = recorded("apache-5.4.0")
     line = cluster.command("resetOffsetByTime")
-    offsets = {Queue("InteropTopic", "broker-a", number): 0 for number in range(4)}
+    offsets = {TopicQueue("InteropTopic", "broker-a", number): 0 for number in range(4)}
     wanted = Reset("lab-group", "InteropTopic", 0)
     assert consumer_text.reset(wanted, "0", offsets).text == cluster.texts[line]

@@ -13,9 +13,9 @@ from typing import Final
 from replispec.administrator.rocketmq.consumers import (
     GroupOverview,
     Progress,
-    Queue,
     Reset,
     Rollback,
+    TopicQueue,
     TopicStats,
 )
 from replispec.cli.rocketmq.admin.java_text import in_order_of_hashes, moment, said
@@ -122,19 +122,20 @@ def _release(version: int) -> str:
         return str(version)
 
 
-def reset(wanted: Reset, written: str, found: Mapping[Queue, int] | Sequence[Rollback]) -> Display:
+def reset(wanted: Reset, written: str, found: Mapping[TopicQueue, int] | Sequence[Rollback]) -> Display:
     """Of resetOffsetByTime: a row for each queue."""
     return _told(wanted, written, found) if isinstance(found, Mapping) else _moved(wanted, written, found)
 
 
-def _told(wanted: Reset, written: str, found: Mapping[Queue, int]) -> Display:
+def _told(wanted: Reset, written: str, found: Mapping[TopicQueue, int]) -> Display:
     said_first = (
         f"start reset consumer offset by specified, group[{wanted.group}], topic[{wanted.topic}], "
         f"force[{said(wanted.force)}], timestamp(string)[{written}], timestamp(long)[{wanted.at_ms}]\n"
     )
     text = [said_first, _RESET.format("#brokerName", "#queueId", "#offset")]
     rows: list[Row] = []
-    for (_, broker, number), offset in in_order_of_hashes({tuple(each): at for each, at in found.items()}):
+    by_names = {(each.topic, each.broker, each.number): offset for each, offset in found.items()}
+    for (_, broker, number), offset in in_order_of_hashes(by_names):
         text.append(_RESET.format(broker[:_NARROW], number, offset))
         rows.append({"broker_name": broker, "queue_id": number, "offset": offset})
     return Display("".join(text), rows)

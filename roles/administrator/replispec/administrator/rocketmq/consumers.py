@@ -55,7 +55,7 @@ from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 ValueT = TypeVar("ValueT")
 
 
-class Queue(NamedTuple):
+class TopicQueue(NamedTuple):
     """One queue; they sort as Java's do."""
 
     topic: str
@@ -75,7 +75,7 @@ class Holder(NamedTuple):
 class TopicStats:
     """Where the queues of a topic begin and end."""
 
-    queues: Mapping[Queue, TopicOffset]
+    queues: Mapping[TopicQueue, TopicOffset]
     put_tps: float = 0.0
 
 
@@ -83,7 +83,7 @@ class TopicStats:
 class Progress:
     """How far a group has read each queue."""
 
-    queues: Mapping[Queue, OffsetWrapper] = field(default_factory=dict)
+    queues: Mapping[TopicQueue, OffsetWrapper] = field(default_factory=dict)
     tps: float = 0.0
 
 
@@ -92,7 +92,7 @@ class Rollback:
     """A queue of which a group was moved: where it ends, where the group was, where the messages of the time
     are, and where the group reads on."""
 
-    queue: Queue
+    queue: TopicQueue
     ends: int
     before: int
     then: int
@@ -104,7 +104,7 @@ def topic_stats(name_servers: Sequence[str], topic: str) -> Plan[TopicStats]:
     holders = yield from holders_of(name_servers, topic)
     header = GetTopicStatsRequest(topic=topic)
     replies = yield [_to(each, RequestCode.GET_TOPIC_STATS_INFO, header) for each in holders]
-    found: dict[Queue, TopicOffset] = {}
+    found: dict[TopicQueue, TopicOffset] = {}
     tps = 0.0
     for holder, reply in zip(holders, replies, strict=True):
         if _is_unknown(reply):
@@ -132,7 +132,7 @@ def progress(name_servers: Sequence[str], group: str, topic: str | None) -> Plan
         raise failure or NotAsWantedError(f"nobody holds a topic of the group {group}")
     header = GetConsumeStatsRequest(consumer_group=group, topic=topic)
     replies = yield [_to(each, RequestCode.GET_CONSUME_STATS, header) for each in holders]
-    found: dict[Queue, OffsetWrapper] = {}
+    found: dict[TopicQueue, OffsetWrapper] = {}
     tps = 0.0
     for holder, reply in zip(holders, replies, strict=True):
         if _is_unknown(reply):
@@ -228,7 +228,7 @@ class Reset:
     force: bool = True
 
 
-def reset(name_servers: Sequence[str], wanted: Reset) -> Plan[Mapping[Queue, int] | Sequence[Rollback]]:
+def reset(name_servers: Sequence[str], wanted: Reset) -> Plan[Mapping[TopicQueue, int] | Sequence[Rollback]]:
     """Have a group read on from a time: the new position of each queue, of brokers whose consumers were
     told; or what was moved, where a broker cannot tell them. Raises NotAsWantedError."""
     holders = yield from holders_of(name_servers, wanted.topic)
@@ -241,7 +241,7 @@ def reset(name_servers: Sequence[str], wanted: Reset) -> Plan[Mapping[Queue, int
         is_force=wanted.force,
     )
     replies = yield [_to(each, RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, header) for each in holders]
-    found: dict[Queue, int] = {}
+    found: dict[TopicQueue, int] = {}
     moved: list[Rollback] = []
     for holder, reply in zip(holders, replies, strict=True):
         if _is_unknown(reply) or _has_code(reply, ResponseCode.CONSUMER_NOT_ONLINE):
@@ -254,7 +254,7 @@ def reset(name_servers: Sequence[str], wanted: Reset) -> Plan[Mapping[Queue, int
 
 def _moved(holder: Holder, wanted: Reset, read: Progress) -> Plan[list[Rollback]]:
     """Positions of an absent group, moved queue by queue."""
-    queues = [Queue(wanted.topic, holder.broker, number) for number in range(holder.queues)]
+    queues = [TopicQueue(wanted.topic, holder.broker, number) for number in range(holder.queues)]
     ends = yield from _ends(holder, wanted.topic)
     asked = []
     for each in queues:
@@ -320,14 +320,14 @@ def _is_unknown(reply: Reply) -> bool:
     return _has_code(reply, ResponseCode.REQUEST_CODE_NOT_SUPPORTED)
 
 
-def _by_queue(table: Mapping[str, ValueT] | None) -> dict[Queue, ValueT]:
+def _by_queue(table: Mapping[str, ValueT] | None) -> dict[TopicQueue, ValueT]:
     found = {}
     for text, value in (table or {}).items():
         try:
             key = MessageQueue.decode(text.encode())
         except RemoteProtocolError as error:
             raise NotAsWantedError(f"a queue cannot be read: {error}") from error
-        found[Queue(key.topic or "", key.broker_name or "", key.queue_id or 0)] = value
+        found[TopicQueue(key.topic or "", key.broker_name or "", key.queue_id or 0)] = value
     return found
 
 
@@ -339,7 +339,7 @@ def _ends(holder: Holder, topic: str) -> Plan[list[int]]:
     return [header_of(each, GetMaxOffsetResponse).offset or 0 for each in replies]
 
 
-def _by_queues(holder: Holder, topic: str) -> Plan[dict[Queue, TopicOffset]]:
+def _by_queues(holder: Holder, topic: str) -> Plan[dict[TopicQueue, TopicOffset]]:
     """The same of a broker that tells it queue by queue."""
     ends = yield from _ends(holder, topic)
     replies = yield [
@@ -348,18 +348,18 @@ def _by_queues(holder: Holder, topic: str) -> Plan[dict[Queue, TopicOffset]]:
     ]
     starts = [header_of(each, GetMinOffsetResponse).offset or 0 for each in replies]
     return {
-        Queue(topic, holder.broker, number): TopicOffset(
+        TopicQueue(topic, holder.broker, number): TopicOffset(
             last_update_timestamp=0, max_offset=end, min_offset=start
         )
         for number, (start, end) in enumerate(zip(starts, ends, strict=True))
     }
 
 
-def _read_by_queues(holder: Holder, group: str, topic: str | None) -> Plan[dict[Queue, OffsetWrapper]]:
+def _read_by_queues(holder: Holder, group: str, topic: str | None) -> Plan[dict[TopicQueue, OffsetWrapper]]:
     """The same of a broker that tells all positions, and where queues end one by one."""
     (reply,) = yield [Inquiry(holder.address, RequestCode.GET_ALL_CONSUMER_OFFSET)]
     table = body_of(reply, ConsumerOffsetTable).offset_table or {}
-    found: dict[Queue, OffsetWrapper] = {}
+    found: dict[TopicQueue, OffsetWrapper] = {}
     for key, positions in table.items():
         name, _, of_group = key.rpartition(constants.TOPIC_GROUP_SEPARATOR)
         if of_group != group or topic not in (None, name):
@@ -371,7 +371,7 @@ def _read_by_queues(holder: Holder, group: str, topic: str | None) -> Plan[dict[
         for number, answer in zip(numbers, replies, strict=True):
             end = header_of(answer, GetMaxOffsetResponse).offset or 0
             at = (positions.offsets or {})[number]
-            found[Queue(name, holder.broker, number)] = OffsetWrapper(
+            found[TopicQueue(name, holder.broker, number)] = OffsetWrapper(
                 broker_offset=end, consumer_offset=at, last_timestamp=0, pull_offset=at
             )
     return found
