@@ -25,6 +25,16 @@ class Display:
     faults: Sequence[str] = field(default_factory=tuple)
 
 
+form_option = click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default=TEXT,
+    show_default=True,
+    help="Text for people, the others for programs.",
+)
+
+
 def with_formats(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that every command has which shows something, and shows it again."""
     watch = click.option(
@@ -36,8 +46,8 @@ def with_formats(command: Callable[..., Any]) -> Callable[..., Any]:
         type=click.FloatRange(0.1),
         help="Ask again after so many seconds, until interrupted.",
     )
-    form = click.option("--format", "form", type=click.Choice(FORMATS), default=TEXT, show_default=True)
-    return form(watch(command))
+    shown: Callable[..., Any] = form_option(watch(command))
+    return shown
 
 
 def show(look: Callable[[], Display], form: str, interval: float | None) -> int:

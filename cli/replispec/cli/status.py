@@ -20,7 +20,14 @@ Whether something is wrong says `replispec admin health`, by its exit code.
 
 @click.command("status", epilog=EXAMPLES, short_help="Broker sets, masters, epochs, who is in sync, lag.")
 @click.argument("controllers", metavar="[CONTROLLER[;...]]", required=False, default="")
-@click.option("-n", "--namesrv", metavar="ADDRESS:PORT[;...]", default="", envvar="NAMESRV_ADDR")
+@click.option(
+    "-n",
+    "--namesrv",
+    metavar="ADDRESS:PORT[;...]",
+    default="",
+    envvar="NAMESRV_ADDR",
+    help="Name servers; else those of NAMESRV_ADDR.",
+)
 @click.option("--set", "names", metavar="NAME", multiple=True, help="This broker set; may be said again.")
 @with_formats
 def status(controllers: str, namesrv: str, names: tuple[str, ...], form: str, interval: float | None) -> int:

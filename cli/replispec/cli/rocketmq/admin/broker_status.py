@@ -26,7 +26,11 @@ def plan(
     return (yield from brokers.figures(known.addresses(known.cluster(cluster).values())))
 
 
-@click.command("brokerStatus", short_help="The figures of brokers.")
+@click.command(
+    "brokerStatus",
+    epilog="\b\nExamples:\n  replispec admin brokerStatus -b 127.0.0.1:10911",
+    short_help="The figures of brokers.",
+)
 @named
 @with_formats
 def command(

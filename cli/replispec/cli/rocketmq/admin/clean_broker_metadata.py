@@ -17,7 +17,12 @@ from replispec.cli.rocketmq.admin.asking import (
 )
 
 
-@click.command("cleanBrokerMetadata", short_help="Have the controllers forget members of a broker set.")
+@click.command(
+    "cleanBrokerMetadata",
+    epilog="\b\nExamples:\n"
+    "  replispec admin cleanBrokerMetadata -a 127.0.0.1:9878 -bn broker-a -c DefaultCluster -b 3",
+    short_help="Have the controllers forget members of a broker set.",
+)
 @controllers_option
 @click.option("-bn", "--brokerName", "broker", metavar="NAME", required=True, help="The broker set.")
 @click.option(

@@ -28,7 +28,11 @@ def plan(name_servers: Sequence[str], cluster: str | None) -> Plan[tuple[brokers
     return known, found
 
 
-@click.command("clusterList", short_help="All brokers, with their figures.")
+@click.command(
+    "clusterList",
+    epilog="\b\nExamples:\n  replispec admin clusterList -n 127.0.0.1:9876",
+    short_help="All brokers, with their figures.",
+)
 @click.option("-m", "--moreStats", "more", is_flag=True, help="How many messages came and went, by day.")
 @cluster_option
 @name_servers_option

@@ -12,7 +12,11 @@ from replispec.cli.rocketmq.admin.asking import ask, name_servers_option
 from replispec.cli.shown import Display, show, with_formats
 
 
-@click.command("consumerProgress", short_help="How far groups of consumers have read.")
+@click.command(
+    "consumerProgress",
+    epilog="\b\nExamples:\n  replispec admin consumerProgress -n 127.0.0.1:9876 -g readers",
+    short_help="How far groups of consumers have read.",
+)
 @click.option("-g", "--groupName", "group", metavar="NAME", help="This group alone, queue by queue.")
 @click.option("-t", "--topicName", "topic", metavar="NAME", help="With -g: this topic alone.")
 @name_servers_option

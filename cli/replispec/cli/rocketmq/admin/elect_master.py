@@ -15,17 +15,22 @@ from replispec.cli.rocketmq.admin.asking import (
     dry_run_option,
     yes_option,
 )
-from replispec.cli.shown import FORMATS, TEXT, show
+from replispec.cli.shown import form_option, show
 
 
-@click.command("electMaster", short_help="Make another member of a broker set its master.")
+@click.command(
+    "electMaster",
+    epilog="\b\nExamples:\n"
+    "  replispec admin electMaster -a 127.0.0.1:9878 -bn broker-a -c DefaultCluster -b 2",
+    short_help="Make another member of a broker set its master.",
+)
 @controllers_option
 @click.option("-b", "--brokerId", "broker_id", type=int, required=True, help="Who becomes master.")
 @click.option("-bn", "--brokerName", "broker", metavar="NAME", required=True, help="The broker set.")
 @click.option("-c", "--clusterName", "cluster", metavar="NAME", required=True, help="Its cluster.")
 @yes_option
 @dry_run_option
-@click.option("--format", "form", type=click.Choice(FORMATS), default=TEXT, show_default=True)
+@form_option
 def command(
     controllers: Sequence[str],
     broker_id: int,

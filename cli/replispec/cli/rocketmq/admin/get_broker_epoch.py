@@ -25,7 +25,11 @@ def plan(
     return (yield from brokers.epochs(known.addresses(sets)))
 
 
-@click.command("getBrokerEpoch", short_help="The epochs of brokers' logs.")
+@click.command(
+    "getBrokerEpoch",
+    epilog="\b\nExamples:\n  replispec admin getBrokerEpoch -n 127.0.0.1:9876 -b broker-a",
+    short_help="The epochs of brokers' logs.",
+)
 @click.option("-b", "--brokerName", "broker", metavar="NAME", help="This broker set alone.")
 @cluster_option
 @name_servers_option

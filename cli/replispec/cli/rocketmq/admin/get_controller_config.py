@@ -12,7 +12,11 @@ from replispec.cli.rocketmq.admin.asking import ask, controllers_option
 from replispec.cli.shown import show, with_formats
 
 
-@click.command("getControllerConfig", short_help="How controllers are configured.")
+@click.command(
+    "getControllerConfig",
+    epilog="\b\nExamples:\n  replispec admin getControllerConfig -a 127.0.0.1:9878 --format json",
+    short_help="How controllers are configured.",
+)
 @controllers_option
 @with_formats
 def command(controllers: Sequence[str], form: str, interval: float | None) -> int:

@@ -12,7 +12,11 @@ from replispec.cli.rocketmq.admin.asking import ask, controllers_option
 from replispec.cli.shown import show, with_formats
 
 
-@click.command("getControllerMetaData", short_help="Who leads the controllers.")
+@click.command(
+    "getControllerMetaData",
+    epilog="\b\nExamples:\n  replispec admin getControllerMetaData -a 127.0.0.1:9878",
+    short_help="Who leads the controllers.",
+)
 @controllers_option
 @with_formats
 def command(controllers: Sequence[str], form: str, interval: float | None) -> int:

@@ -34,7 +34,11 @@ def plan(
     return (yield from controllers.sets(addresses, list(known.cluster(cluster))))
 
 
-@click.command("getSyncStateSet", short_help="Who is in the SyncStateSet of broker sets.")
+@click.command(
+    "getSyncStateSet",
+    epilog="\b\nExamples:\n  replispec admin getSyncStateSet -a 127.0.0.1:9878 -b broker-a",
+    short_help="Who is in the SyncStateSet of broker sets.",
+)
 @controllers_option
 @click.option("-b", "--brokerName", "broker", metavar="NAME", help="This broker set alone.")
 @cluster_option

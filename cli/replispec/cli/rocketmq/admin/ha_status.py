@@ -26,7 +26,11 @@ def plan(
     return (yield from brokers.replication(known.masters(known.cluster(cluster).values())))
 
 
-@click.command("haStatus", short_help="How replication is.")
+@click.command(
+    "haStatus",
+    epilog="\b\nExamples:\n  replispec admin haStatus -b 127.0.0.1:10911 --watch 1",
+    short_help="How replication is.",
+)
 @named
 @with_formats
 def command(

@@ -27,7 +27,13 @@ Exit codes:
 
 @click.command("health", epilog=EXAMPLES, short_help="Is something wrong? By the exit code, with reasons.")
 @click.option(
-    "-a", "--controllerAddress", "controllers", metavar="ADDRESS:PORT[;...]", type=ADDRESSES, default=()
+    "-a",
+    "--controllerAddress",
+    "controllers",
+    metavar="ADDRESS:PORT[;...]",
+    type=ADDRESSES,
+    default=(),
+    help="Controllers of one group; else those that the brokers are configured with.",
 )
 @name_servers_option
 @click.option("--set", "names", metavar="NAME", multiple=True, help="This broker set; may be said again.")

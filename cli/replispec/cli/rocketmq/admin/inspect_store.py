@@ -9,7 +9,7 @@ import click
 from replispec.cli.rocketmq.admin.asking import RefusedToAskError
 from replispec.cli.rocketmq.admin.java_text import moment
 from replispec.cli.rocketmq.admin.store_facts import StoreFacts, facts
-from replispec.cli.shown import FORMATS, TEXT, Display, show
+from replispec.cli.shown import Display, form_option, show
 from replispec.runtime.storage import StorageFailed
 
 EXIT_DAMAGED = 1
@@ -28,7 +28,7 @@ Exit codes:
 
 @click.command("inspect", epilog=EXAMPLES, short_help="Identity, epochs and log of a store, offline.")
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--format", "form", type=click.Choice(FORMATS), default=TEXT, show_default=True)
+@form_option
 def command(folder: Path, form: str) -> int:
     """Show whose store a FOLDER (storePathRootDir) is: identity, epochs, where the log begins and ends, what
     was noted beside it. Nothing is changed; of a broker that runs, take a copy."""

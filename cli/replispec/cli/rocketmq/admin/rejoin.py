@@ -11,7 +11,7 @@ from replispec.administrator.rocketmq.brokers import epochs
 from replispec.administrator.rocketmq.rejoin import EpochLog, Rejoining, log_of, rejoining
 from replispec.cli.rocketmq.admin import store_facts
 from replispec.cli.rocketmq.admin.asking import RefusedToAskError, ask
-from replispec.cli.shown import FORMATS, TEXT, Display, show
+from replispec.cli.shown import Display, form_option, show
 
 EXIT_APART = 1
 EXAMPLES = """\b
@@ -34,7 +34,7 @@ Exit codes:
 )
 @click.option("--broker", metavar="ADDRESS:PORT", help="The replica, where it runs.")
 @click.option("--master", metavar="ADDRESS:PORT", required=True, help="The master, where it runs.")
-@click.option("--format", "form", type=click.Choice(FORMATS), default=TEXT, show_default=True)
+@form_option
 def command(store: Path | None, broker: str | None, master: str, form: str, *, dry_run: bool) -> int:
     """Say what a replica would cut of its log, and copy anew, if it followed a master; nothing is changed.
 

@@ -18,13 +18,18 @@ from replispec.cli.rocketmq.admin.asking import (
     name_servers_option,
     yes_option,
 )
-from replispec.cli.shown import FORMATS, TEXT, show
+from replispec.cli.shown import form_option, show
 from replispec.runtime.net.clock import wall_ms
 
 _FORM: Final = "%Y-%m-%d#%H:%M:%S:%f"
 
 
-@click.command("resetOffsetByTime", short_help="Have a group read on from a time.")
+@click.command(
+    "resetOffsetByTime",
+    epilog="\b\nExamples:\n"
+    "  replispec admin resetOffsetByTime -n 127.0.0.1:9876 -g readers -t TopicA -s 2026-01-31#23:59:00:000",
+    short_help="Have a group read on from a time.",
+)
 @click.option("-g", "--group", metavar="NAME", required=True, help="The group.")
 @click.option("-t", "--topic", metavar="NAME", required=True, help="The topic.")
 @click.option(
@@ -39,7 +44,7 @@ _FORM: Final = "%Y-%m-%d#%H:%M:%S:%f"
 @name_servers_option
 @yes_option
 @dry_run_option
-@click.option("--format", "form", type=click.Choice(FORMATS), default=TEXT, show_default=True)
+@form_option
 def command(
     group: str,
     topic: str,

@@ -12,7 +12,11 @@ from replispec.cli.rocketmq.admin.asking import ask, name_servers_option
 from replispec.cli.shown import show, with_formats
 
 
-@click.command("topicRoute", short_help="Who holds a topic.")
+@click.command(
+    "topicRoute",
+    epilog="\b\nExamples:\n  replispec admin topicRoute -n 127.0.0.1:9876 -t TopicA -l",
+    short_help="Who holds a topic.",
+)
 @click.option("-t", "--topic", metavar="NAME", required=True, help="The topic.")
 @click.option("-l", "--list", "as_list", is_flag=True, help="A line for each broker set.")
 @name_servers_option

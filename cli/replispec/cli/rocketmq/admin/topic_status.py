@@ -12,7 +12,11 @@ from replispec.cli.rocketmq.admin.asking import ask, name_servers_option
 from replispec.cli.shown import show, with_formats
 
 
-@click.command("topicStatus", short_help="Where the queues of a topic begin and end.")
+@click.command(
+    "topicStatus",
+    epilog="\b\nExamples:\n  replispec admin topicStatus -n 127.0.0.1:9876 -t TopicA",
+    short_help="Where the queues of a topic begin and end.",
+)
 @click.option("-t", "--topic", metavar="NAME", required=True, help="The topic.")
 @name_servers_option
 @with_formats

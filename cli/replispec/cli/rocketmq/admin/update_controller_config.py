@@ -9,15 +9,20 @@ import click
 from replispec.administrator.rocketmq.controllers import configure
 from replispec.cli.rocketmq.admin import controller_text
 from replispec.cli.rocketmq.admin.asking import ask, controllers_option, dry_run_option
-from replispec.cli.shown import FORMATS, TEXT, show
+from replispec.cli.shown import form_option, show
 
 
-@click.command("updateControllerConfig", short_help="Change a parameter of controllers.")
+@click.command(
+    "updateControllerConfig",
+    epilog="\b\nExamples:\n"
+    "  replispec admin updateControllerConfig -a 127.0.0.1:9878 -k notifyBrokerRoleChanged -v true",
+    short_help="Change a parameter of controllers.",
+)
 @controllers_option
 @click.option("-k", "--key", "name", metavar="NAME", required=True, help="The parameter.")
 @click.option("-v", "--value", metavar="VALUE", required=True, help="What it is to be.")
 @dry_run_option
-@click.option("--format", "form", type=click.Choice(FORMATS), default=TEXT, show_default=True)
+@form_option
 def command(controllers: Sequence[str], name: str, value: str, form: str, *, dry_run: bool) -> int:
     """Have each of the controllers take another value for a parameter. It holds until that one ends."""
     if dry_run:
