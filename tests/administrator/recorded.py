@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from replispec.administrator.rocketmq.plans import Inquiry, Plan, Reply
+from replispec.administrator.rocketmq.plans import Asking, Plan, Reply
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.remoting import RemotingHeader
 
@@ -34,7 +34,7 @@ class Recorded:
         (found,) = (each for each in self.texts if each.startswith(begins))
         return found
 
-    def reply(self, question: Inquiry) -> Reply:
+    def reply(self, question: Asking) -> Reply:
         """What was answered to a question. Raises KeyError for one that nobody asked."""
         fields = tuple(sorted(question.fields.items()))
         key = question.address, question.code.name, fields, question.body.decode()

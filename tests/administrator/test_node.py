@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from replispec.administrator.rocketmq import AdministratorNode, Inquiry, NotAsWantedError, Plan
+from replispec.administrator.rocketmq import AdministratorNode, Asking, NotAsWantedError, Plan
 from replispec.administrator.rocketmq.controllers import leader, metadata
 from replispec.administrator.rocketmq.plans import answered, code_name
 from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
@@ -22,7 +22,7 @@ ASK = RequestCode.CONTROLLER_GET_METADATA_INFO
 
 def both() -> Plan[list[int]]:
     """Asks two at once and says how they answer."""
-    replies = yield [Inquiry(FIRST, ASK), Inquiry(SECOND, ASK)]
+    replies = yield [Asking(FIRST, ASK), Asking(SECOND, ASK)]
     return [answered(each).header.code for each in replies]
 
 

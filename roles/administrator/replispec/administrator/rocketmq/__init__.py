@@ -3,7 +3,7 @@ carries one out."""
 
 from replispec.administrator.rocketmq.node import AdministratorNode
 from replispec.administrator.rocketmq.plans import (
-    Inquiry,
+    Asking,
     NotAsWantedError,
     NotGrantedError,
     Plan,
@@ -14,7 +14,7 @@ from replispec.administrator.rocketmq.plans import (
 
 __all__ = [
     "AdministratorNode",
-    "Inquiry",
+    "Asking",
     "NotAsWantedError",
     "NotGrantedError",
     "Plan",

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from replispec.administrator.rocketmq.plans import (
+    Asking,
     BodyT,
-    Inquiry,
     NotAsWantedError,
     Plan,
     SilentError,
@@ -101,7 +101,7 @@ def _first(
 ) -> Plan[BodyT]:
     failure: NotAsWantedError = SilentError("no name server is named: say one with -n")
     for address in addresses:
-        (reply,) = yield [Inquiry(address, code, header)]
+        (reply,) = yield [Asking(address, code, header)]
         try:
             return body_of(reply, message)
         except SilentError as error:
@@ -113,7 +113,7 @@ def everywhere(
     addresses: Sequence[str], code: RequestCode, message: type[BodyT]
 ) -> Plan[Mapping[str, BodyT | NotAsWantedError]]:
     """The word of each of these processes, or why there is none."""
-    replies = yield [Inquiry(each, code) for each in addresses]
+    replies = yield [Asking(each, code) for each in addresses]
     found: dict[str, BodyT | NotAsWantedError] = {}
     for reply in replies:
         try:
@@ -124,7 +124,7 @@ def everywhere(
 
 
 def _all(addresses: Sequence[str], code: RequestCode, message: type[BodyT]) -> Plan[Mapping[str, BodyT]]:
-    replies = yield [Inquiry(each, code) for each in addresses]
+    replies = yield [Asking(each, code) for each in addresses]
     return {each.question.address: body_of(each, message) for each in replies}
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 
 from replispec.administrator.rocketmq.brokers import clusters, route
 from replispec.administrator.rocketmq.plans import (
-    Inquiry,
+    Asking,
     NotAsWantedError,
     NotGrantedError,
     Plan,
@@ -176,7 +176,7 @@ def groups(name_servers: Sequence[str]) -> Plan[Sequence[GroupOverview]]:
 def _group_names(name_servers: Sequence[str]) -> Plan[Sequence[str]]:
     """Groups in the order in which a name server tells their topics; else as brokers know them."""
     (reply,) = yield [
-        Inquiry(each, RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER) for each in name_servers[:1]
+        Asking(each, RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER) for each in name_servers[:1]
     ]
     prefix = constants.RETRY_TOPIC_PREFIX
     if not _is_unknown(reply):
@@ -184,7 +184,7 @@ def _group_names(name_servers: Sequence[str]) -> Plan[Sequence[str]]:
         return [each.removeprefix(prefix) for each in topics if each.startswith(prefix)]
     known = yield from clusters(name_servers)
     replies = yield [
-        Inquiry(each, RequestCode.GET_ALL_CONSUMER_OFFSET) for each in known.masters(known.sets().values())
+        Asking(each, RequestCode.GET_ALL_CONSUMER_OFFSET) for each in known.masters(known.sets().values())
     ]
     tables = [body_of(each, ConsumerOffsetTable).offset_table or {} for each in replies]
     keys = [key for table in tables for key in table]
@@ -301,8 +301,8 @@ def _holders(found: TopicRouteData) -> Iterable[Holder]:
             yield Holder(data.broker_name or "", address, queues.get(data.broker_name, 0))
 
 
-def _to(holder: Holder, code: RequestCode, header: Header) -> Inquiry:
-    return Inquiry(holder.address, code, header)
+def _to(holder: Holder, code: RequestCode, header: Header) -> Asking:
+    return Asking(holder.address, code, header)
 
 
 def _has_code(reply: Reply, code: int) -> bool:
@@ -357,7 +357,7 @@ def _by_queues(holder: Holder, topic: str) -> Plan[dict[TopicQueue, TopicOffset]
 
 def _read_by_queues(holder: Holder, group: str, topic: str | None) -> Plan[dict[TopicQueue, OffsetWrapper]]:
     """The same of a broker that tells all positions, and where queues end one by one."""
-    (reply,) = yield [Inquiry(holder.address, RequestCode.GET_ALL_CONSUMER_OFFSET)]
+    (reply,) = yield [Asking(holder.address, RequestCode.GET_ALL_CONSUMER_OFFSET)]
     table = body_of(reply, ConsumerOffsetTable).offset_table or {}
     found: dict[TopicQueue, OffsetWrapper] = {}
     for key, positions in table.items():

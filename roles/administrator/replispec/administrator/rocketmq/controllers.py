@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from replispec.administrator.rocketmq.plans import (
-    Inquiry,
+    Asking,
     NotAsWantedError,
     Plan,
     SilentError,
@@ -37,7 +37,7 @@ def metadata(controllers: Sequence[str]) -> Plan[GetMetadataResponse]:
     """The word of the first of these controllers that answers. Raises NotAsWantedError."""
     failure: NotAsWantedError = SilentError("no controller is named")
     for address in controllers:
-        (reply,) = yield [Inquiry(address, RequestCode.CONTROLLER_GET_METADATA_INFO)]
+        (reply,) = yield [Asking(address, RequestCode.CONTROLLER_GET_METADATA_INFO)]
         try:
             return header_of(reply, GetMetadataResponse)
         except NotAsWantedError as error:
@@ -67,15 +67,15 @@ def sets(controllers: Sequence[str], names: Sequence[str]) -> Plan[Mapping[str, 
     return dict(body_of(reply, BrokerReplicasInfo).replicas_info_table or {})
 
 
-def question_of_sets(address: str, names: Sequence[str]) -> Inquiry:
+def question_of_sets(address: str, names: Sequence[str]) -> Asking:
     """Asks one controller for sets."""
     body = BrokerNames(names=list(names)).encode()
-    return Inquiry(address, RequestCode.CONTROLLER_GET_SYNC_STATE_DATA, body=body)
+    return Asking(address, RequestCode.CONTROLLER_GET_SYNC_STATE_DATA, body=body)
 
 
 def configurations(controllers: Sequence[str]) -> Plan[Mapping[str, Mapping[str, str]]]:
     """The configuration of each of these controllers. Raises NotAsWantedError."""
-    replies = yield [Inquiry(each, RequestCode.GET_CONTROLLER_CONFIG) for each in controllers]
+    replies = yield [Asking(each, RequestCode.GET_CONTROLLER_CONFIG) for each in controllers]
     return {each.question.address: properties(granted(each).body) for each in replies}
 
 
@@ -90,7 +90,7 @@ def properties(body: bytes) -> Mapping[str, str]:
 def configure(controllers: Sequence[str], name: str, value: str) -> Plan[None]:
     """Have each of these controllers take a parameter. Raises NotAsWantedError."""
     body = Properties([Property(name, value)]).encode()
-    replies = yield [Inquiry(each, RequestCode.UPDATE_CONTROLLER_CONFIG, body=body) for each in controllers]
+    replies = yield [Asking(each, RequestCode.UPDATE_CONTROLLER_CONFIG, body=body) for each in controllers]
     for each in replies:
         granted(each)
 
@@ -113,7 +113,7 @@ def elect(controllers: Sequence[str], wanted: Wanted) -> Plan[ElectMasterRespons
         broker_id=wanted.broker_id,
         designate_elect=True,
     )
-    (reply,) = yield [Inquiry(address, RequestCode.CONTROLLER_ELECT_MASTER, header)]
+    (reply,) = yield [Asking(address, RequestCode.CONTROLLER_ELECT_MASTER, header)]
     return header_of(reply, ElectMasterResponse)
 
 
@@ -137,5 +137,5 @@ def clean(controllers: Sequence[str], cleaned: Cleaned) -> Plan[None]:
         broker_controller_ids_to_clean=";".join(map(str, cleaned.ids)) or None,
         is_clean_living_broker=cleaned.living,
     )
-    (reply,) = yield [Inquiry(address, RequestCode.CLEAN_BROKER_DATA, header)]
+    (reply,) = yield [Asking(address, RequestCode.CLEAN_BROKER_DATA, header)]
     granted(reply)

@@ -7,7 +7,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Final, Generic, TypeVar
 
-from replispec.administrator.rocketmq.plans import Inquiry, NotAsWantedError, Plan, Reply
+from replispec.administrator.rocketmq.plans import Asking, NotAsWantedError, Plan, Reply
 from replispec.runtime.rocketmq.remoting.calls import Calls, Outcome
 from replispec.runtime.world import Closed, Connected, Effect, Event, Outbox, Received, Started, Ticked
 from replispec.wire.rocketmq import constants
@@ -24,7 +24,7 @@ class AdministratorNode(Generic[T]):
         self._answer_ms = answer_ms
         self._outbox = Outbox()
         self._calls = Calls(self._outbox, connect_timeout_ms=answer_ms)
-        self._asked: Sequence[Inquiry] = ()
+        self._asked: Sequence[Asking] = ()
         self._replies: dict[int, Reply] = {}
         self._result: list[T] = []
         self._failure: NotAsWantedError | None = None

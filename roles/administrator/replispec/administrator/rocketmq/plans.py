@@ -1,7 +1,7 @@
 """What a plan is: a generator that yields questions, all asked at once, and is sent their replies, in order.
 
 def ends(addresses: Sequence[str]) -> Plan[list[int]]:
-    replies = yield [Inquiry(each, RequestCode.GET_BROKER_EPOCH_CACHE) for each in addresses]
+    replies = yield [Asking(each, RequestCode.GET_BROKER_EPOCH_CACHE) for each in addresses]
     return [EpochEntryCache.decode(granted(each).body).max_offset or 0 for each in replies]
 """
 
@@ -25,7 +25,7 @@ BodyT = TypeVar("BodyT", bound=JsonMessage)
 
 
 @dataclass(frozen=True, slots=True)
-class Inquiry:
+class Asking:
     """One request to ADDRESS:PORT."""
 
     address: str
@@ -43,11 +43,11 @@ class Inquiry:
 class Reply:
     """What came of a question: an answer, or why there is none."""
 
-    question: Inquiry
+    question: Asking
     outcome: Outcome
 
 
-Plan = Generator[Sequence[Inquiry], Sequence[Reply], T]
+Plan = Generator[Sequence[Asking], Sequence[Reply], T]
 
 
 class NotAsWantedError(Exception):

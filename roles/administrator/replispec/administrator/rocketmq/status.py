@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from replispec.administrator.rocketmq.brokers import Brokers, clusters, everywhere
 from replispec.administrator.rocketmq.controllers import properties, question_of_sets
 from replispec.administrator.rocketmq.plans import (
-    Inquiry,
+    Asking,
     NotAsWantedError,
     NotGrantedError,
     Plan,
@@ -148,7 +148,7 @@ def controllers_of(known: Brokers) -> Plan[Sequence[str]]:
     """Where the controllers of these brokers are, as the brokers are configured. Raises NotAsWantedError."""
     found: dict[str, None] = {}
     for members in known.sets().values():
-        replies = yield [Inquiry(each, RequestCode.GET_BROKER_CONFIG) for each in members.values()]
+        replies = yield [Asking(each, RequestCode.GET_BROKER_CONFIG) for each in members.values()]
         for reply in replies:
             try:
                 values = properties(granted(reply).body)
@@ -163,7 +163,7 @@ def controllers_of(known: Brokers) -> Plan[Sequence[str]]:
 
 def seen(controllers: Sequence[str], names: Sequence[str]) -> Plan[Sequence[ControllerView]]:
     """What each of these controllers says. Who does not lead is not blamed for refusing sets."""
-    asked = [Inquiry(each, RequestCode.CONTROLLER_GET_METADATA_INFO) for each in controllers]
+    asked = [Asking(each, RequestCode.CONTROLLER_GET_METADATA_INFO) for each in controllers]
     replies = yield [*asked, *(question_of_sets(each, names) for each in controllers)]
     heads, bodies = replies[: len(controllers)], replies[len(controllers) :]
     views = []
