@@ -125,7 +125,7 @@ class Administration:
         return [Property(name, value) for name, value in sorted(CONTROLLER.texts(self._options).items())]
 
     def replicas(self, names: Sequence[str], /) -> Mapping[str, ReplicasInfo]:
-        """What is recorded of those of these broker sets that have brokers."""
+        """What is recorded of those of these broker sets that have brokers; of all where none is named."""
         return self._sets.replicas(names)
 
     # Effects of the machine

@@ -17,6 +17,8 @@ from replispec.wire.rocketmq.machines.broker_set import Variables
 
 SETS_MAX: Final = 10_000
 """Broker sets that one controller takes; no host has founded more of them, since it began, than are left."""
+SETS_TOLD_MAX: Final = 1_000
+"""Broker sets that are told of at once to whoever names none."""
 BROKERS_MAX: Final = 1_000
 """Identities of one broker set, those that are dead included; likewise no host has been granted more of them
 than are left."""
@@ -57,8 +59,10 @@ class BrokerSets:
         return _Local(broker_set, self)
 
     def replicas(self, names: Sequence[str]) -> dict[str, ReplicasInfo]:
-        """What is on record of those of these broker sets that have brokers, in this order."""
-        found = [self.find(name) for name in dict.fromkeys(names)]
+        """What is on record of those of these broker sets that have brokers, in this order; where none is
+        named, of the first SETS_TOLD_MAX of all."""
+        told = names or sorted(self._sets)[:SETS_TOLD_MAX]
+        found = [self.find(name) for name in dict.fromkeys(told)]
         return {
             each.name: wire.replicas_info(each.name, each.variables, self.local(each))
             for each in found
