@@ -63,13 +63,14 @@ class BrokerSets:
         return _Local(broker_set, self)
 
     def id_at(self, name: str, address: str) -> int | None:
-        """The broker of this set that is recorded at this address."""
+        """The broker of this set that is known by this address alone."""
         known = self.named(name).variables
-        return rules.id_at(known.addresses, known.by_address, address)
+        found = rules.id_at(known.addresses, known.by_address, address)
+        return found if found in known.by_address else None
 
     def applied(self, name: str, address: str) -> None:
         """Whoever asks has applied for an id under this address. Kept for those alone that have one."""
-        if self.asking is not None and self.id_at(name, address) in self.named(name).variables.by_address:
+        if self.asking is not None and self.id_at(name, address) is not None:
             self._applied[self.asking] = (name, address)
 
     def applied_address(self, name: str) -> str | None:
