@@ -23,7 +23,6 @@ from replispec.wire.rocketmq.controller import (
     GetReplicaInfoResponse,
     NotifyBrokerRoleChangedRequest,
     Properties,
-    RegisterBrokerToControllerRequest,
 )
 from tests.controller import conversation
 

@@ -145,8 +145,6 @@ class OldBroker:
             return
         away = [each for each in self._others if each not in members]
         wanted = members | {away[now_ms % len(away)]} if away else {self._address}
-        header = AlterSyncStateSetRequest(
-            NAME, master_address=self._address, master_epoch=self._epoch
-        )
+        header = AlterSyncStateSetRequest(NAME, master_address=self._address, master_epoch=self._epoch)
         body = SyncStateSet(addresses=sorted(wanted), sync_state_set_epoch=known.sync_state_set_epoch)
         self._ask(self._leader, RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET, header, now_ms, body.encode())

@@ -1,5 +1,5 @@
-"""Brokers that are their addresses become brokers with ids, one after the other, while controllers and brokers
-fail: every one keeps its id, no id has two owners, no masterEpoch two masters, and nothing is forgotten."""
+"""Brokers that are their addresses become brokers with ids, one after the other, while controllers and
+brokers fail: every one keeps its id, no id has two owners, no masterEpoch two masters, nothing is lost."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Upgrading:
     def known(self) -> Variables:
         """What a controller has on record of the set."""
         found = self.group.record(self.group.living()[0]).get(NAME)
-        return MACHINE.variables if found is None else cast(tuple[State, Variables], found)[1]
+        return MACHINE.variables if found is None else cast("tuple[State, Variables]", found)[1]
 
     def recorded(self, name: str) -> set[int]:
         """The ids that are on record for the address of a broker."""

@@ -65,10 +65,6 @@ class Set:
         """Who is master now, once somebody is."""
         return waiting.wait_master(self.stage.cluster)
 
-    def wait_alone(self) -> None:
-        """Wait until the master is the only member of the SyncStateSet."""
-        waiting.wait_in_sync(self.stage.cluster, [self.master().broker_id])
-
 
 def under_one_controller(stage: Stage) -> None:
     """The earlier generation, both at once, and the change to the later one. Raises LabError."""
@@ -84,7 +80,7 @@ def under_one_controller(stage: Stage) -> None:
     replica = next(name for name in NAMES if name != master)
     _upgrade_replica(whole, replica, ids)
     _both_at_once(whole, master, replica)
-    _upgrade_master(whole, master, replica, ids)
+    _upgrade_master(whole, master, ids)
     end = waiting.wait_same_end(stage.cluster, *NAMES)
     stage.same_logs(NAMES, end)
     stage.nothing_lost(whole.acknowledged, "generations")
@@ -96,7 +92,6 @@ def _earlier_alone(whole: Set) -> None:
     for name in NAMES:
         whole.start(name, earlier=True)
         whole.master()
-    waiting.wait_in_sync(cluster, whole.ids().values())
     waiting.wait_in_sync(cluster, (1, 2))
     stage.route_known()
     whole.send()
@@ -127,7 +122,7 @@ def _upgrade_replica(whole: Set, replica: str, ids: Mapping[str, int]) -> None:
     """The replica comes back as the later generation: the set has one of each."""
     stage, cluster = whole.stage, whole.stage.cluster
     cluster.stop(replica)
-    whole.wait_alone()
+    waiting.wait_in_sync(cluster, [whole.master().broker_id])
     whole.start(replica, earlier=False)
     _has_id(whole, replica, ids)
     stage.measured.demand(whole.ids() == ids, f"ids with one broker of {_later(whole)}", whole.ids())
@@ -158,7 +153,7 @@ def _both_at_once(whole: Set, master: str, replica: str) -> None:
     whole.send()
 
 
-def _upgrade_master(whole: Set, master: str, replica: str, ids: Mapping[str, int]) -> None:
+def _upgrade_master(whole: Set, master: str, ids: Mapping[str, int]) -> None:
     """The master comes back as the later generation, is elected, and is followed."""
     stage, cluster, measured = whole.stage, whole.stage.cluster, whole.stage.measured
     before = whole.master()

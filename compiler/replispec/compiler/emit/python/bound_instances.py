@@ -346,9 +346,7 @@ class InstanceBindings:
             ]
             result = f"{ABC.Mapping}[int, {BOUND.Notice}]"
             about = f"Who is told something else by {form.effect}, and what."
-            yield FunctionDef(
-                f"{form.effect}_instead", parameters(given, inside), result, inside, about
-            )
+            yield FunctionDef(f"{form.effect}_instead", parameters(given, inside), result, inside, about)
 
     def _message_lines(self, form: AnswerForm) -> Iterator[str]:
         if form.header_fields:

@@ -583,7 +583,7 @@ TRANSITIONS: Final[Transitions[State]] = {
                 guard=lambda variables, event, _rules: (
                     event.broker_id in variables.broker_ids
                     and variables.addresses.get(event.broker_id) == event.address
-                    and not event.broker_id in variables.by_address
+                    and event.broker_id not in variables.by_address
                 ),
                 clauses=("BID-REGISTER-1",),
                 text="event.broker_id in broker_ids and get(addresses, event.broker_id) == event.address and not event.broker_id in by_address",
