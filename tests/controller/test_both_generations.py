@@ -10,7 +10,7 @@ import trio.testing
 
 from replispec.conformance.cases import load
 from replispec.conformance.rocketmq.names import VOCABULARY
-from tests.conformance.subjects.against import IDLE_S
+from tests.conformance.subjects.against import IDLE_S, plan
 from tests.controller import test_suite
 
 FIRST_GENERATION = "first-generation"
@@ -22,7 +22,6 @@ ALONE = "BID-COMPAT-3"
 def test_ours_passes_the_suite_of_the_first_generation(
     release: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = test_suite.plan
     monkeypatch.setattr(test_suite, "plan", lambda *given: replace(plan(*given), release=release))
     cases = [
         case
