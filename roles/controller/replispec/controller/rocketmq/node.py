@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from replispec.controller.consensus import Entry, LogDamaged, Message
 from replispec.controller.consensus.raft import Chance, ControllerGroup
 from replispec.controller.rocketmq.administration import Administration
+from replispec.controller.rocketmq.core.arrivals import came
 from replispec.controller.rocketmq.core.broker_set import BrokerSet
 from replispec.controller.rocketmq.core.broker_sets import BrokerSets
 from replispec.controller.rocketmq.core.hearings import Hearings
@@ -253,10 +254,17 @@ class ControllerNode:
         command = request.command
         header, release = command.header, command.release
         fields = header.ext_fields or {}
-        self._sets.asker = host_of(request.peer)
+        self._sets.asker, self._sets.asking = host_of(request.peer), request.connection
         asked = wire.event_of(header.code, fields, command.body, self._sets, rules, release)
         if asked is None:
             raise LocalProtocolError(f"request {request.code} is no event")
+        if isinstance(asked.event, machine.RegisteredByAddress) and came(
+            self._sets, asked.instance, asked.event, request
+        ):
+            # Whoever registers lives, which is among what decides.
+            asked = wire.event_of(header.code, fields, command.body, self._sets, rules, release) or asked
+        elif isinstance(asked.event, machine.IdApplied):
+            self._sets.applied(asked.instance, rules.address_of(asked.event.check_code))
         broker_set = self._sets.named(asked.instance)
         if broker_set.decides(asked.event):
             proposal = self._propose(broker_set, asked.event, request.now_ms)
@@ -282,6 +290,7 @@ class ControllerNode:
 
     def _forget(self, connection: int) -> None:
         """A connection is gone, whoever ended it."""
+        self._sets.closed(connection)
         for key in self._sets.heartbeats.closed(connection):
             self._lost(*key, "connection lost", self._sets.heartbeats.now_ms)
 
@@ -383,7 +392,7 @@ class ControllerNode:
     def _tell(self, name: str, now_ms: int) -> None:
         """The living members of a set are to ask who is master."""
         if self._options.notify_broker_role_changed and (known := self._sets.find(name)) is not None:
-            self._notifier.tell(known.notice(), known.living_addresses(), now_ms)
+            self._notifier.tell(known.notices(), now_ms)
 
     def find_missed_masters(self, _event: controller.MastersDue) -> Nothing:
         """Look for masters that have not sent a heartbeat since this start."""
@@ -452,9 +461,7 @@ class ControllerNode:
 
     def _answer(self, broker_set: BrokerSet, reply: Answer, asked: _Asked) -> None:
         """Whoever registers an id may speak for it; one that nobody was granted is passed over."""
-        if isinstance(asked.event, machine.Registered):
-            heartbeats, said = self._sets.heartbeats, asked.event
-            heartbeats.registered(asked.request.peer, broker_set.name, said.broker_id)
+        came(self._sets, broker_set.name, asked.event, asked.request)
         give(asked.request, reply)
 
     def _carry_out_one(self, broker_set: BrokerSet, reply: Reply, asked: _Asked | None, now_ms: int) -> None:
@@ -467,7 +474,7 @@ class ControllerNode:
                     self._answer(broker_set, reply, asked)
             case Notice():
                 if self._options.notify_broker_role_changed:
-                    self._notifier.tell(reply, broker_set.living_addresses(), now_ms)
+                    self._notifier.tell(broker_set.notices(), now_ms)
             case Recorded():
                 known = broker_set.variables
                 self._outbox.note(

@@ -77,7 +77,8 @@ class Heartbeats:
             self._vouched.add(key)
         elif self._is_stranger(key, connection):
             return False
-        said.cluster_name = said.broker_name = said.broker_addr = None
+        said.broker_id, said.cluster_name = broker_id, None
+        said.broker_name = said.broker_addr = None
         if said.unknown:
             said.unknown = {}
         timeout_ms = said.heartbeat_timeout_mills
