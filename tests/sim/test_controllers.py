@@ -117,6 +117,20 @@ def test_a_leader_that_is_asked_to_end_hands_over_at_once() -> None:
     assert group.leaders() != [first]
 
 
+@pytest.mark.parametrize("seed", range(1, 7))
+def test_a_member_that_answered_waits_for_no_answer_to_that(seed: int) -> None:
+    """Followers have nothing to say to each other once one of them has voted for the other in vain."""
+    group = Controllers(seed, 5).start()
+    for _ in range(3):
+        group.world.kill(group.leader())
+        group.leader()
+        for name in set(group.hosts) - set(group.living()):
+            group.world.start(name)
+        group.world.run_for(5_000)
+    silent = [each for each in group.noted("member not reached") if each[1]["reason"] == "it does not answer"]
+    assert not silent
+
+
 def test_a_leader_that_is_cut_off_says_nothing_that_the_group_does_not() -> None:
     """It is asked all the while, also what it knows: its successor may know better."""
     group = Controllers(4).start()
