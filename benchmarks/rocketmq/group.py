@@ -1,6 +1,7 @@
 """Groups of three controllers, ours and Apache RocketMQ's, measured in turns while all of them run.
 
-Ours and jRaft have on their disks what they answer; DLedger flushes later, and so does ours with its store in memory.
+Ours and jRaft have on their disks what they answer; DLedger flushes later, and ours with its store in memory
+waits for no disk.
 """
 
 from __future__ import annotations
@@ -138,9 +139,7 @@ def measure_requests(bench: Bench, groups: Sequence[Group], rounds: int, seconds
         bench.note("leader, peak memory", group.who, max(each.peak_mb for each in usage(group.pid())))
 
 
-def _round(
-    bench: Bench, group: Group, one: requests.MeasuredSet, many: ManySets, seconds: float
-) -> None:
+def _round(bench: Bench, group: Group, one: requests.MeasuredSet, many: ManySets, seconds: float) -> None:
     who, port = group.who, group.cluster.port(group.leader())
     one.live()
     rate = requests.one_at_a_time(one, seconds)
@@ -239,8 +238,8 @@ def _all_led(dying: ManySets, line: Line) -> bool | None:
 
 
 class Lives:
-    """The brokers of many sets as their controllers hear them: each master that will die has a connection of its
-    own to each member, since Apache's miss one broker when a connection ends; all others share one."""
+    """The brokers of many sets as their controllers hear them: each master that will die has a connection
+    of its own to each member, since Apache's miss one broker when a connection ends; all others share one."""
 
     def __init__(self, group: Group, names: Sequence[str]) -> None:
         ports = [group.cluster.port(name) for name in MEMBERS]

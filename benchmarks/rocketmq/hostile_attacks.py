@@ -236,8 +236,8 @@ def producers(targets: Targets, seconds: float) -> int:
 
 
 def waves(targets: Targets, seconds: float) -> int:
-    """Connections to all members of a group, many at a time and soon gone: silent ones, garbage, beginnings of
-    large frames, questions whose answers nobody reads, votes for a member of another group."""
+    """Connections to all members of a group, many at a time and soon gone: silent ones, garbage, beginnings
+    of large frames, questions whose answers nobody reads, votes for a member of another group."""
     vote = RaftVoteRequest(1, "another/n1,n2,n3", 1, 99, 999, 99, is_pre=False, is_transfer=True)
     said = (
         b"",

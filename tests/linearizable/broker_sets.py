@@ -1,9 +1,10 @@
-"""What a controller keeps of one broker set, as its clients see it: who has which id, where each broker is
-reached, and who leads. These are three objects, and a history is linearizable if each of them is.
+"""What a controller keeps of one broker set, as its clients see it.
 
-Elections also come without being asked for, by heartbeats that no history tells of. They are made when something
-that is seen needs them, so many as it needs: the epochs that follow, and a set of the elected alone. Source:
-RIP-44; written from the proposal and not from the machine, so that an error of the machine is found, too.
+Who has which id, where each broker is reached, and who leads: these are three objects, and a history is
+linearizable if each of them is. Elections also come without being asked for, by heartbeats that no history
+tells of. They are made when something that is seen needs them, so many as it needs: the epochs that follow,
+and a set of the elected alone. Source: RIP-44; written from the proposal and not from the machine, so that
+an error of the machine is found, too.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ NOBODY: Final[Ids] = frozenset()
 
 
 class View(NamedTuple):
-    """Who leads: masterEpoch, epoch of the SyncStateSet, master, SyncStateSet. Unless it `is_known` the epochs
-    are what they are at least: something was refused that only an election explains."""
+    """Who leads: masterEpoch, epoch of the SyncStateSet, master, SyncStateSet. Unless it `is_known` the
+    epochs are what they are at least: something was refused that only an election explains."""
 
     epoch: int = 0
     set_epoch: int = 0

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Final, Generic, Protocol, TypeVar
 
 STEPS_MAX: Final = 400_000
-"""Steps after which a history counts as one that cannot be decided; usual ones take a few for each operation."""
+"""Steps after which a history cannot be decided; usual ones take a few for each operation."""
 
 State = TypeVar("State", bound=Hashable)
 What = TypeVar("What", bound=Hashable)
@@ -62,7 +62,9 @@ class Stuck(Generic[State, What]):
     def __str__(self) -> str:
         """One paragraph for people."""
         shown = "; ".join(f"{each.who} {each.what}" for each in self.next_ones)
-        return f"after {self.before} operations that one order explains, at {self.state}, none fits of: {shown}"
+        return (
+            f"after {self.before} operations that one order explains, at {self.state}, none fits of: {shown}"
+        )
 
 
 @dataclass(frozen=True, slots=True)

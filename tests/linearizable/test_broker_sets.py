@@ -1,4 +1,4 @@
-"""What histories of one broker set must be refused, and that elections that nobody asked for explain others."""
+"""Which histories of a broker set must be refused, and which ones elections that nobody asked for explain."""
 
 from __future__ import annotations
 

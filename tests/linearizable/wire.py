@@ -1,8 +1,7 @@
 """Histories of the bytes between clients and controllers.
 
-An operation begins when its request has come to a controller, and ends when the answer has come to who asked:
-what is late on the way is not held against anybody, and a little less may be explained by it. Who is told that
-a controller does not lead, or nothing, does not know whether it happened.
+An operation begins when its request has come to a controller, and ends when the answer has come to who
+asked. Who is told that a controller does not lead, or nothing, does not know whether it happened.
 """
 
 from __future__ import annotations

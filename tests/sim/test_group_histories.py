@@ -1,5 +1,7 @@
-"""What clients of a group of controllers were told is linearizable, whatever fails; and histories alone find what
-is broken. They are made of the bytes (tests/linearizable/wire.py)."""
+"""What clients of a group of controllers are told is linearizable, whatever fails.
+
+Histories alone, made of the bytes (tests/linearizable/wire.py), find what is broken.
+"""
 
 from __future__ import annotations
 
