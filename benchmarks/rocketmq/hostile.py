@@ -78,9 +78,9 @@ def _attacked(cluster: Cluster, name: str, attack: Attack, seconds: float) -> At
     cluster.start(OURS, "nameserver", "nameserver", settings.nameserver(cluster))
     group = GROUP if name in OF_GROUPS else GROUP[:1]
     peers = ";".join(f"n{number}-{cluster.address(each)}" for number, each in enumerate(group, 1))
-    for number, each in enumerate(group, 1):
+    for number, member in enumerate(group, 1):
         named = {"controllerDLegerPeers": peers, "controllerDLegerSelfId": f"n{number}"}
-        cluster.start(OURS, "controller", each, settings.controller(cluster, each, **named))
+        cluster.start(OURS, "controller", member, settings.controller(cluster, member, **named))
     leads = cluster.until(lambda: leading(cluster, group), "a leader of the controllers")
     for broker in ("broker-1", "broker-2"):
         known = ";".join(map(cluster.address, group))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import pytest
@@ -43,7 +43,7 @@ class Register:
 
     initial = 0
 
-    def after(self, state: int, what: Written | Read | Swapped | Taken) -> Sequence[int]:
+    def after(self, state: int, what: What) -> Sequence[int]:
         """What it may be after this."""
         match what:
             case Written():
@@ -58,16 +58,20 @@ class Register:
                 return [what.value] if state == what.expected else []
 
 
-def history(*operations: tuple[object, int, int | None]) -> list[Operation[object]]:
+What = Written | Read | Swapped | Taken
+Timed = tuple[What, int, int | None]
+
+
+def history(*operations: Timed) -> list[Operation[What]]:
     return [Operation(*each) for each in operations]
 
 
-def explains(*operations: tuple[object, int, int | None]) -> bool:
-    found = contradiction(history(*operations), Register())  # type: ignore[arg-type]
+def explains(*operations: Timed) -> bool:
+    found = contradiction(history(*operations), Register())
     return found is None
 
 
-LINEARIZABLE = {
+LINEARIZABLE: Mapping[str, tuple[Timed, ...]] = {
     "nothing": (),
     "one after the other": ((Written(1), 1, 2), (Read(1), 3, 4)),
     "a read beside a write sees it": ((Written(1), 1, 4), (Read(1), 2, 3)),
@@ -83,7 +87,7 @@ LINEARIZABLE = {
     ),
     "one of two swaps": ((Swapped(0, 1, True), 1, 4), (Swapped(0, 2, False), 2, 3), (Read(1), 5, 6)),
 }
-NOT_LINEARIZABLE = {
+NOT_LINEARIZABLE: Mapping[str, tuple[Timed, ...]] = {
     "a stale read": ((Written(1), 1, 2), (Read(0), 3, 4)),
     "a stale read after another": ((Written(1), 1, 8), (Read(1), 2, 3), (Read(0), 4, 5)),
     "a lost update": ((Taken(0), 1, 2), (Taken(1), 3, 4), (Read(1), 5, 6)),
@@ -120,7 +124,7 @@ def test_what_no_order_explains_is_refused(name: str) -> None:
 
 
 def test_a_refusal_says_how_far_it_goes_and_what_does_not_fit() -> None:
-    found = contradiction(history((Written(1), 1, 2), (Read(0), 3, 4)), Register())  # type: ignore[arg-type]
+    found = contradiction(history((Written(1), 1, 2), (Read(0), 3, 4)), Register())
     assert found is not None
     assert (found.before, found.state, [each.what for each in found.next_ones]) == (1, 1, [Read(0)])
     assert "Read(value=0)" in str(found)
@@ -130,10 +134,10 @@ def test_a_refusal_says_how_far_it_goes_and_what_does_not_fit() -> None:
 def test_a_search_that_takes_too_long_is_no_verdict() -> None:
     many = history(*((Written(each), each, 100 + each) for each in range(1, 20)), (Read(99), 200, 201))
     with pytest.raises(Undecided):
-        contradiction(many, Register(), steps_max=1_000)  # type: ignore[arg-type]
+        contradiction(many, Register(), steps_max=1_000)
 
 
-def drawn(rng: Rng) -> list[Operation[object]]:
+def drawn(rng: Rng) -> list[Operation[What]]:
     """A few operations of three clients, most of them as they would be, some not; some without an answer."""
     ends: list[tuple[int, int]] = []
     free = [0, 0, 0]
@@ -142,13 +146,13 @@ def drawn(rng: Rng) -> list[Operation[object]]:
         called = free[client] + rng.between(1, 6)
         free[client] = returned = called + rng.between(1, 8)
         ends.append((called * 3 + client, returned * 3 + client))
-    found: list[Operation[object]] = []
+    found: list[Operation[What]] = []
     value = 0
     for called, returned in ends:
         kind, new = rng.below(4), rng.between(0, 2)
         is_open = rng.happens(250)
         seen = value if rng.happens(800) else rng.between(0, 2)
-        what: object
+        what: What
         if kind == 0:
             what, value = Written(new), new
         elif kind == 1:
@@ -167,7 +171,7 @@ def test_it_says_what_trying_every_order_says() -> None:
     verdicts = []
     for _ in range(3_000):
         one = drawn(rng)
-        verdict = contradiction(one, Register()) is None  # type: ignore[arg-type]
-        assert verdict == is_linearizable(one, Register()), shown(one)  # type: ignore[arg-type]
+        verdict = contradiction(one, Register()) is None
+        assert verdict == is_linearizable(one, Register()), shown(one)
         verdicts.append(verdict)
     assert 500 < verdicts.count(True) < 2_500
