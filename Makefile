@@ -142,6 +142,7 @@ explore: $(READY) ## explore every system of the specification with more faults 
 	@$(BIN)/replispec spec explore sync_state_set --set lost=0 --set losses=1 --set silences=1 --seconds 120 --json $(EXPLORED)/31.json $(ARGS)
 	@$(BIN)/replispec spec explore sync_state_set --set delays=1 --json $(EXPLORED)/32.json $(ARGS)
 	@$(BIN)/replispec spec explore group --json $(EXPLORED)/33.json $(ARGS)
+	@$(BIN)/replispec spec explore sync_state_set --set lost=0 --set strangers=2 --set lags=1 --json $(EXPLORED)/34.json $(ARGS)
 	@$(BIN)/replispec spec never-taken $(EXPLORED)/*.json
 
 .PHONY: site

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from replispec.wire.rocketmq.codes import ResponseCode
 from replispec.wire.rocketmq.constants import ANSWER_TIMEOUT_MS
 from tests.broker.test_role import (
@@ -79,3 +81,33 @@ def test_who_is_asked_for_again_and_again_under_many_ids_keeps_nobody_in_or_out(
     asked = [sorted(members) for members, *_ in broker.controller.asked]
     assert asked == [[1, 2, 100], [1], [1, 101], [1, 3]]
     assert broker.role.members == {1, 3}
+
+
+@pytest.mark.parametrize("ends", ["notified", "told after the doubt", "elected again"])
+def test_who_waits_is_asked_in_whatever_ends_the_question(ends: str) -> None:
+    broker = asking()
+    broker.caught_up(3)
+    broker.controller.asked.clear()
+    broker.controller.code = ResponseCode.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED
+    if ends == "notified":
+        broker.replica_info_received(US, 5, US_TWO, 8)
+    elif ends == "elected again":
+        broker.replica_info_received(US, 6, US_TWO, 8)
+    else:
+        broker.wait(ANSWER_TIMEOUT_MS)
+        broker.wait(OPTIONS.controller_retry_interval_ms)
+        broker.wait(DOUBT_MS)
+        broker.replica_info_received(US, 5, frozenset({1}), 7, is_answer=True)
+    asked = [members for members, *_ in broker.controller.asked]
+    assert asked[-1:] == [broker.role.members | {3}]
+
+
+def test_who_waited_for_a_master_that_is_one_no_more_is_not_asked_in_by_the_next() -> None:
+    broker = asking()
+    broker.caught_up(3)
+    broker.replica_info_received(2, 6, frozenset({2}), 8)
+    broker.controller.asked.clear()
+    broker.replica_info_received(US, 7, frozenset({1}), 9)
+    broker.controller.code = ResponseCode.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED
+    broker.caught_up(2)
+    assert [members for members, *_ in broker.controller.asked] == [US_TWO]

@@ -12,13 +12,15 @@ from click.testing import CliRunner, Result
 
 from replispec.cli.main import command_line
 from replispec.cli.rocketmq import repair
-from replispec.runtime.rocketmq.framing import decode_command
+from replispec.runtime.rocketmq.framing import Command, decode_command
 from replispec.runtime.rocketmq.log import MessageStore
 from replispec.runtime.rocketmq.membership.repair import May, given_up, question, standing
 from replispec.runtime.sim import Disk, SimulatedFiles
 from replispec.runtime.sim.disk import Content
 from replispec.runtime.storage import StorageFailed, Stores
+from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.constants import FLUSHED_FILE, IDENTITY_FILE
+from replispec.wire.rocketmq.remoting import RemotingHeader
 from tests.broker.simulated_set import CONTROLLER, BrokerSet
 from tests.house.tree import ROOT
 
@@ -194,6 +196,39 @@ def test_a_master_the_last_member_and_an_unknown_id_are_never_emptied() -> None:
     brokers.world.kill("broker1")
     brokers.world.run_for(15_000)
     assert (standing_of(brokers, 1), standing_of(brokers, 2)) == (May.NO, May.SOON)
+
+
+@pytest.mark.parametrize(
+    "addresses", ["10.0.0.1:1;10.0.0.2:1;127.0.0.1:9878", "10.0.0.1:1", "127.0.0.1:9878"]
+)
+def test_it_is_seen_whichever_controller_is_asked_first(
+    addresses: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    brokers, _ = damaged_pair()
+    brokers.world.run_for(30_000)
+    of_leader = in_simulation(brokers)
+
+    def ask(address: str, request: bytes, read: Callable[[bytes], Any], *, timeout_s: float) -> Any:
+        if address == "10.0.0.2:1":
+            raise OSError("nobody is there")
+        if address == "127.0.0.1:9878":
+            return of_leader(address, request, read, timeout_s=timeout_s)
+        code = decode_command(request).header.code
+        fields: dict[str, str | None] = {}
+        if code == RequestCode.CONTROLLER_GET_METADATA_INFO:
+            said, fields = ResponseCode.SUCCESS, {"controllerLeaderAddress": "127.0.0.1:9878", "group": "g"}
+        else:
+            said = ResponseCode.CONTROLLER_NOT_LEADER
+        header = RemotingHeader(code=said, opaque=1, flag=1, ext_fields=fields)
+        return read(Command(header).encode())
+
+    now = iter(range(0, 1_000, 10))
+    monkeypatch.setattr(repair, "ask", ask)
+    monkeypatch.setattr(repair, "clock_s", lambda: next(now))
+    text = f"brokerName=broker-a\ncontrollerAddr={addresses}\nstorePathRootDir=store\n"
+    member = repair.StoppedMember(text, {})
+    looks = [member.look(2) for _ in range(4)]
+    assert [(each.may, each.waits) for each in looks] == [(False, True)] * 2 + [(True, False)] * 2
 
 
 @pytest.mark.parametrize("note", ["as it is", "missing", "unreadable"])

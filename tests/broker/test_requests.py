@@ -10,6 +10,7 @@ from replispec.broker.rocketmq.core.clients import Clients
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.log import MessageStore
 from replispec.runtime.sim import SimulatedStorage
+from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import (
     PullMessageResponse,
     SendMessageRequest,
@@ -126,6 +127,48 @@ def test_a_batch_is_stored_message_by_message() -> None:
     _, pulled, data = brokers.pull(address, 0)
     assert pulled.next_begin_offset == 3
     assert b"part2" in data
+
+
+def test_a_batch_is_read_once_however_many_files_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    brokers = BrokerSet()
+    address = brokers.alone()
+    read: list[int] = []
+    decode = BatchMessage.decode_at
+
+    def counted(data: bytes, at: int, end: int) -> tuple[BatchMessage, int]:
+        read.append(at)
+        return decode(data, at, end)
+
+    monkeypatch.setattr(BatchMessage, "decode_at", counted)
+    parts = [bytes(LOG_FILE_BYTES // 3)] * 20
+    body = b"".join(BatchMessage(body=part).encode() for part in parts)
+    answer = brokers.ask(address, RequestCode.SEND_BATCH_MESSAGE, message("T", 0), body)
+    assert answer.header.code == OK
+    assert len(read) == len(parts)
+    assert (brokers.epochs(address).max_offset or 0) // LOG_FILE_BYTES >= 9
+
+
+def test_who_sends_while_a_file_is_made_waits_in_order() -> None:
+    brokers = BrokerSet()
+    address = brokers.alone()
+    bodies = [bytes([number]) * (LOG_FILE_BYTES // 3) for number in range(20)]
+    asked = [brokers.asked(address, RequestCode.SEND_MESSAGE_V2, message("T", 0), body) for body in bodies]
+    brokers.until(lambda: all(asked))
+    answers = [each for outcomes in asked for each in outcomes if isinstance(each, Command)]
+    assert [each.header.code for each in answers] == [OK] * len(bodies)
+    told = [SendMessageResponse.from_ext_fields(each.header.ext_fields or {}) for each in answers]
+    assert [each.queue_offset for each in told] == list(range(len(bodies)))
+
+
+@pytest.mark.parametrize(("more", "code"), [(0, OK), (1, ResponseCode.MESSAGE_ILLEGAL)])
+def test_a_batch_has_so_many_messages_at_most(monkeypatch: pytest.MonkeyPatch, more: int, code: int) -> None:
+    monkeypatch.setattr(constants, "BATCH_MESSAGES_MAX", 4)
+    brokers = BrokerSet()
+    address = brokers.alone()
+    body = BatchMessage(body=b"x").encode() * (4 + more)
+    answer = brokers.ask(address, RequestCode.SEND_BATCH_MESSAGE, message("T", 0), body)
+    assert answer.header.code == code
+    assert bool(brokers.epochs(address).max_offset) == (code == OK)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from replispec.compiler.model.message import Place, SpecificationError
 from replispec.compiler.model.rule import RuleType
 from replispec.compiler.model.value_types import BOOL, INT32, INT64, STRING, Type, parse_type
 from replispec.runtime.primitives.bindings import as_set
+from replispec.runtime.primitives.lists import list_of
 from replispec.runtime.primitives.unknown import UNKNOWN, UnknownRead, is_none, with_entry, without_entries
 from tests.compiler.small_family import small_model
 
@@ -62,6 +63,7 @@ def value(text: str, variables: dict[str, Any] | None = None, event: dict[str, A
         "UNKNOWN": UNKNOWN,
         "is_none": is_none,
         "as_set": as_set,
+        "list_of": list_of,
         "with_entry": with_entry,
         "without_entries": without_entries,
     }
@@ -83,6 +85,7 @@ def value(text: str, variables: dict[str, Any] | None = None, event: dict[str, A
         ("union(members, only(end))", "set int64"),
         ("size(without(members, only(end)))", "int64"),
         ("size(names)", "int64"),
+        ("listed(end)", "list int64"),
         ("first(master, end)", "int64"),
         ("event.who == 'x'", "bool"),
         ("0 <= event.offset < end", "bool"),
@@ -125,6 +128,7 @@ def test_an_expression_has_a_type(text: str, wanted: str) -> None:
         ("other.offset == 1", "where there is no other", "variables only"),
         ("size(end) == 1", "size of int64", "list or set"),
         ("only(master) == members", "only of int64 or none", "not none"),
+        ("size(listed(master)) == 1", "listed of int64 or none", "not none"),
         ("end == 9223372036854775808", "is no 64-bit integer", "smaller number"),
         ("end if end else 0", "int64 stands where a condition is needed", "compare it"),
         ("(end if ready else name) == end", "either int64 or string", "one type"),
@@ -192,6 +196,8 @@ def test_the_python_of_an_expression_means_the_same() -> None:
     assert value("first(master, end)", {"master": None, "end": 4}) == 4
     assert value("size(marks)", {"marks": (1, 2)}) == 2
     assert value("size(names)", {"names": {1: "a"}}) == 1
+    assert value("listed(end)", {"end": 2}) == (2,)
+    assert value("listed(end)", {"end": UNKNOWN}) is UNKNOWN
     assert value("end == unknown", {"end": UNKNOWN}) is True
     assert value("ready == false", {"ready": False}) is True
     assert value("rule.point(marks)", {"marks": [1]}) == 1

@@ -11,6 +11,8 @@ from replispec.runtime.documents import official_seam
 from replispec.runtime.documents.delimited import delimited
 
 HANG, IGNORE_END, CHILD = "hang", "ignore-end", "child"
+TELL = "tell"
+"""With a path: a request is taken, and that path of a pipe is told."""
 PROGRAM = """
 import os, subprocess, sys, time
 def request():
@@ -28,6 +30,9 @@ for word in sys.argv[1:]:
         child = subprocess.Popen(['sleep', '1000'])
         sys.stderr.write(str(child.pid)); sys.stderr.flush()
     elif word.startswith('exit'): sys.exit(int(word[4:]))
+    elif word.startswith('tell'):
+        request()
+        with open(word[4:], 'w') as pipe: pipe.write('asked')
     elif word.startswith('flood'):
         while True: os.write(1, bytes.fromhex(word[5:]) * 1000)
     else:

@@ -13,8 +13,9 @@ from click.testing import CliRunner
 
 from replispec.adapter.v1 import adapter_pb2 as wire
 from replispec.cli.main import command_line
-from replispec.conformance import adapters
-from replispec.conformance.adapters import AdapterFault, AdapterRefused, Starting, running
+from replispec.conformance import adapter_requests, adapters
+from replispec.conformance.adapter_requests import AdapterFault, AdapterRefused
+from replispec.conformance.adapters import Starting, running
 from replispec.conformance.planning import PlanError, make_plan
 from replispec.conformance.probe import NoSubject
 from replispec.conformance.run import run_suite
@@ -99,7 +100,7 @@ def test_an_adapter_that_cannot_be_started_is_at_fault(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", [[HANG], [described(), HANG]])
 def test_an_adapter_that_hangs_is_at_fault(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adapters, "ANSWER_S", 0.3)
+    monkeypatch.setattr(adapter_requests, "ANSWER_S", 0.3)
     monkeypatch.setattr(adapters, "START_S", 0.1)
     assert fault_of(scripted(*words)).startswith("it does not answer `")
 
@@ -107,7 +108,7 @@ def test_an_adapter_that_hangs_is_at_fault(words: list[str], monkeypatch: pytest
 def test_a_line_on_standard_output_is_shown_when_no_answer_is_understood(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(adapters, "ANSWER_S", 0.3)
+    monkeypatch.setattr(adapter_requests, "ANSWER_S", 0.3)
     line = fault_of(scripted(b"adapter started\n".hex(), HANG))
     assert line.startswith(
         "it does not answer `describe` within 0.3 s: 16 bytes wait for the rest of a message;"

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 import trio
 
-from replispec.conformance.adapters import AdapterRefused, Starting, running
+from replispec.conformance.adapter_requests import AdapterRefused
+from replispec.conformance.adapters import Starting, running
 
 FOLDER = Path(__file__).parents[2] / "conformance" / "adapters"
 COMPILERS: dict[str, Callable[[Path], list[str]]] = {

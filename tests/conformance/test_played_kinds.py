@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 import trio
 
-from replispec.conformance.adapters import AdapterFault
+from replispec.conformance.adapter_requests import AdapterFault
 from replispec.conformance.cases import load
 from replispec.conformance.encoding import Unsendable
 from replispec.conformance.families import family_of

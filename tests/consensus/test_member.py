@@ -7,12 +7,24 @@ from collections.abc import Collection, Iterable
 import pytest
 
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
+from replispec.runtime.primitives.headers import Header
 from replispec.runtime.raft.core import GroupMember, KnownGroup
 from replispec.runtime.raft.log import MemberLog
 from replispec.runtime.raft.ready import DurableState
 from replispec.wire.raft.codes import RequestCode
+from replispec.wire.raft.constants import GROUP_VERSION, TERMS_AHEAD_MAX
 from replispec.wire.raft.machines.member import State
-from replispec.wire.raft.member import RaftEntries, RaftEntriesRequest, RaftEntry
+from replispec.wire.raft.member import (
+    RaftEntries,
+    RaftEntriesAnswer,
+    RaftEntriesRequest,
+    RaftEntry,
+    RaftSnapshotPart,
+    RaftSnapshotPartAnswer,
+    RaftSnapshotPartRequest,
+    RaftVoteAnswer,
+    RaftVoteRequest,
+)
 from replispec.wire.raft.options import MemberOptions
 from tests.consensus.scenes import Scene, are_entries, is_a_vote
 
@@ -227,6 +239,53 @@ def test_bytes_that_are_no_entries_change_nothing() -> None:
     for place in ((-1, 0, 1), (1 << 62, 1, 1)):
         member.step(RequestCode.ENTRIES, said(place).to_ext_fields(), whole)
         assert len(member.log) == 0
+
+
+@pytest.mark.parametrize("term", [TERMS_AHEAD_MAX + 2, (1 << 63) - 1])
+@pytest.mark.parametrize("name", ["vote", "transfer", "pre_vote", "entries", "part", "answers"])
+def test_no_message_leaves_a_group_without_a_next_term(name: str, term: int) -> None:
+    scene = Scene(3)
+    scene.wants_to_lead(1)
+    for each in (1, 2):
+        before = (scene.core(each).variables, scene.disk(each).state)
+        for code, header, body in far_ahead(name, term):
+            with pytest.raises(RemoteProtocolError, match="member 3 broke the agreement"):
+                scene.core(each).step(code, header.to_ext_fields(), body)
+        assert (scene.core(each).variables, scene.disk(each).state) == before
+    scene.forgets_its_leader(3)
+    scene.wants_to_lead(2)
+    scene.propose(2, b"a")
+    assert scene.applied(2)[-1] == b"a"
+
+
+def far_ahead(name: str, term: int) -> list[tuple[int, Header, bytes]]:
+    """What member 3 says in a term that no elections have made: each a code, a header and a body."""
+    version, group, member = GROUP_VERSION, "group", 3
+    vote = RaftVoteRequest(
+        version, group, member, term, 9, 1, is_pre=name == "pre_vote", is_transfer=name == "transfer"
+    )
+    part = RaftSnapshotPartRequest(version, group, member, term, index=9, last_term=1, size=1, offset=0)
+    said_so: dict[str, list[tuple[int, Header, bytes]]] = {
+        "entries": [
+            (RequestCode.ENTRIES, said((0, 0, term), member=member), RaftEntries([]).encode()),
+        ],
+        "part": [(RequestCode.SNAPSHOT_PART, part, RaftSnapshotPart(data=b"a").encode())],
+        "answers": [
+            (RequestCode.VOTE_ANSWER, RaftVoteAnswer(version, group, member, term, is_pre=True), b""),
+            (RequestCode.VOTE_ANSWER, RaftVoteAnswer(version, group, member, term), b""),
+            (
+                RequestCode.ENTRIES_ANSWER,
+                RaftEntriesAnswer(version, group, member, term, accepted=True, index=1, round=0),
+                b"",
+            ),
+            (
+                RequestCode.SNAPSHOT_PART_ANSWER,
+                RaftSnapshotPartAnswer(version, group, member, term, index=1, offset=0),
+                b"",
+            ),
+        ],
+    }
+    return said_so.get(name, [(RequestCode.VOTE, vote, b"")])
 
 
 def test_whoever_cuts_what_was_agreed_on_is_blamed() -> None:

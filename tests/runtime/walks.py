@@ -33,7 +33,7 @@ from replispec.wire.rocketmq.client import (
     SubscriptionGroup,
     SubscriptionGroupTable,
 )
-from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest, Property
+from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest, GroupMemberInfo, Property
 from replispec.wire.rocketmq.ha import HaEpochEntry
 from replispec.wire.rocketmq.machines import (
     announcement,
@@ -48,6 +48,8 @@ from replispec.wire.rocketmq.machines import (
     controller,
     digest_check,
     election_hearing,
+    group_members,
+    group_question,
     ha_master,
     ha_replica,
     learner,
@@ -72,6 +74,8 @@ ROCKETMQ = (
     controller,
     digest_check,
     election_hearing,
+    group_members,
+    group_question,
     ha_master,
     ha_replica,
     learner,
@@ -119,6 +123,7 @@ CHOICES: dict[Any, Chooser] = {
     Mapping[str, TopicQueueMapping]: lambda rng: rng.choice([{}, {"a": TopicQueueMapping()}]),
     Mapping[int, int]: lambda rng: rng.choice([{}, {1: 2}]),
     Sequence[Property]: lambda _rng: (),
+    Sequence[GroupMemberInfo]: lambda _rng: (),
     Sequence[ConsumerData]: lambda _rng: (),
     Sequence[str]: lambda rng: tuple(rng.sample(["", "a", "b"], rng.randint(0, 3))),
     Sequence[int]: lambda rng: tuple(rng.sample(range(1, 4), rng.randint(0, 3))),

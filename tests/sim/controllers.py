@@ -84,9 +84,12 @@ class Controllers:
         self.world.notes = lambda name, note: self.notes.append((name, note))
         self.hosts = hosts(self.size)
         for name, host in self.hosts.items():
-            of = properties(name, self.size) | dict(self.overrides.get(name, {}))
-            self.world.add(name, host, partial(make, of, rng.fork(), short=self.is_short))
+            self.world.add(name, host, partial(self._make, name, rng.fork()))
         self._askers = 0
+
+    def _make(self, name: str, rng: Rng, storage: Storage) -> Sequence[Member]:
+        of = properties(name, self.size) | dict(self.overrides.get(name, {}))
+        return make(of, rng, storage, short=self.is_short)
 
     def start(self) -> Controllers:
         """All of them start."""

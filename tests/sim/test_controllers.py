@@ -380,6 +380,7 @@ def halted(of: Mapping[str, object], disk: Disk) -> str:
 
 
 ALONE = properties("controller-1", 1)
+NOBODY = {"controllerDLegerPeers": "", "listenPort": 9878, "bindAddress": "127.0.0.1"}
 
 
 def lived_alone(snapshot: bool) -> Disk:
@@ -410,15 +411,15 @@ def lived_in_a_group() -> Disk:
 @pytest.mark.parametrize(
     ("of", "says"),
     [
-        (ALONE, "a controller that is alone cannot go on with it"),
-        ({"controllerDLegerGroup": "another"}, "this is member 'n1' of 'another/n1,n2,n3'"),
-        ({"controllerDLegerPeers": peers(5)}, "this is member 'n1' of 'simulation/n1,n2,n3,n4,n5'"),
+        (NOBODY, "a controller that is alone cannot go on with it"),
+        (ALONE, "says where n2, n3 of the group 'simulation/n1,n2,n3' is reached"),
+        ({"controllerDLegerGroup": "another"}, "this is member 'n1' of a group 'another'"),
         (
             {"controllerDLegerSelfId": "n2", "controllerDLegerPeers": peers().replace(".2:", ".9:")},
             "and this is member 'n2'",
         ),
     ],
-    ids=["alone", "group", "list", "id"],
+    ids=["nobody", "alone", "group", "id"],
 )
 def test_a_store_of_another_member_is_refused_by_name(of: Mapping[str, object], says: str) -> None:
     assert says in halted(properties("controller-1") | dict(of), lived_in_a_group())

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from replispec.cli.admin_members import members
 from replispec.cli.failures import EXIT_UNUSABLE
 
 if TYPE_CHECKING:
@@ -35,11 +36,15 @@ Exit codes:
 
 @click.group(
     "admin",
-    short_help="Repair a member of a broker set.",
-    epilog="\b\nExamples:\n  replispec admin repair -c broker-2.properties --dry-run",
+    short_help="Repair a member of a broker set, change a group of controllers.",
+    epilog="\b\nExamples:\n  replispec admin repair -c broker-2.properties --dry-run\n"
+    "  replispec admin members list --at 127.0.0.1:9871",
 )
 def admin() -> None:
     """What whoever runs a broker set does by hand, now and then."""
+
+
+admin.add_command(members)
 
 
 @admin.command("repair", epilog=EXAMPLES, short_help="Have a damaged or emptied member copy its log again.")

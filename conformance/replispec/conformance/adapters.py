@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,9 +18,17 @@ from typing import Any
 import trio
 
 from replispec.adapter.v1 import adapter_pb2 as wire
+from replispec.conformance.adapter_requests import (
+    AdapterFault,
+    AdapterRefused,
+    AdapterRequest,
+    AdapterRequests,
+    line,
+    word,
+)
 from replispec.conformance.wires import Unreachable, connect
 from replispec.runtime.documents import official_seam
-from replispec.runtime.documents.delimited import DocumentBuffer, delimited
+from replispec.runtime.documents.delimited import DocumentBuffer
 from replispec.runtime.primitives.errors import RemoteProtocolError
 
 PROTOCOL = 1
@@ -29,8 +37,6 @@ ROLES = ("controller", "name_server", "broker", "async_learner")
 PURPOSES = ("remoting", "replication")
 START_S = 60.0
 STOP_S = 20.0
-# What an adapter may take for a request beyond the time that the request itself names.
-ANSWER_S = 15.0
 # After the end of its input.
 LEAVE_S = 10.0
 INSTANCES_MAXIMUM = 1000
@@ -40,23 +46,6 @@ _LOOK_S = 0.02
 # How long the last words and the status of an adapter that ended are waited for.
 _LAST_WORDS_S = 1.0
 _SHOWN_BYTES = 24
-
-
-class AdapterFault(Exception):
-    """The adapter does not do what its protocol says; the text is one line.
-
-    `said` is the end of its standard error, set when the run ends by it.
-    """
-
-    said: bytes = b""
-
-
-class AdapterRefused(Exception):
-    """The adapter did not carry a request out, as the protocol allows."""
-
-    def __init__(self, reason: str, remark: str) -> None:
-        super().__init__(f"{reason}: {remark}" if remark else reason)
-        self.unsupported = reason == "UNSUPPORTED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +71,8 @@ class Living:
 class Starting:
     """What an instance shall be. `role` and `purposes` in lower case; addresses as HOST:PORT.
 
-    `address` is where it must listen for commands, `member` a controller's place in `controllers`.
+    `address` is where it must listen for commands, `member` a controller's place in `controllers`. `begins`:
+    nothing runs yet for whoever asks, who waits until nobody else asks for more of what lives on meanwhile.
     """
 
     name: str
@@ -95,6 +85,7 @@ class Starting:
     at_once: bool = False
     address: str = ""
     member: int = 0
+    begins: bool = False
 
 
 class Adapter:
@@ -109,10 +100,7 @@ class Adapter:
         self._silent = trio.Event()  # its standard error has ended
         self._process = process
         self._patience = max(patience, 1.0)
-        self._one_by_one = trio.Lock()
-        self._asked = 0
-        self._answer: Any = None
-        self._answered = trio.Event()
+        self._requests = AdapterRequests(self._send, self._half_said, self._patience)
         self._living: dict[str, Living] = {}
         self._names: set[str] = set()
         self._leaving = False
@@ -126,18 +114,40 @@ class Adapter:
         if told.protocol != PROTOCOL:
             raise AdapterFault(f"it speaks version {told.protocol} of the protocol, not {PROTOCOL}")
         self.described = AdapterDescription(
-            _line(told.implementation, 64),
-            _line(told.release, 64),
-            frozenset(_word(wire.Role, each) for each in told.roles),
-            frozenset(_word(wire.Ability, each) for each in told.abilities),
+            line(told.implementation, 64),
+            line(told.release, 64),
+            frozenset(word(wire.Role, each) for each in told.roles),
+            frozenset(word(wire.Ability, each) for each in told.abilities),
         )
 
     async def start(self, starting: Starting) -> Living:
         """Bring an instance to life. Raises AdapterRefused, AdapterFault."""
         if len(self._names) >= INSTANCES_MAXIMUM:
             raise AdapterRefused("FAILED", f"a run starts at most {INSTANCES_MAXIMUM} instances")
-        chooses = "choose_ports" in self.described.abilities
+        self._names.add(starting.name)
+        living = Living(starting.name)
+
+        async def request() -> Mapping[str, Any]:
+            self._living[starting.name] = living
+            return {"start": await self._start_of(starting)}
+
+        def noted(ready: Any) -> None:
+            if ready is None:
+                self._living.pop(starting.name, None)
+            else:
+                living.listening = self._listening(starting, ready)
+
         within_s = START_S * self._patience
+        await self._requests.ask(AdapterRequest("ready", request, within_s, noted, starting.begins))
+        if not starting.at_once:
+            for address in living.listening.values():
+                if not await _takes(address) and not living.exited:
+                    raise AdapterFault(f"it says that {starting.name} listens at {address}: nobody does")
+        return living
+
+    async def _start_of(self, starting: Starting) -> Any:
+        """The request. A free port is chosen as late as that: who waits for a turn waits long."""
+        chooses = "choose_ports" in self.described.abilities
         asked = wire.Start(
             instance=starting.name,
             role=_spelt(wire.Role, starting.role),
@@ -153,24 +163,12 @@ class Adapter:
             broker_name=starting.set,
             controllers=starting.controllers,
             name_servers=starting.name_servers,
-            ready_within_ms=round(within_s * 1000),
+            ready_within_ms=round(START_S * self._patience * 1000),
             at_once=starting.at_once,
         )
         if starting.role == "controller" and starting.controllers:
             asked.member = starting.member
-        living = self._living[starting.name] = Living(starting.name)
-        self._names.add(starting.name)
-        try:
-            ready = await self._ask("ready", within_s, start=asked)
-        except AdapterRefused:
-            self._living.pop(starting.name, None)
-            raise
-        living.listening = self._listening(starting, ready)
-        if not starting.at_once:
-            for address in living.listening.values():
-                if not await _takes(address) and not living.exited:
-                    raise AdapterFault(f"it says that {starting.name} listens at {address}: nobody does")
-        return living
+        return asked
 
     async def crash(self, name: str) -> None:
         """End an instance at once. Raises AdapterRefused, AdapterFault."""
@@ -207,55 +205,30 @@ class Adapter:
 
     async def _end(self, name: str, within_s: float = 0.0, **request: Any) -> None:
         living = self._living[name]
-        try:
-            await self._ask("done", within_s, **request)
-        finally:
+
+        def noted(_: Any) -> None:
             self._living.pop(name, None)
+
+        await self._requests.ask(AdapterRequest("done", partial(_as_it_is, request), within_s, noted))
         for address in living.listening.values():
             if await _takes(address):
                 raise AdapterFault(f"it says that {name} is gone, and {address} still takes connections")
 
-    async def _ask(self, wanted: str, within_s: float = 0.0, **request: Any) -> Any:
-        """Make one request and give the content of its answer."""
-        async with self._one_by_one:
-            self._asked += 1
-            self._answer, self._answered = None, trio.Event()
-            message = wire.RunnerMessage(request_id=self._asked, **request)
-            what = next(iter(request))
-            limit_s = within_s + ANSWER_S * self._patience
-            with trio.move_on_after(limit_s) as scope:
-                with suppress(trio.BrokenResourceError):  # it ended: the reader says so
-                    assert self._process.stdin is not None
-                    await self._process.stdin.send_all(delimited(official_seam.encode(message)))
-                await self._answered.wait()
-            if scope.cancelled_caught:
-                raise AdapterFault(f"it does not answer `{what}` within {limit_s:g} s{self._half_said()}")
-            answer, self._answer = self._answer, None
-        kind = answer.WhichOneof("content")
-        if kind == "refusal":
-            reason = _word(wire.RefusalReason, answer.refusal.reason).upper()
-            if reason in ("INVALID", "UNSPECIFIED"):
-                why = (
-                    "a request that is as the protocol has it" if reason == "INVALID" else "it sets no reason"
-                )
-                remark = _line(answer.refusal.remark)
-                raise AdapterFault(f"it refuses `{what}` as {reason}: {why}{f': {remark}' if remark else ''}")
-            raise AdapterRefused(reason, _line(answer.refusal.remark))
-        if kind != wanted:
-            raise AdapterFault(f"it answers `{what}` with {kind or 'nothing'}, not with {wanted}")
-        return getattr(answer, wanted)
+    async def _ask(self, wanted: str, **request: Any) -> Any:
+        """Make one request that changes nothing here, and give the content of its answer."""
+        return await self._requests.ask(AdapterRequest(wanted, partial(_as_it_is, request)))
 
     def _listening(self, starting: Starting, ready: Any) -> dict[str, str]:
         if ready.instance != starting.name:
-            raise AdapterFault(f"it says that {_line(ready.instance)!r} is ready, not {starting.name}")
+            raise AdapterFault(f"it says that {line(ready.instance)!r} is ready, not {starting.name}")
         found: dict[str, str] = {}
         for each in ready.listening:
-            purpose = _word(wire.EndpointPurpose, each.purpose)
+            purpose = word(wire.EndpointPurpose, each.purpose)
             if purpose not in starting.purposes:
                 # Nobody asked for it: its own matter.
                 continue
             if not 0 < each.port < 65536 or each.host != LOOPBACK:
-                where = f"{_line(each.host)}:{each.port}"
+                where = f"{line(each.host)}:{each.port}"
                 wanted = f"host {LOOPBACK} and a port from 1 to 65535 are wanted"
                 raise AdapterFault(f"it says that {starting.name} listens at {where}: {wanted}")
             found[purpose] = f"{each.host}:{each.port}"
@@ -263,6 +236,14 @@ class Adapter:
         if lacking:
             raise AdapterFault(f"it does not say where {starting.name} listens for {lacking[0]}")
         return found
+
+    async def _send(self, data: bytes) -> None:
+        assert self._process.stdin is not None
+        await self._process.stdin.send_all(data)
+
+    async def put(self) -> None:
+        """Put to it what is asked, as long as it lives. Raises AdapterFault."""
+        await self._requests.put()
 
     async def read(self) -> None:
         """Read what it says until it ends. Raises AdapterFault for what the protocol does not allow."""
@@ -280,7 +261,7 @@ class Adapter:
             raise AdapterFault(f"what it writes is no message: {fault}; {self._wrote()}") from None
         if not self._leaving:
             how = await self._how_it_ended()
-            words = _line(self.said.decode("utf-8", "replace").strip().rpartition("\n")[2])
+            words = line(self.said.decode("utf-8", "replace").strip().rpartition("\n")[2])
             raise AdapterFault(f"it ended in the middle of the run{how}{f': {words}' if words else ''}")
 
     def _half_said(self) -> str:
@@ -308,11 +289,8 @@ class Adapter:
         kind = message.WhichOneof("content")
         if message.request_id == 0:
             self._unasked(kind, message)
-        elif message.request_id != self._asked or self._answered.is_set():
-            raise AdapterFault(f"it answers request {message.request_id}, which waits for no answer")
         else:
-            self._answer = message
-            self._answered.set()
+            self._requests.take(message)
 
     def _unasked(self, kind: str | None, message: Any) -> None:
         if kind is None:
@@ -322,9 +300,9 @@ class Adapter:
         told = message.exited
         living = self._living.get(told.instance)
         if living is None or living.exited:
-            raise AdapterFault(f"it says that {_line(told.instance)!r} ended, which does not run")
+            raise AdapterFault(f"it says that {line(told.instance)!r} ended, which does not run")
         how = f"signal {told.signal}" if told.HasField("signal") else f"status {told.status}"
-        words = _line(told.last_words.strip().rpartition("\n")[2])
+        words = line(told.last_words.strip().rpartition("\n")[2])
         living.exited = f"it ended by itself with {how}{f': {words}' if words else ''}"
 
     async def hear(self) -> None:
@@ -375,23 +353,31 @@ async def running(command: Sequence[str], patience: float) -> AsyncIterator[Adap
     except OSError as fault:
         raise AdapterFault(f"it cannot be started: {command[0]}: {fault.strerror}") from None
     adapter = Adapter(process, patience)
-    faults: list[Exception] = []
     try:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(adapter.hear)
-            nursery.start_soon(partial(_watched, adapter.read, faults, nursery.cancel_scope))
-            try:
-                await adapter.describe()
-                yield adapter
-                await adapter.leave()
-            except Exception as fault:  # noqa: BLE001  whatever it is: the nursery would wrap it
-                faults.append(_fault_in(fault))
-            nursery.cancel_scope.cancel()
+        async with speaking(adapter):
+            yield adapter
+            await adapter.leave()
     finally:
         if process.returncode is None:
             end_group(process.pid)
             with trio.CancelScope(shield=True):
                 await process.wait()
+
+
+@asynccontextmanager
+async def speaking(adapter: Adapter) -> AsyncIterator[None]:
+    """It is heard, what is asked is put to it, and it has described itself. Raises as `running`."""
+    faults: list[Exception] = []
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(adapter.hear)
+        for task in (adapter.read, adapter.put):
+            nursery.start_soon(partial(_watched, task, faults, nursery.cancel_scope))
+        try:
+            await adapter.describe()
+            yield
+        except Exception as fault:  # noqa: BLE001  whatever it is: the nursery would wrap it
+            faults.append(_fault_in(fault))
+        nursery.cancel_scope.cancel()
     if faults:
         if isinstance(faults[0], AdapterFault):
             faults[0].said = adapter.said
@@ -407,10 +393,14 @@ def _fault_in(error: Exception) -> Exception:
     return error
 
 
-async def _watched(read: Any, faults: list[Exception], scope: trio.CancelScope) -> None:
-    """Run the reader; its fault ends everything that goes on around it."""
+async def _as_it_is(request: Mapping[str, Any]) -> Mapping[str, Any]:
+    return request
+
+
+async def _watched(task: Any, faults: list[Exception], scope: trio.CancelScope) -> None:
+    """Speak with it; a fault that is found so ends everything that goes on around it."""
     try:
-        await read()
+        await task()
     except AdapterFault as fault:
         faults.append(fault)
         scope.cancel()
@@ -439,18 +429,6 @@ async def _free_port() -> int:
     return port
 
 
-def _word(kind: Any, number: int) -> str:
-    """The name of a value without what all values of its kind begin with, in lower case."""
-    prefix = kind.Name(0).removesuffix("UNSPECIFIED")
-    return kind.Name(number).removeprefix(prefix).lower() if number in kind.values() else str(number)
-
-
 def _spelt(kind: Any, word: str) -> str:
-    """The whole name of a value, from what `_word` makes of it."""
+    """The whole name of a value, from what `word` makes of it."""
     return f"{kind.Name(0).removesuffix('UNSPECIFIED')}{word.upper()}"
-
-
-def _line(text: str, limit: int = 200) -> str:
-    """One printable line of at most `limit` characters."""
-    line = " ".join("".join(each if each.isprintable() else " " for each in text[: 4 * limit]).split())
-    return line if len(line) <= limit else f"{line[: limit - 3]}..."

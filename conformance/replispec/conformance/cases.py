@@ -21,6 +21,7 @@ from replispec.conformance.model import (
     CasePlace,
     CaseStep,
     End,
+    Fate,
     GivenStep,
     Listen,
     Others,
@@ -193,6 +194,9 @@ def _case(item: Item, file: Mapping[str, Item], shared: _Shared) -> Case:
     )
     if not any(step.expect and not step.prepares for step in case.steps):
         raise CaseError(item.place, f"{case.id} expects nothing, so it cannot fail")
+    for step in case.afterwards:
+        if isinstance(step.action, Bring | Fate):
+            raise CaseError(step.place, "what a case started is ended with it: no `afterwards` is needed")
     _check_variables(case, family)
     return case
 

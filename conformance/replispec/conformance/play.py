@@ -10,7 +10,8 @@ from functools import partial
 
 import trio
 
-from replispec.conformance.adapters import AdapterRefused
+from replispec.conformance.adapter_requests import AdapterRefused
+from replispec.conformance.case_clock import CaseClock
 from replispec.conformance.durations import CASE_S, PLAYED_CASE_S, PUT_BACK_S, REPLICATE_S, SEND_S, SETTLE_S
 from replispec.conformance.encoding import Encoded, Unsendable, patient
 from replispec.conformance.family import Account
@@ -127,6 +128,7 @@ class _Player:
         self._received: set[str] = set()  # variables whose values the subject gave
         self._last: Received | None = None  # what came last in the step in hand
         self._nursery: trio.Nursery | None = None
+        self._clock = CaseClock()
         self._streams: list[trio.SocketStream] = []
         self._case_s = PLAYED_CASE_S if subject.kind.played else CASE_S
         self.stage = Stage(self, subject.adapter, self._dialect.request_name, f"{seed}:{case.id}")
@@ -134,7 +136,7 @@ class _Player:
     async def verdict(self) -> tuple[CaseVerdict, str, str]:
         """The verdict, its reason for people, and the symptom of a failure."""
         try:
-            with trio.fail_after(self._limit_s(self._case_s)):
+            with self._clock.limit(self._limit_s(self._case_s)):
                 async with trio.open_nursery() as nursery:
                     self._nursery = nursery
                     try:
@@ -236,14 +238,14 @@ class _Player:
         if step.again is None:
             await self._once(step)
             return
-        until_s = trio.current_time() + self._limit_s(step.again.up_to_s)
+        until_s = self._clock.now_s() + self._limit_s(step.again.up_to_s)
         while True:
             try:
                 await self._once(step)
             except _Breached:
                 raise
             except (_Failed, Lacking):
-                if trio.current_time() >= until_s:
+                if self._clock.now_s() >= until_s:
                     raise
                 await trio.sleep(step.again.every_s * self.subject.patience)
             else:
@@ -287,7 +289,8 @@ class _Player:
             case None:
                 pass
             case _:
-                await self.stage.act(action)
+                with self._clock.stands_still():
+                    await self.stage.act(action)
 
     def _limit_s(self, seconds: float) -> float:
         """How long the subject has for something: an impatient run waits no less, it would judge haste."""
@@ -334,10 +337,7 @@ class _Player:
                 raise _Failed(f"{to}: {nobody}") from None
             raise
         usual = self.subject.kind.protocol if to == TARGET else self._family.companion
-        self._attach(name, stream, speaks or usual)
-
-    def _attach(self, name: str, stream: trio.SocketStream, protocol: str) -> None:
-        self._wires[name] = self.attached(name, stream, protocol)
+        self._wires[name] = self.attached(name, stream, speaks or usual)
 
     def attached(self, name: str, stream: trio.SocketStream, protocol: str) -> Wire:
         """A connection that is read from now on, and ends with the case."""
@@ -456,7 +456,7 @@ class _Player:
         if on in self.stage.services:
             return await self.stage.services[on].next()
         if on in self._listening and on not in self._wires:
-            self._attach(on, await self._listening[on].receive(), self._family.companion)
+            self._wires[on] = self.attached(on, await self._listening[on].receive(), self._family.companion)
         return await (await self._wire(on)).next()
 
     async def _replicate(self, action: Replicate, on: str) -> None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import trio
 
-from replispec.conformance.adapters import Adapter, AdapterFault, running
+from replispec.conformance.adapter_requests import AdapterFault
+from replispec.conformance.adapters import Adapter, running
 from replispec.conformance.expectations import Expected, apply
 from replispec.conformance.families import family_of
 from replispec.conformance.family import Family

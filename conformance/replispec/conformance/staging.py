@@ -15,7 +15,8 @@ from typing import Protocol
 
 import trio
 
-from replispec.conformance.adapters import LOOPBACK, Adapter, AdapterRefused, Starting
+from replispec.conformance.adapter_requests import AdapterRefused
+from replispec.conformance.adapters import LOOPBACK, Adapter, Starting
 from replispec.conformance.encoding import Unsendable
 from replispec.conformance.model import (
     Answered,
@@ -229,6 +230,7 @@ class Stage:
         adapter = self._able("start_at_once")
         if action.role not in adapter.described.roles:
             raise LacksAbility(f"brings no {action.role} to life")
+        begins = not self._started
         self._started[action.name] = action
         address = self._reserved.get(action.name, "")
         controllers = tuple(wire_text(filled(each, variables)) for each in action.controllers)
@@ -244,6 +246,7 @@ class Stage:
                 name_servers=tuple(wire_text(filled(each, variables)) for each in action.name_servers),
                 purposes=action.purposes,
                 at_once=True,
+                begins=begins,
             )
         )
         return {

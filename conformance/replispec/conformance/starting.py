@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import trio
 
-from replispec.conformance.adapters import START_S, Adapter, AdapterRefused, Starting
+from replispec.conformance.adapter_requests import AdapterRefused
+from replispec.conformance.adapters import START_S, Adapter, Starting
 from replispec.conformance.family import SubjectKind
 from replispec.conformance.judged import JudgedSubject
 from replispec.conformance.model import TARGET

@@ -51,6 +51,7 @@ from tests.conformance.subjects.records import (
 HEARTBEAT_TIMEOUT_MS = 10_000
 LAST_PRIORITY = 2**31 - 1
 HEARING_S = 1.5
+LETTING_GO_S = 0.5
 LATER_S = 0.001
 """Heartbeats are in time up to the end of their timeout, the end included."""
 
@@ -102,7 +103,10 @@ class Controller(Answering):
         late = [key for key, entry in self.alive.items() if not self.in_time(entry)]
         over = [name for name, hearing in self.hearings.items() if self.now_s() >= hearing.until_s]
         for name in over:
-            self.end_hearing(name)
+            if self.hearings[name].growing and not self.hearings[name].letting_go:
+                self.let_go(name)
+            else:
+                self.end_hearing(name)
         return self.lose(late)
 
     def lose(self, brokers: list[tuple[str, int]]) -> list[Effect]:
@@ -126,13 +130,34 @@ class Controller(Answering):
         else:
             self.replace_lost_master(broker_set)
 
-    def heard(self, name: str, broker: int) -> None:
+    def heard(self, name: str, broker: int, *, copying: bool = False) -> None:
         """A broker was heard, or will not be heard any more; the last of a hearing decides it."""
         hearing = self.hearings.get(name)
-        if hearing is not None:
-            hearing.left.discard(broker)
-            if not hearing.left:
-                self.end_hearing(name)
+        if hearing is None:
+            return
+        if copying:
+            hearing.left.add(broker)
+            hearing.growing.add(broker)
+            return
+        hearing.left.discard(broker)
+        hearing.growing.discard(broker)
+        back = hearing.letting_go and broker == self.sets[name].master
+        if back or not hearing.left:
+            self.end_hearing(name)
+        if back:
+            self.notify(self.sets[name])
+
+    def let_go(self, name: str) -> None:
+        """Members still copy from the lost master: they are told that it is missed."""
+        hearing = self.hearings[name]
+        hearing.letting_go, hearing.left = True, set(hearing.growing)
+        hearing.until_s = self.now_s() + LETTING_GO_S
+        self.notify(self.sets[name])
+
+    def missed(self, name: str) -> bool:
+        """Whether the recorded master is to be let go of."""
+        hearing = self.hearings.get(name)
+        return hearing is not None and hearing.letting_go
 
     def end_hearing(self, name: str) -> None:
         """Elect, unless somebody else did, or the master is back."""
@@ -177,7 +202,7 @@ class Controller(Answering):
             max_offset=-1 if beat.max_offset is None else beat.max_offset,
             priority=LAST_PRIORITY if beat.election_priority is None else beat.election_priority,
         )
-        self.heard(name, beat.broker_id)
+        self.heard(name, beat.broker_id, copying=bool(beat.copying))
         return Answer(remark="heartbeat taken")
 
     # Identities
@@ -422,5 +447,6 @@ class Controller(Answering):
             master_broker_id=broker_set.master,
             master_address=broker_set.address(broker_set.master),
             master_epoch=broker_set.master_epoch,
+            master_missed=True if self.missed(broker_set.name) else None,
         )
         return Answer(header=header, body=broker_set.sync_state_set().encode())

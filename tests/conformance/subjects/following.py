@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 import trio
 
-from replispec.conformance.adapters import AdapterDescription, AdapterRefused, Living, Starting
+from replispec.conformance.adapter_requests import AdapterRefused
+from replispec.conformance.adapters import AdapterDescription, Living, Starting
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.controller import EpochEntry, EpochEntryCache

@@ -57,10 +57,13 @@ Effect = OnConnection | Tell | Die
 
 @dataclass(slots=True)
 class Hearing:
-    """A lost master's set: who has yet to be heard before one is elected, and how long that is waited for."""
+    """A lost master's set: who has yet to be heard before one is elected, and how long that is waited for;
+    whose log still grows, and whether they were told to let go of the lost master."""
 
     left: set[int]
     until_s: float
+    growing: set[int] = field(default_factory=set)
+    letting_go: bool = False
 
 
 class Refused(Exception):

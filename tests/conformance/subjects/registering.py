@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import trio
 
-from replispec.conformance.adapters import AdapterDescription, AdapterRefused, Living, Starting
+from replispec.conformance.adapter_requests import AdapterRefused
+from replispec.conformance.adapters import AdapterDescription, Living, Starting
 from replispec.conformance.model import Sent
 from replispec.conformance.rocketmq.remoting import RemotingEncoder, SubjectRemotingReader
 

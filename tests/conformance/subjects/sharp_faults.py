@@ -202,6 +202,46 @@ class WaitsForWhoIsNotHeard(GoodController):
 
 
 @fault
+class ElectsWhileMembersCopy(GoodController):
+    """Whoever still copies from a lost master is waited for, and not told to let go of it."""
+
+    def let_go(self, name: str) -> None:
+        self.end_hearing(name)
+
+
+@fault
+class KeepsAMissedMasterToItself(GoodController):
+    """Members are notified that something is new, and asked nothing of a missed master."""
+
+    def missed(self, name: str) -> bool:  # noqa: ARG002
+        return False
+
+
+@fault
+class ElectsByLogsBeforeTheyLetGo(GoodController):
+    """What members say once they have let go of a lost master does not count."""
+
+    def heartbeat(self, request: Command) -> Answer:
+        fields = request.header.ext_fields or {}
+        name = fields.get("brokerName") or ""
+        before = self.alive.get((name, int(fields.get("brokerId") or 0)))
+        if self.missed(name) and before is not None:
+            fields = {**fields, "maxOffset": str(before.max_offset)}
+        return super().heartbeat(Command(replace(request.header, ext_fields=fields), request.body))
+
+
+@fault
+class MissesAMasterThatIsBack(GoodController):
+    """A master that is heard again while it is let go of is replaced all the same."""
+
+    def end_hearing(self, name: str) -> None:
+        letting_go, broker_set = self.missed(name), self.sets[name]
+        super().end_hearing(name)
+        if letting_go and broker_set.master is not None and self.is_alive(broker_set, broker_set.master):
+            self.become_master(broker_set, broker_set.master)
+
+
+@fault
 class BeginsEpochsAgainInAnEmptiedSet(GoodController):
     """A set that was removed begins its epochs at 0 when its name is used again."""
 

@@ -19,6 +19,7 @@ from replispec.runtime.world import (
     Send,
     Writes,
 )
+from replispec.wire.rocketmq.constants import LOG_OFFSET_MAX
 from replispec.wire.rocketmq.ha import (
     HaEpochEntry,
     HaHandshakeAnswer,
@@ -166,6 +167,13 @@ def test_bytes_that_do_not_continue_the_log_are_not_taken(offset: int) -> None:
     replica.says(ANSWER, run(0))
     assert blamed(replica.says(run(offset))) == "RIP44-CHAIN-1"
     assert replica.store.log.end == 10
+
+
+@pytest.mark.parametrize("offset", [-(1 << 16), LOG_OFFSET_MAX + (1 << 16), (1 << 63) - (1 << 16)])
+def test_an_empty_log_begins_where_a_file_can_be_named_and_an_end_be_told(offset: int) -> None:
+    replica = Replica().connected()
+    assert blamed(replica.says(ANSWER, run(offset))) == "RIP44-CHAIN-1"
+    assert replica.store.log.end == 0
 
 
 def test_an_empty_log_does_not_begin_inside_a_file() -> None:

@@ -206,6 +206,19 @@ def test_an_empty_log_is_followed_too_and_its_replica_joins_at_once() -> None:
     assert ("expand", 2) in pair.master.keeper.received
 
 
+@pytest.mark.parametrize("messages", [0, 2])
+def test_a_replica_is_never_silent_for_longer_than_its_interval(messages: int) -> None:
+    """An epoch that came with a heartbeat is on no disk yet when the first report is to be repeated."""
+    often = ReplicationOptions(ha_send_heartbeat_interval_ms=3_000, ha_housekeeping_interval_ms=4_000)
+    pair = Pair(master_with(messages, settings=often), ReplicaSide(settings=often))
+    pair.follow()
+    pair.wait(60_000)
+    assert "master closes the connection" not in pair.lines
+    reports = sum(line.startswith("replica: report ") for line in pair.lines)
+    assert reports >= 1 + 60_000 // 3_000
+    assert ("shrink", 2) not in pair.master.keeper.received
+
+
 def test_a_replica_may_begin_with_the_newest_file() -> None:
     pair = Pair(master_with(100), ReplicaSide(settings=ReplicationOptions(sync_from_last_file=True)))
     pair.follow()

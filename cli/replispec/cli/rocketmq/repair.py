@@ -15,6 +15,8 @@ from replispec.runtime.rocketmq.membership.repair import (
     May,
     RepairStanding,
     given_up,
+    leader_named,
+    leader_question,
     outlasted,
     question,
     standing,
@@ -54,19 +56,29 @@ class StoppedMember:
         return found.broker_id
 
     def look(self, broker_id: int) -> RepairFinding:
-        """Where it stands by the word of the first controller that says it."""
-        silent = []
-        for address in self._options.controller_addr:
+        """Where it stands by the word of the first controller that says it: one of those configured, or the
+        one that they name as the one that leads."""
+        silent: list[str] = []
+        asked: list[str] = []
+        configured = self._options.controller_addr
+        to_ask = list(configured)
+        while to_ask:
+            address = to_ask.pop(0)
+            asked.append(address)
             try:
                 found = self._asked(address, broker_id)
+                leader = self._leader(address) if found.may is May.UNSAID else ""
             except (OSError, RemoteProtocolError) as error:
                 silent.append(f"{address}: {error}")
                 continue
-            if found.may is not May.SOON:
+            if found.may in (May.YES, May.NO):
                 period_s = self._options.alteration_doubt_period_ms / 1_000
                 return _finding(outlasted(found, self._out_for_s(), period_s))
-            self._out_since_s = None
+            if found.may is May.SOON:
+                self._out_since_s = None
             silent.append(f"{address}: {found.why}")
+            if leader and address in configured and leader not in asked:
+                to_ask = [leader, *(each for each in to_ask if each != leader)]
         return RepairFinding(
             may=False, waits=True, why="; ".join(silent) or "controllerAddr names no controller"
         )
@@ -79,20 +91,27 @@ class StoppedMember:
 
     def _asked(self, address: str, broker_id: int) -> RepairStanding:
         name = self._options.broker_name
-        frames = FrameBuffer(REMOTING)
+        return standing(_answer(address, question(name)), name, broker_id)
 
-        def read(data: bytes) -> Command | None:
-            commands = (decode_command(frame) for frame in frames.receive(data))
-            return next((each for each in commands if each.is_answer), None)
-
-        answer = ask(address, question(name).encode(), read, timeout_s=ANSWER_S)
-        return standing(answer, name, broker_id)
+    def _leader(self, address: str) -> str:
+        return leader_named(_answer(address, leader_question()))
 
     def given_up(self, files: FilesReader, *, keeps: bool) -> Sequence[Operation]:
         """What leaves of the store its identity alone."""
         options = self._options
         file_bytes = options.mapped_file_size_commit_log
         return given_up(files, log_folder(options), file_bytes, keeps=keeps)
+
+
+def _answer(address: str, asked: Command) -> Command:
+    """Raises OSError, RemoteProtocolError."""
+    frames = FrameBuffer(REMOTING)
+
+    def read(data: bytes) -> Command | None:
+        commands = (decode_command(frame) for frame in frames.receive(data))
+        return next((each for each in commands if each.is_answer), None)
+
+    return ask(address, asked.encode(), read, timeout_s=ANSWER_S)
 
 
 def _finding(found: RepairStanding) -> RepairFinding:

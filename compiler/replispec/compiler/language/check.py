@@ -368,7 +368,7 @@ class _Checker:
             if not accepts(replace(given[0], optional=True), given[1]):
                 raise self._refused(f"first of {given[0]} and {given[1]}", "give two values of one type")
             return replace(given[0], optional=given[1].optional)
-        if node.name in ("only", "text"):
+        if node.name in ("only", "listed", "text"):
             return self._made_of(node.name, given[0])
         if node.name in ("set", "elements"):
             return self._set_of(node.name, given[0])
@@ -393,8 +393,8 @@ class _Checker:
                 raise self._refused(f"text of {given}", "give it bytes that are not none")
             return STRING
         if given.optional or given.kind not in ("int32", "int64", "string"):
-            raise self._refused(f"only of {given}", "give it a number or a text that is not none")
-        return Type("set", item=given)
+            raise self._refused(f"{function} of {given}", "give it a number or a text that is not none")
+        return Type("set" if function == "only" else "list", item=given)
 
     def _set_of(self, function: str, given: Type) -> Type:
         item = given.item if given.kind == "list" else None

@@ -40,6 +40,7 @@ _HELPERS: Final = {
     "joined": "joined",
     "item": "item_of",
     "byte": "byte_of",
+    "listed": "list_of",
 }
 """What functions are called in the runtime."""
 _IN_WORDS: Final = {
@@ -61,6 +62,7 @@ _IN_WORDS: Final = {
     "joined": "{} followed by {}",
     "item": "what stands in {} at place {}",
     "byte": "the byte {}",
+    "listed": "the list of {} alone",
 }
 CONSTANTS: Final = "constant"
 """Under which Python knows the module of the constants, beside those of the enums."""

@@ -46,6 +46,7 @@ FUNCTIONS: Final = {
     "joined": 2,
     "item": 2,
     "byte": 1,
+    "listed": 1,
 }
 """Functions of the language with the number of their arguments."""
 SOURCES: Final = ("header", "body", "local")

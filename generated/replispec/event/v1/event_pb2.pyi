@@ -21,7 +21,7 @@ ELECTION_CAUSE_MASTER_SILENT: ElectionCause
 ELECTION_CAUSE_MASTER_MISSED: ElectionCause
 
 class ControllerEvent(_message.Message):
-    __slots__ = ("format", "proposer", "proposal", "proposed_time_ns", "cluster_name", "broker_name", "term", "alter_sync_state_set", "apply_broker_id", "elect_master", "clean_broker_data", "update_broker_address")
+    __slots__ = ("format", "proposer", "proposal", "proposed_time_ns", "cluster_name", "broker_name", "term", "alter_sync_state_set", "apply_broker_id", "elect_master", "clean_broker_data", "update_broker_address", "group_places")
     FORMAT_FIELD_NUMBER: _ClassVar[int]
     PROPOSER_FIELD_NUMBER: _ClassVar[int]
     PROPOSAL_FIELD_NUMBER: _ClassVar[int]
@@ -34,6 +34,7 @@ class ControllerEvent(_message.Message):
     ELECT_MASTER_FIELD_NUMBER: _ClassVar[int]
     CLEAN_BROKER_DATA_FIELD_NUMBER: _ClassVar[int]
     UPDATE_BROKER_ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    GROUP_PLACES_FIELD_NUMBER: _ClassVar[int]
     format: int
     proposer: int
     proposal: int
@@ -46,33 +47,58 @@ class ControllerEvent(_message.Message):
     elect_master: ElectMaster
     clean_broker_data: CleanBrokerData
     update_broker_address: UpdateBrokerAddress
-    def __init__(self, format: _Optional[int] = ..., proposer: _Optional[int] = ..., proposal: _Optional[int] = ..., proposed_time_ns: _Optional[int] = ..., cluster_name: _Optional[str] = ..., broker_name: _Optional[str] = ..., term: _Optional[int] = ..., alter_sync_state_set: _Optional[_Union[AlterSyncStateSet, _Mapping]] = ..., apply_broker_id: _Optional[_Union[ApplyBrokerId, _Mapping]] = ..., elect_master: _Optional[_Union[ElectMaster, _Mapping]] = ..., clean_broker_data: _Optional[_Union[CleanBrokerData, _Mapping]] = ..., update_broker_address: _Optional[_Union[UpdateBrokerAddress, _Mapping]] = ...) -> None: ...
+    group_places: GroupPlaces
+    def __init__(self, format: _Optional[int] = ..., proposer: _Optional[int] = ..., proposal: _Optional[int] = ..., proposed_time_ns: _Optional[int] = ..., cluster_name: _Optional[str] = ..., broker_name: _Optional[str] = ..., term: _Optional[int] = ..., alter_sync_state_set: _Optional[_Union[AlterSyncStateSet, _Mapping]] = ..., apply_broker_id: _Optional[_Union[ApplyBrokerId, _Mapping]] = ..., elect_master: _Optional[_Union[ElectMaster, _Mapping]] = ..., clean_broker_data: _Optional[_Union[CleanBrokerData, _Mapping]] = ..., update_broker_address: _Optional[_Union[UpdateBrokerAddress, _Mapping]] = ..., group_places: _Optional[_Union[GroupPlaces, _Mapping]] = ...) -> None: ...
+
+class GroupPlace(_message.Message):
+    __slots__ = ("id", "address")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    address: str
+    def __init__(self, id: _Optional[str] = ..., address: _Optional[str] = ...) -> None: ...
+
+class GroupPlaces(_message.Message):
+    __slots__ = ("members", "gone", "replaces")
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    GONE_FIELD_NUMBER: _ClassVar[int]
+    REPLACES_FIELD_NUMBER: _ClassVar[int]
+    members: _containers.RepeatedCompositeFieldContainer[GroupPlace]
+    gone: _containers.RepeatedScalarFieldContainer[str]
+    replaces: int
+    def __init__(self, members: _Optional[_Iterable[_Union[GroupPlace, _Mapping]]] = ..., gone: _Optional[_Iterable[str]] = ..., replaces: _Optional[int] = ...) -> None: ...
 
 class MemberState(_message.Message):
-    __slots__ = ("format", "term", "voted_for", "group", "member")
+    __slots__ = ("format", "term", "voted_for", "group", "member", "told")
     FORMAT_FIELD_NUMBER: _ClassVar[int]
     TERM_FIELD_NUMBER: _ClassVar[int]
     VOTED_FOR_FIELD_NUMBER: _ClassVar[int]
     GROUP_FIELD_NUMBER: _ClassVar[int]
     MEMBER_FIELD_NUMBER: _ClassVar[int]
+    TOLD_FIELD_NUMBER: _ClassVar[int]
     format: int
     term: int
     voted_for: int
     group: str
     member: str
-    def __init__(self, format: _Optional[int] = ..., term: _Optional[int] = ..., voted_for: _Optional[int] = ..., group: _Optional[str] = ..., member: _Optional[str] = ...) -> None: ...
+    told: _containers.RepeatedCompositeFieldContainer[GroupPlace]
+    def __init__(self, format: _Optional[int] = ..., term: _Optional[int] = ..., voted_for: _Optional[int] = ..., group: _Optional[str] = ..., member: _Optional[str] = ..., told: _Optional[_Iterable[_Union[GroupPlace, _Mapping]]] = ...) -> None: ...
 
 class ControllerSnapshot(_message.Message):
-    __slots__ = ("format", "index", "term", "sets")
+    __slots__ = ("format", "index", "term", "sets", "group_places", "group_places_index")
     FORMAT_FIELD_NUMBER: _ClassVar[int]
     INDEX_FIELD_NUMBER: _ClassVar[int]
     TERM_FIELD_NUMBER: _ClassVar[int]
     SETS_FIELD_NUMBER: _ClassVar[int]
+    GROUP_PLACES_FIELD_NUMBER: _ClassVar[int]
+    GROUP_PLACES_INDEX_FIELD_NUMBER: _ClassVar[int]
     format: int
     index: int
     term: int
     sets: _containers.RepeatedCompositeFieldContainer[BrokerSetState]
-    def __init__(self, format: _Optional[int] = ..., index: _Optional[int] = ..., term: _Optional[int] = ..., sets: _Optional[_Iterable[_Union[BrokerSetState, _Mapping]]] = ...) -> None: ...
+    group_places: GroupPlaces
+    group_places_index: int
+    def __init__(self, format: _Optional[int] = ..., index: _Optional[int] = ..., term: _Optional[int] = ..., sets: _Optional[_Iterable[_Union[BrokerSetState, _Mapping]]] = ..., group_places: _Optional[_Union[GroupPlaces, _Mapping]] = ..., group_places_index: _Optional[int] = ...) -> None: ...
 
 class BrokerSetState(_message.Message):
     __slots__ = ("broker_name", "state", "master", "master_epoch", "sync_state_set", "sync_state_set_epoch", "broker_ids", "next_broker_id", "emptied", "cluster_name", "addresses", "check_codes")

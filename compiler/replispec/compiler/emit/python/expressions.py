@@ -17,7 +17,7 @@ HELPERS: Final = {
     **{
         name: str(getattr(_UNKNOWN, name)) for name in ("UNKNOWN", "is_none", "with_entry", "without_entries")
     },
-    **{name: str(getattr(_LISTS, name)) for name in ("part_of", "joined", "item_of", "byte_of")},
+    **{name: str(getattr(_LISTS, name)) for name in ("part_of", "joined", "item_of", "byte_of", "list_of")},
     "text_of": str(Names(f"{PRIMITIVES}.texts").text_of),
 }
 _ZEROS: Final = {"bool": "False", "string": '""', "bytes": 'b""', "list": "()", "set": "frozenset()"}

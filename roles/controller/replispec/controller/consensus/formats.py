@@ -11,7 +11,11 @@ from replispec.runtime.documents.official_seam import decode
 from replispec.runtime.primitives.errors import RemoteProtocolError
 
 FORMAT: Final = 1
-"""Version of the records that this release writes and reads, and of the log of a controller that is alone."""
+"""Version of the log of a controller that is alone."""
+EVENT_FORMAT: Final = 1
+"""Version of the records of a log."""
+EVENT_GROUP_FORMAT: Final = 2
+"""Version of a record that says who the group is to be."""
 GROUP_FORMAT: Final = 2
 """Version of the log of a member of a group."""
 
@@ -22,10 +26,9 @@ def event_of(index: int, data: bytes) -> ControllerEvent:
         event = decode(ControllerEvent, data, unknown_allowed=False)
     except RemoteProtocolError as error:
         raise LogDamaged(f"record {index} of the log: {error}") from error
-    if event.format != FORMAT:
-        raise LogDamaged(
-            f"record {index} of the log is of format {event.format}, this release reads {FORMAT}"
-        )
+    known = EVENT_GROUP_FORMAT if event.HasField("group_places") else EVENT_FORMAT
+    if event.format != known:
+        raise LogDamaged(f"record {index} of the log is of format {event.format}, this release reads {known}")
     return event
 
 
@@ -62,3 +65,12 @@ def check_term(last: int, known: int) -> None:
     """Whether a member knows the term of its last record. Raises LogDamaged."""
     if last > known:
         raise LogDamaged(f"the log is of term {last}, the member knows only {known}")
+
+
+def is_of_a_group(data: bytes | None) -> bool:
+    """Whether this is the state of a member of a group; of what cannot be read the start says why."""
+    try:
+        known = state_of(data)
+    except LogDamaged:
+        return False
+    return known is not None and known.format == GROUP_FORMAT

@@ -45,6 +45,7 @@ class Snapshot:
     made, as the rest of a controller writes it, and `kept` all that is put on the disk.
 
     One that `installs` comes from another member: this one lacks some of these records, and becomes it.
+    `members` are the numbers of the members of the group then.
     """
 
     index: int
@@ -52,6 +53,7 @@ class Snapshot:
     data: bytes
     kept: bytes
     installs: bool = False
+    members: frozenset[int] = frozenset()
 
 
 @immutable

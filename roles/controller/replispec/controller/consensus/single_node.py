@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from replispec.controller.consensus.formats import FORMAT, check_order, check_term, event_of, state_of
+from replispec.controller.consensus.formats import (
+    EVENT_FORMAT,
+    FORMAT,
+    check_order,
+    check_term,
+    event_of,
+    state_of,
+)
 from replispec.controller.consensus.interface import Entry, LogDamaged, Ready
 from replispec.event.v1.event_pb2 import ControllerEvent, MemberState
 from replispec.runtime.documents.official_seam import encode
@@ -117,7 +124,7 @@ class SingleNode:
 
     def _numbered(self, event: ControllerEvent) -> ControllerEvent:
         self._proposal += 1
-        event.format = FORMAT
+        event.format = EVENT_FORMAT
         event.proposer = _SELF
         event.proposal = self._proposal
         event.term = self._term

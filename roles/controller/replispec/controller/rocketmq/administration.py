@@ -56,9 +56,12 @@ class Administration:
         changed: Callable[[ControllerOptions], None],
         *,
         heard: Heard,
+        members: Callable[[], Mapping[str, str]],
     ) -> None:
         """`changed` is handed the options after every change of them; `heard` is told the broker set and
-        the id of whoever sent a heartbeat, the time in milliseconds, and whether its log may still grow."""
+        the id of whoever sent a heartbeat, the time in milliseconds, and whether its log may still grow;
+        `members` says where each member of the group is reached."""
+        self._members = members
         self.address = ""
         self._options = options
         self._changed = changed
@@ -107,13 +110,13 @@ class Administration:
 
     @property
     def leader_address(self) -> str | None:
-        """Where that one is reached, as it is configured."""
-        return dict(self._options.controller_d_leger_peers).get(self.leader_id or "")
+        """Where that one is reached."""
+        return self._members().get(self.leader_id or "")
 
     @property
     def peers(self) -> str:
         """The members of the group; this one where it is reached."""
-        others = [each for each in self._options.controller_d_leger_peers if each[0] != self.own_id]
+        others = [each for each in self._members().items() if each[0] != self.own_id]
         return "".join(rules.peer(*each) for each in sorted([*others, (self.own_id, self.address)]))
 
     @property

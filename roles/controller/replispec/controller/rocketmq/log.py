@@ -9,7 +9,7 @@ group another member leads then.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from replispec.controller.consensus import (
     Consensus,
@@ -21,9 +21,9 @@ from replispec.controller.consensus import (
     Snapshot,
     term_alone,
 )
-from replispec.controller.consensus.raft import Chance, ControllerGroup, GroupNode
+from replispec.controller.consensus.raft import Chance, ControllerGroup, GroupNode, joined_state
 from replispec.controller.rocketmq.core.broker_set import BrokerSet
-from replispec.event.v1.event_pb2 import BrokerSetState, ControllerEvent, ControllerSnapshot
+from replispec.event.v1.event_pb2 import BrokerSetState, ControllerEvent, ControllerSnapshot, GroupPlaces
 from replispec.runtime.documents.official_seam import decode, encode
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 from replispec.runtime.storage import AppendRecords, JournalReader, Operation, ReplaceRecords
@@ -31,8 +31,19 @@ from replispec.runtime.world import Level, Outbox, Persisted, PersistFailed, Wri
 from replispec.wire.raft.options import MemberOptions
 from replispec.wire.rocketmq import constants
 
+_FORMATS: Final = (constants.SNAPSHOT_FORMAT, constants.SNAPSHOT_GROUP_FORMAT)
 SNAPSHOT_BYTES_MAX: Final = 1 << 31
 """What 10,000 broker sets of 1,000 brokers take, and more."""
+
+
+class _Incoming(NamedTuple):
+    """What a snapshot says: of which term its last record is, the broker sets, and who the group is to be by
+    the record at a place (None: nothing says it)."""
+
+    term: int = 0
+    sets: Sequence[BrokerSet] = ()
+    places: GroupPlaces | None = None
+    places_index: int = 0
 
 
 class LogOwner(Protocol):
@@ -53,6 +64,14 @@ class LogOwner(Protocol):
     def led(self, leader: str | None, term: int, now_ms: int, *, is_leader: bool) -> None:
         """Somebody else leads the group now, this member (`is_leader`), or nobody. Whoever waits for an
         answer of this member as it led before waits in vain."""
+        ...
+
+    def reaches(self, members: Mapping[str, str], now_ms: int) -> None:
+        """These are the other members of the group, and where each is reached."""
+        ...
+
+    def left(self) -> None:
+        """This member was removed from the group, which is agreed on."""
         ...
 
     def read(self, states: Sequence[BrokerSetState]) -> Sequence[BrokerSet]:
@@ -110,10 +129,13 @@ class ControllerLog:
         # The newest proposal, and the newest of which it is known what became of it.
         self._last_proposal = self._last_settled = 0
         # How many records were applied, and how many of them a snapshot has replaced, or is to replace.
-        self._applied = self._replaced = 0
+        self._applied = self._replaced = self._applied_term = 0
         self._under_way: Ready | None = None
         # What a snapshot of another member says that is being written.
-        self._incoming: Sequence[BrokerSet] = ()
+        self._incoming = _Incoming()
+        self._member: GroupNode | None = None
+        self.is_joining = False
+        self._reached: Mapping[str, str] = {}
         self._proposed = False
         self._is_full = False
         self._pause_ms = constants.LOG_RETRY_FIRST_MS
@@ -123,44 +145,93 @@ class ControllerLog:
         """Read what is there. Raises StorageFailed, and LogDamaged for what no controller wrote."""
         kept, state, records = self._journal.snapshot(), self._journal.state(), self._journal.records()
         if self._group is not None:
-            member = GroupNode(self._group, kept, records, state, self._chance, self._options)
-            if (restored := member.restored) is not None:
-                self._restore(restored.index, self._read_of_group(restored))
-            self._consensus = member
+            if self._group.joins and kept is None and state is None and not records:
+                return
+            self._consensus = self._begun(self._group, kept, records, state)
         else:
             # Another one's snapshot is named as such, before it is read as that of a controller alone.
             term_alone(state)
-            term, sets = (0, ()) if kept is None else self._read(*kept)
+            found = _Incoming() if kept is None else self._read(*kept)
             if kept is not None:
-                self._restore(kept[0], sets)
-            self._consensus = SingleNode(records, state, replaced=self._replaced, term=term)
+                self._restore(kept[0], found)
+            self._consensus = SingleNode(records, state, replaced=self._replaced, term=found.term)
         self._consensus.begin(now_ms)
         if records:
             self._outbox.note(Level.INFO, "log read", records=len(records), replaced=self._replaced)
 
-    def _read(self, index: int, data: bytes) -> tuple[int, Sequence[BrokerSet]]:
-        """The term of the last record in a snapshot, and what it says. Raises LogDamaged."""
+    def _begun(
+        self,
+        group: ControllerGroup,
+        kept: tuple[int, bytes] | None,
+        records: Sequence[tuple[int, bytes]],
+        state: bytes | None,
+    ) -> GroupNode:
+        """A member of a group, from what its disk holds. Raises LogDamaged."""
+        member = GroupNode(group, kept, records, state, self._chance, self._options)
+        if (restored := member.restored) is not None:
+            found = self._read_of_group(restored)
+            self._restore(restored.index, found)
+            member.check(restored, found.places)
+            member.restore(found.places, found.places_index)
+        member.check()
+        if others := sorted(group.addresses.keys() - member.members.keys() - {group.member}):
+            self._outbox.note(
+                Level.WARNING,
+                "controllerDLegerPeers is not the group: what the log says counts",
+                not_members=others,
+                members=sorted(member.members),
+            )
+        self._member = member
+        return member
+
+    @property
+    def member(self) -> GroupNode | None:
+        """The member of a group; None when the controller is alone, or has not joined one yet."""
+        return self._member
+
+    def join(self, identity: str, told: Mapping[str, str]) -> None:
+        """Begin as a member of this group, once that is on the disk."""
+        assert self._group is not None
+        group, state = self._group, joined_state(identity, self._group.member, told)
+        self.is_joining = True
+
+        def written(event: Written) -> None:
+            self.is_joining = False
+            if isinstance(event, Persisted):
+                self._consensus = self._begun(group, None, (), state)
+                self._consensus.begin(event.now_ms)
+            elif not event.is_full:
+                self._owner.log_failed(f"the log of the controller cannot be written: {event.reason}")
+
+        self._writes.persist(AppendRecords((), state), then=written)
+
+    def _read(self, index: int, data: bytes) -> _Incoming:
+        """What a snapshot says. Raises LogDamaged."""
         try:
             found = decode(ControllerSnapshot, data, unknown_allowed=False, limit_bytes=SNAPSHOT_BYTES_MAX)
-            if (found.format, found.index) != (constants.SNAPSHOT_FORMAT, index):
+            if found.format not in _FORMATS or found.index != index:
                 raise LogDamaged(
                     f"the snapshot is of format {found.format} and of record {found.index}, this release "
-                    f"reads {constants.SNAPSHOT_FORMAT}, and record {index} is missing"
+                    f"reads {' and '.join(map(str, _FORMATS))}, and record {index} is missing"
                 )
-            return found.term, self._owner.read(found.sets)
+            places = found.group_places if found.HasField("group_places") else None
+            return _Incoming(found.term, self._owner.read(found.sets), places, found.group_places_index)
         except RemoteProtocolError as error:
             raise LogDamaged(f"the snapshot of the log: {error}") from error
 
-    def _read_of_group(self, kept: Snapshot) -> Sequence[BrokerSet]:
-        term, sets = self._read(kept.index, kept.data)
-        if term != kept.term:
-            raise LogDamaged(f"the snapshot of the log is of term {term}, and its last record of {kept.term}")
-        return sets
+    def _read_of_group(self, kept: Snapshot) -> _Incoming:
+        found = self._read(kept.index, kept.data)
+        if found.term != kept.term:
+            raise LogDamaged(
+                f"the snapshot of the log is of term {found.term}, and its last record of {kept.term}"
+            )
+        return found
 
-    def _restore(self, index: int, sets: Sequence[BrokerSet]) -> None:
+    def _restore(self, index: int, found: _Incoming) -> None:
         """Go on from a snapshot."""
-        self._owner.restore(sets)
+        self._owner.restore(found.sets)
         self._applied = self._replaced = index
+        self._applied_term = found.term
 
     @property
     def is_writing(self) -> bool:
@@ -207,8 +278,9 @@ class ControllerLog:
         except LogDamaged as error:
             self._owner.log_failed(f"the log of the controller cannot be read: {error}")
             return
-        if self._group is not None:
+        if self._member is not None:
             self._tell_who_leads(self._consensus, now_ms)
+            self._tell_who_is_reached(self._member, now_ms)
 
     def _go_on(self, consensus: Consensus, now_ms: int) -> None:
         while self._under_way is None:
@@ -229,6 +301,8 @@ class ControllerLog:
             if kept.installs:
                 # One that cannot be read is not written either: this member stays what it is.
                 self._incoming = self._read_of_group(kept)
+                assert self._member is not None
+                self._member.check(kept, self._incoming.places)
             operation = ReplaceRecords(kept.index, kept.kept, ready.records, ready.state, kept.installs)
         self._writes.persist(operation, then=self._written)
 
@@ -237,15 +311,18 @@ class ControllerLog:
         for member, message in ready.messages:
             self._owner.send(member, message, now_ms)
         if ready.snapshot is not None and ready.snapshot.installs:
-            self._restore(ready.snapshot.index, self._incoming)
-            sets, self._incoming = len(self._incoming), ()
+            found, self._incoming = self._incoming, _Incoming()
+            self._restore(ready.snapshot.index, found)
+            if self._member is not None:
+                self._member.restore(found.places, found.places_index)
+            sets = len(found.sets)
             self._outbox.note(Level.INFO, "snapshot taken over", replaced=self._replaced, sets=sets)
         for entry in ready.entries:
             self._owner.apply(entry, now_ms)
-            self._applied = entry.index
+            self._applied, self._applied_term = entry.index, entry.event.term
             self._last_settled = max(self._last_settled, entry.proposal or 0)
         if self._applied - self._replaced >= self._snapshot_records:
-            self._replace(ready.entries[-1].event.term)
+            self._replace(self._applied_term)
         if ready.entries:
             self._owner.settled(now_ms)
         if ready.reads:
@@ -259,12 +336,29 @@ class ControllerLog:
                 self._last_settled = self._last_proposal
             self._owner.led(consensus.leader, consensus.term, now_ms, is_leader=consensus.is_leader)
 
+    def _tell_who_is_reached(self, member: GroupNode, now_ms: int) -> None:
+        if member.has_left:
+            self._owner.left()
+        elif (reached := member.reached) is not self._reached:
+            self._reached = reached
+            self._owner.reaches(reached, now_ms)
+
+    def keep_snapshot(self) -> int:
+        """Keep what the records have made instead of them now; of which record, by its place."""
+        if self._applied > self._replaced:
+            self._replace(self._applied_term)
+        return self._replaced
+
     def _replace(self, term: int) -> None:
         """Keep what the records have made instead of them. Whatever becomes of it, the log says the same."""
         self._replaced = self._applied
         found = ControllerSnapshot(
             format=constants.SNAPSHOT_FORMAT, index=self._applied, term=term, sets=self._owner.states()
         )
+        if self._member is not None and (places := self._member.places).index:
+            found.format = constants.SNAPSHOT_GROUP_FORMAT
+            found.group_places.CopyFrom(places.record())
+            found.group_places_index = places.index
         if self._group is None:
             data = encode(found, limit_bytes=SNAPSHOT_BYTES_MAX)
             self._writes.persist(ReplaceRecords(self._applied, data), then=self._was_replaced)

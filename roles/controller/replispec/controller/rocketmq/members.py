@@ -57,22 +57,42 @@ class _Line:
     is_told: bool = False
 
 
-class Members:
-    """The other members of a group: `addresses` has the HOST:PORT of each by its id."""
+class UnknownMember(RemoteProtocolError):
+    """Somebody speaks for a member that this one does not know."""
 
-    def __init__(self, outbox: Outbox, addresses: Mapping[str, str]) -> None:
+
+class Members:
+    """The other members of a group."""
+
+    def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
         self._opaque = 0
-        self._lines = {
-            member: _Line(member, address, {host_of(address)}) for member, address in addresses.items()
-        }
-        self._by_number = {number_of(member): line for member, line in self._lines.items()}
+        self._lines: dict[str, _Line] = {}
+        self._by_number: dict[int, _Line] = {}
         self._by_connection: dict[int, _Line] = {}
 
-    def begin(self, now_ms: int) -> None:
-        """Dial every member: what one's name leads to is known from then on."""
-        for line in self._lines.values():
-            self._dial(line, now_ms)
+    def are(self, addresses: Mapping[str, str], now_ms: int) -> None:
+        """They are these, each reached at its HOST:PORT, and no others. Whoever is new is dialled: what its
+        name leads to is known from then on."""
+        for member, line in tuple(self._lines.items()):
+            if addresses.get(member) != line.address:
+                self._drop(line)
+        for member, address in addresses.items():
+            if member not in self._lines:
+                line = _Line(member, address, {host_of(address)})
+                self._lines[member] = self._by_number[number_of(member)] = line
+                self._dial(line, now_ms)
+
+    def _drop(self, line: _Line) -> None:
+        del self._lines[line.member], self._by_number[number_of(line.member)]
+        if line.connection is not None:
+            del self._by_connection[line.connection]
+            self._outbox.close(line.connection)
+
+    def are_reached(self) -> frozenset[str]:
+        """Those that are connected and do not owe an answer."""
+        lines = self._lines.values()
+        return frozenset(each.member for each in lines if each.is_open and not each.is_told)
 
     def owns(self, connection: int) -> bool:
         """Whether this connection is one of ours."""
@@ -82,7 +102,9 @@ class Members:
 
     def send(self, member: str, message: Message, now_ms: int) -> None:
         """Tell a member, if it can be told soon."""
-        line = self._lines[member]
+        line = self._lines.get(member)
+        if line is None:
+            return
         if line.asked_ms is None and message.code not in _ANSWERS:
             line.asked_ms = now_ms
         data = self._frame(message)
@@ -144,7 +166,7 @@ class Members:
         said = RaftLeadRequest.from_ext_fields(request.command.header.ext_fields or {})
         line = self._by_number.get(said.member or 0)
         if line is None:
-            raise RemoteProtocolError(f"{said.member} is the number of no other member of the group")
+            raise UnknownMember(f"{said.member} is the number of no other member of the group")
         host = host_of(request.peer)
         if host not in line.hosts:
             raise RemoteProtocolError(f"it speaks for member {line.member!r}, which is at {line.address}")

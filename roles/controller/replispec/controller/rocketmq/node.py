@@ -22,11 +22,11 @@ from replispec.controller.rocketmq.core.hearings import Hearings
 from replispec.controller.rocketmq.core.heartbeats import Key
 from replispec.controller.rocketmq.core.replies import Answer, Notice, Recorded, Replies, Reply
 from replispec.controller.rocketmq.log import ControllerLog
-from replispec.controller.rocketmq.members import CODES, Members
+from replispec.controller.rocketmq.membership import Membership
 from replispec.controller.rocketmq.notifier import Notifier
 from replispec.controller.rocketmq.reads import Reads
 from replispec.event.v1.event_pb2 import BrokerSetState, ControllerEvent
-from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
+from replispec.runtime.primitives.errors import LocalProtocolError
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.derived_options import is_any, join_address
 from replispec.runtime.rocketmq.membership import MachineRunner, Nothing
@@ -110,11 +110,17 @@ class ControllerNode:
             self._outbox, self._requests.take, limits=options.limits, dropped=self._forget
         )
         self._notifier = Notifier(self._outbox)
-        self._members = Members(self._outbox, _other_members(options, group))
+        self._membership = Membership(
+            self._outbox, self._log, options, group, halt=self._halt, close=self._server.close
+        )
         self._hearings = Hearings(options, self._elect, self._tell)
         self._sets = BrokerSets(unclean=options.enable_elect_unclean_master, misses=self._hearings.misses)
         self._administration = Administration(
-            options, self._sets, self._configured, heard=self._hearings.heard
+            options,
+            self._sets,
+            self._configured,
+            heard=self._hearings.heard,
+            members=lambda: self._membership.addresses,
         )
         self._waiting: dict[int, _Asked] = {}
         # Whose end came while a write was under way, or could not be written.
@@ -123,10 +129,10 @@ class ControllerNode:
         self._halted = False
         self._watching = MachineRunner(controller.MACHINE, self, options)
         handlers = dict.fromkeys(wire.REQUESTS, self._ask) | self._administration.table
+        handlers |= self._membership.table
         handlers[RequestCode.CONTROLLER_GET_SYNC_STATE_DATA] = self._ask_of_several
         self._requests.serve(handlers, body_bytes_max=BODY_BYTES_MAX)
-        if group is not None:
-            self._requests.serve(dict.fromkeys(CODES, self._take_message))
+        self._requests.serve(self._membership.messages)
 
     @property
     def listeners(self) -> Mapping[str, str]:
@@ -153,7 +159,7 @@ class ControllerNode:
         times = (
             self._watching.deadline_ms(),
             self._notifier.deadline_ms(),
-            self._members.deadline_ms(),
+            self._membership.deadline_ms(),
             self._log.deadline_ms(),
             self._hearings.deadline_ms(),
         )
@@ -162,14 +168,15 @@ class ControllerNode:
     def _take(self, event: Event) -> None:
         match event:
             case Received():
-                self._server.received(event)
+                owner = self._membership if self._membership.owns(event.connection) else self._server
+                owner.received(event)
             case Persisted() | PersistFailed():
                 self._writes.answered(event)
             case Writable():
                 if self._notifier.owns(event.connection):
                     self._notifier.writable(event)
-                elif self._members.owns(event.connection):
-                    self._members.writable(event)
+                elif self._membership.owns(event.connection):
+                    self._membership.writable(event)
                 else:
                     self._server.writable(event)
             case Accepted():
@@ -179,8 +186,8 @@ class ControllerNode:
                 self._open.discard(event.connection)
                 self._close(event)
             case Connected():
-                owner = self._members if self._members.owns(event.connection) else self._notifier
-                owner.connected(event)
+                is_members = self._membership.owns(event.connection)
+                (self._membership if is_members else self._notifier).connected(event)
             case Ticked():
                 self._tick(event.now_ms)
             case Started():
@@ -213,7 +220,6 @@ class ControllerNode:
             self._halt(f"the log of the controller cannot be read: {error}")
             return
         self._watching.begin(event.now_ms)
-        self._members.begin(event.now_ms)
         if not self._is_alone:
             self._turn(controller.Deposed(), None, 0, event.now_ms)
 
@@ -270,8 +276,8 @@ class ControllerNode:
         if self._notifier.owns(event.connection):
             self._notifier.closed(event)
             return
-        if self._members.owns(event.connection):
-            self._members.closed(event)
+        if self._membership.owns(event.connection):
+            self._membership.closed(event)
             return
         self._server.closed(event)
         self._forget(event.connection)
@@ -283,7 +289,7 @@ class ControllerNode:
 
     def _tick(self, now_ms: int) -> None:
         self._notifier.ticked(now_ms)
-        self._members.ticked(now_ms)
+        self._membership.ticked(now_ms)
         self._log.ticked(now_ms)
         self._watching.ticked(now_ms)
         self._hearings.ticked(now_ms)
@@ -325,21 +331,17 @@ class ControllerNode:
 
     # The group
 
-    def _take_message(self, request: Request) -> None:
-        """A message of another member; whoever only says so is hung up on."""
-        header = request.command.header
-        try:
-            sender = self._members.sender(request)
-            self._log.step(header.code, header.ext_fields or {}, request.command.body)
-        except RemoteProtocolError as error:
-            self._outbox.note(Level.WARNING, "message refused", peer=request.peer, reason=str(error))
-            self._server.close(request.connection)
-        else:
-            self._members.heard(sender, request.now_ms)
-
     def send(self, member: str, message: Message, now_ms: int) -> None:
         """Tell another member."""
-        self._members.send(member, message, now_ms)
+        self._membership.send(member, message, now_ms)
+
+    def reaches(self, members: Mapping[str, str], now_ms: int) -> None:
+        """Go by who the other members are."""
+        self._membership.reaches(members, now_ms)
+
+    def left(self) -> None:
+        """Take part no more."""
+        self._membership.left()
 
     def allow(self, reads: Sequence[int]) -> None:
         """Answer what waited to know that this controller still leads."""
@@ -352,7 +354,8 @@ class ControllerNode:
         waiting, self._waiting = self._waiting, {}
         for asked in waiting.values():
             self._administration.refuse_to_lead(asked.request)
-        for request, _ in self._reads.given_up():
+        changes = self._membership.led(leader, is_own=is_leader)
+        for request in (*changes, *(each for each, _ in self._reads.given_up())):
             self._administration.refuse_to_lead(request)
 
     def _turn(
@@ -409,6 +412,9 @@ class ControllerNode:
 
     def apply(self, entry: Entry, now_ms: int) -> None:
         """Decide about a record that is agreed on, and answer its request, if that came to this one."""
+        if entry.event.HasField("group_places"):
+            self._membership.apply(entry)
+            return
         asked = None if entry.proposal is None else self._waiting.pop(entry.proposal, None)
         release = None if asked is None else asked.request.command.release
         asker = "" if asked is None else host_of(asked.request.peer)
@@ -485,13 +491,6 @@ class ControllerNode:
                     sync_state_set=sorted(known.sync_state_set),
                     sync_state_set_epoch=known.sync_state_set_epoch,
                 )
-
-
-def _other_members(options: ControllerOptions, group: ControllerGroup | None) -> Mapping[str, str]:
-    """Where each other member of the group is reached, by its id."""
-    if group is None:
-        return {}
-    return {each: at for each, at in options.controller_d_leger_peers if each != group.member}
 
 
 def _listen_address(options: ControllerOptions) -> str:

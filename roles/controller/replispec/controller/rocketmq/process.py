@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from replispec.controller.consensus.raft import ControllerGroup
+from replispec.controller.consensus.formats import is_of_a_group
+from replispec.controller.consensus.raft import ControllerGroup, is_id
 from replispec.controller.rocketmq.node import ControllerNode
 from replispec.runtime.primitives.rng import Rng
 from replispec.runtime.rocketmq.rules.addresses import canonical_address
-from replispec.runtime.storage import Storage, Stores
+from replispec.runtime.storage import JournalReader, Storage, StorageFailed, Stores
 from replispec.runtime.world import Member
 from replispec.wire.raft.options import MemberOptions
 from replispec.wire.rocketmq import parameters as p
@@ -43,9 +44,9 @@ def controller(
 
     Raises ConfigurationError and StorageFailed.
     """
-    group = _group(options)
     folder = options.controller_store_path or options.store_path_root_dir
     journal = storage.journal(f"{folder}/{LOG_NAME}")
+    group = _group(options, journal)
     node = ControllerNode(
         options,
         journal,
@@ -58,21 +59,36 @@ def controller(
     return Member(CONTROLLER, node, Stores(journal=journal))
 
 
-def _group(options: ControllerOptions) -> ControllerGroup | None:
-    """The group of several that the options name; None for a controller that is alone."""
+def _group(options: ControllerOptions, journal: JournalReader) -> ControllerGroup | None:
+    """The group that the options name, or the store does; None for a controller that is alone."""
     members = dict(options.controller_d_leger_peers)
     own = options.controller_d_leger_self_id
     if members and own not in members:
         raise p.CONTROLLER_D_LEGER_SELF_ID.refuse(options, f"one of {', '.join(members)}")
-    # Of an even number a majority is larger, and no more of them may be lost.
-    if members and (len(members) > MEMBERS_MAX or len(members) % 2 == 0):
-        allowed = f"an odd number of members, {MEMBERS_MAX} at most"
-        raise p.CONTROLLER_D_LEGER_PEERS.refuse(options, allowed)
     if len(set(map(canonical_address, members.values()))) != len(members):
         raise p.CONTROLLER_D_LEGER_PEERS.refuse(options, "a HOST:PORT of its own for each member")
-    if len(members) <= 1:
+    is_kept = bool(members) and _is_kept(journal)
+    joins = bool(options.controller_join)
+    if joins and not is_kept and list(members) != [own]:
+        raise p.CONTROLLER_D_LEGER_PEERS.refuse(options, "with controllerJoin, this controller alone")
+    # Of an even number a majority is larger, and no more of them may be lost.
+    is_founded = not is_kept and bool(members) and not joins
+    if is_founded and (len(members) > MEMBERS_MAX or len(members) % 2 == 0):
+        allowed = f"an odd number of members, {MEMBERS_MAX} at most"
+        raise p.CONTROLLER_D_LEGER_PEERS.refuse(options, allowed)
+    if len(members) <= 1 and not joins and not is_kept:
         return None
-    group = ControllerGroup(options.controller_d_leger_group, own, tuple(members))
-    if not group.is_distinct:
-        raise p.CONTROLLER_D_LEGER_PEERS.refuse(options, "members whose ids have different checksums")
+    group = ControllerGroup(options.controller_d_leger_group, own, members, joins)
+    if not group.is_distinct or not all(map(is_id, members)):
+        raise p.CONTROLLER_D_LEGER_PEERS.refuse(
+            options, "members whose ids have different checksums, and none of / , ; : in them"
+        )
     return group
+
+
+def _is_kept(journal: JournalReader) -> bool:
+    """Whether the store is that of a member of a group; of one that cannot be read the start says why."""
+    try:
+        return is_of_a_group(journal.state())
+    except StorageFailed:
+        return False

@@ -40,6 +40,13 @@ def item_of(whole: Sequence[T], place: int) -> T | None:
     return known
 
 
+def list_of(value: T) -> Sequence[T]:
+    """The list of one value."""
+    found: Any = UNKNOWN if value is UNKNOWN else (value,)
+    known: Sequence[T] = found
+    return known
+
+
 def byte_of(number: int) -> bytes:
     """The last eight bits of a number as one byte."""
     known: Any = number

@@ -7,7 +7,7 @@ ReplicasManager, AutoSwitchHAService.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, Protocol
+from typing import Protocol
 
 from replispec.runtime.primitives.bindings import Call
 from replispec.runtime.primitives.headers import Header
@@ -26,9 +26,6 @@ from replispec.runtime.world import Level, Outbox, Persisted, Writes, Written
 from replispec.wire.rocketmq.machines import broker_role as machine
 from replispec.wire.rocketmq.machines import broker_role_wire as wire
 from replispec.wire.rocketmq.options import BrokerOptions
-
-JOINING_MAX: Final = 256
-"""Replicas that may wait for their turn to be asked in: as many as may be connected."""
 
 
 class RoleOwner(Protocol):
@@ -100,9 +97,6 @@ class Role:
         self._told_asking: tuple[frozenset[int], int] | None = None
         self._told_older = 0
         self.master_address: str | None = None
-        # Who was to leave or to join while another question was open; those who leave go first.
-        self._leaving: set[int] = set()
-        self._joining: dict[int, None] = {}
 
     @property
     def is_master(self) -> bool:
@@ -168,16 +162,11 @@ class Role:
 
     def caught_up(self, broker_id: int, now_ms: int) -> None:
         """A replica has caught up: it has all that a member must have."""
-        if self._is_asking and broker_id not in self.counted and len(self._joining) < JOINING_MAX:
-            self._joining[broker_id] = None
         self._take(machine.CaughtUp(broker_id), now_ms)
 
     def lagging(self, broker_ids: Iterable[int], now_ms: int) -> None:
         """Replicas are lagging; who is left out of the set goes with all of them."""
-        found = frozenset(broker_ids)
-        if self._is_asking:
-            self._leaving |= found & self.members
-        self._take(machine.Lagging(found), now_ms)
+        self._take(machine.Lagging(frozenset(broker_ids)), now_ms)
 
     def serving(self, now_ms: int) -> None:
         """Log and epoch of this master are on the disk."""
@@ -251,6 +240,14 @@ class Role:
             )
         return ()
 
+    def call_waiting(self, _event: object) -> Nothing:
+        """Say how those are now who waited for the end of the question."""
+        known, owner = self._runner.variables, self._owner
+        lagging = frozenset(each for each in known.leaving if owner.lags(each))
+        joining = next((each for each in known.joining[:1] if owner.may_join(each)), None)
+        self._take(machine.TurnCame(lagging, joining), self.now_ms)
+        return ()
+
     def check_members(self, _event: object) -> Nothing:
         """Members that do not keep up are to leave the set."""
         self._owner.check_members(self.now_ms)
@@ -291,7 +288,6 @@ class Role:
             self._ask(call, asked, now_ms)
         else:
             self._take(machine.LeftMeanwhile(), now_ms)
-            self._go_on(now_ms)
 
     def _ask(self, call: Call[Header], asked: int, now_ms: int) -> None:
         """Ask the active controller; only the answer to the newest question counts."""
@@ -306,28 +302,9 @@ class Role:
                 elif isinstance(event, machine.Altered):
                     told.over(call.code)
                 self._take(event, now_ms)
-                self._go_on(now_ms)
 
         if not self._controllers.ask(call, answered, now_ms):
             self._take(machine.AlterationUnsent(), now_ms)
-
-    @property
-    def _is_asking(self) -> bool:
-        return self.is_master and bool(self._runner.variables.proposed)
-
-    def _go_on(self, now_ms: int) -> None:
-        """A question is over: whoever was to leave or to join meanwhile comes first, so that nobody who is
-        asked for again and again keeps the others out, or in."""
-        if self._is_asking or not (self._leaving or self._joining):
-            return
-        leaving, self._leaving = self._leaving, set()
-        if gone := [each for each in sorted(leaving) if self._owner.lags(each)]:
-            self.lagging(gone, now_ms)
-        while self._joining and not self._is_asking:
-            broker_id = next(iter(self._joining))
-            del self._joining[broker_id]
-            if self._owner.may_join(broker_id):
-                self.caught_up(broker_id, now_ms)
 
     def _take(self, event: machine.Event, now_ms: int) -> None:
         self._runner.take(event, now_ms)

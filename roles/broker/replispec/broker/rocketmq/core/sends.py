@@ -10,7 +10,7 @@ from __future__ import annotations
 import ipaddress
 from collections import deque
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import Final, Protocol
 
 from replispec.broker.rocketmq.core.addresses import host
@@ -44,6 +44,21 @@ _IPV6_HOSTS: Final = MessageFlag.BORN_HOST_IPV6 | MessageFlag.STORE_HOST_IPV6
 
 class _Unfit(Exception):
     """What was sent cannot be stored as a message."""
+
+
+class _Parcel:
+    """The records of one request, and how much room they take."""
+
+    def __init__(self, records: list[LogRecord]) -> None:
+        self.records: Final = records
+        self.bytes_max: Final = sum(
+            len(each.body) + len(each.properties) + RECORD_BYTES_BESIDE_MAX for each in records
+        )
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """How long each of them is in the log."""
+        return [len(each.encode()) for each in self.records]
 
 
 @dataclass(slots=True)
@@ -102,8 +117,11 @@ class Sends:
         self.stored_count = 0
         self._is_refusing = False
         self._now_ms = 0
-        # What waits for the log's next file, in the order in which it came.
+        # What waits for the log's next file, in the order in which it came; what the first one is as records
+        # is made once for all files that it needs.
         self._held: deque[Request] = deque()
+        self._awaits_room = False
+        self._first: tuple[Request, _Parcel] | None = None
         self.sync_members_min: Final = rules.members_wanted(
             options.min_in_sync_replicas,
             options.in_sync_replicas,
@@ -188,12 +206,15 @@ class Sends:
             assert wanted is not None, "a message to a topic that may not be made is refused"
             self._topics.create(wanted, now_ms, partial(self._take_when_kept, request))
             return
+        if self._awaits_room:
+            self._held.append(request)
+            return
         try:
-            records = self._records(sent, request)
-            if self._held or not self._has_room(records):
-                self._hold(request)
+            parcel = self._parcel(sent, request)
+            if not self._has_room(parcel):
+                self._await_room(request, parcel)
                 return
-            placed = self._put(records)
+            placed = self._put(parcel.records)
         except _Unfit as unfit:
             self._answer(request, machine.Unreadable(str(unfit)))
         except StorageFailed as error:
@@ -212,25 +233,33 @@ class Sends:
         else:
             self._asked_again(request, now_ms)
 
-    def _has_room(self, records: list[LogRecord]) -> bool:
+    def _parcel(self, sent: machine.Sent, request: Request) -> _Parcel:
+        """The records of a request, made once. Raises _Unfit, RemoteProtocolError."""
+        first, self._first = self._first, None
+        if first is not None and first[0] is request:
+            return first[1]
+        return _Parcel(self._records(sent, request))
+
+    def _has_room(self, parcel: _Parcel) -> bool:
         """Whether the log has files for these. Raises _Unfit."""
-        at_most = sum(len(each.body) + len(each.properties) + RECORD_BYTES_BESIDE_MAX for each in records)
-        if self._store.log.has_room(at_most):
+        if self._store.log.has_room(parcel.bytes_max):
             return True
         try:
-            return self._store.log.reserve([len(each.encode()) for each in records])
+            return self._store.log.reserve(parcel.sizes)
         except ValueError as error:
             raise _Unfit(str(error)) from error
 
-    def _hold(self, request: Request) -> None:
-        self._held.append(request)
-        if len(self._held) == 1:
-            self._master.wait_for_room(self._room_changed)
+    def _await_room(self, request: Request, parcel: _Parcel) -> None:
+        """Whoever sends meanwhile waits behind this one."""
+        self._held.appendleft(request)
+        self._awaits_room, self._first = True, (request, parcel)
+        self._master.wait_for_room(self._room_changed)
 
     def _room_changed(self, reason: str, now_ms: int) -> None:
         """The log has another file, or cannot have one."""
-        held, self._held = self._held, deque()
-        for request in held:
+        self._awaits_room = False
+        while self._held and not self._awaits_room:
+            request = self._held.popleft()
             if reason:
                 self._refuse(request, reason)
             else:
@@ -259,6 +288,7 @@ class Sends:
         refused = [*(one.request for one in self._waiting), *self._held]
         self._waiting.clear()
         self._held.clear()
+        self._first = None
         for request in refused:
             self._answer(request, machine.GivenUp(stops))
 
@@ -336,9 +366,12 @@ class Sends:
 
 
 def _batch(body: bytes) -> list[BatchMessage]:
-    """The messages of a batch, at least one. Raises RemoteProtocolError."""
-    found, at = [], 0
+    """The messages of a batch, at least one. Raises _Unfit, RemoteProtocolError."""
+    found: list[BatchMessage] = []
+    at = 0
     while at < len(body):
+        if len(found) == constants.BATCH_MESSAGES_MAX:
+            raise _Unfit(f"the batch has more than {len(found)} messages")
         message, at = BatchMessage.decode_at(body, at, len(body))
         found.append(message)
     if not found:

@@ -45,6 +45,7 @@ from replispec.wire.rocketmq.constants import (
     COMMIT_LOG_FILE_BYTES,
     COMMIT_LOG_FOLDER,
     COMMIT_LOG_NAME_DIGITS,
+    LOG_OFFSET_MAX,
 )
 from replispec.wire.rocketmq.store import FlushedRun, LogBlank, LogBlankFixed, LogRecord
 
@@ -209,9 +210,11 @@ class CommitLog:
         return Placed(record.physical_offset, len(data), record)
 
     def accepts(self, offset: int) -> bool:
-        """Whether raw bytes may be appended at this offset: at the end, or at the start of any file
-        when the log is empty."""
-        return offset == self.end or (self.is_empty and offset % self.file_bytes == 0)
+        """Whether raw bytes may be appended at this offset: at the end, or, when the log is empty, at the
+        start of any file that can be named."""
+        if self.is_empty and offset % self.file_bytes == 0:
+            return 0 <= offset <= LOG_OFFSET_MAX
+        return offset == self.end
 
     def append_bytes(self, offset: int, data: bytes | memoryview) -> None:
         """Put a run of a master's log after ours; it may be cut anywhere."""

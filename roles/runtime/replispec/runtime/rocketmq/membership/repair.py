@@ -12,11 +12,14 @@ from typing import Final, NamedTuple
 
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.log import beyond
+from replispec.runtime.rocketmq.membership.answers import read_quietly
 from replispec.runtime.rocketmq.remoting.answers import is_granted
 from replispec.runtime.storage import FilesReader, Operation, RemoveFile, RenameFile, ReplaceFile
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.controller import BrokerNames, BrokerReplicasInfo, ReplicasInfo
+from replispec.wire.rocketmq.machines.replicas_manager import LeaderNamed
+from replispec.wire.rocketmq.machines.replicas_manager_wire import leader_asked, outcome_of
 from replispec.wire.rocketmq.remoting import RemotingHeader
 
 _KEPT: Final = (constants.IDENTITY_FILE, constants.IDENTITY_TEMPORARY_FILE)
@@ -28,6 +31,7 @@ class May(Enum):
     YES = "yes"
     SOON = "soon"
     NO = "no"
+    UNSAID = "unsaid"
 
 
 class RepairStanding(NamedTuple):
@@ -44,11 +48,25 @@ def question(broker_name: str) -> Command:
     return Command(RemotingHeader(code=RequestCode.CONTROLLER_GET_SYNC_STATE_DATA, opaque=1), body)
 
 
+def leader_question() -> Command:
+    """Asks a controller which of them leads."""
+    call = leader_asked()
+    fields = call.header.to_ext_fields()
+    return Command(RemotingHeader(code=call.code, opaque=1, ext_fields=fields), call.body)
+
+
+def leader_named(answer: Command) -> str:
+    """Whom a controller names as the one that leads, ADDRESS:PORT; empty for nobody."""
+    code = leader_asked().code
+    named, _ = read_quietly(answer, lambda *said: outcome_of(code, *said))
+    return (named.controller_leader_address or "") if isinstance(named, LeaderNamed) else ""
+
+
 def standing(answer: Command, broker_name: str, broker_id: int) -> RepairStanding:
     """What a controller's answer means for a member. Raises RemoteProtocolError."""
     header = answer.header
     if not is_granted(answer):
-        return RepairStanding(May.SOON, f"it refuses to say ({header.code} {header.remark or ''})")
+        return RepairStanding(May.UNSAID, f"it refuses to say ({header.code} {header.remark or ''})")
     table = BrokerReplicasInfo.decode(answer.body).replicas_info_table or {}
     found = table.get(broker_name)
     if found is None:

@@ -119,6 +119,7 @@ class HaReplica(Stepping):
         self._is_paused = False
         self._reported = -1
         self._report_due = False
+        self._repeats = False
         if self._comparison is not None:
             self._comparison.end(self._now_ms)
 
@@ -272,7 +273,8 @@ class HaReplica(Stepping):
                 self._note_loss(Level.INFO, "master not reached", "no connection in time")
             self._step(event)
             if isinstance(event, machine.ReportDue):
-                self._report_if_due(repeat=True)
+                self._repeats = True
+                self._report_if_due()
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
@@ -398,12 +400,12 @@ class HaReplica(Stepping):
 
     # Reports
 
-    def _report_if_due(self, *, repeat: bool = False) -> None:
+    def _report_if_due(self) -> None:
         """Report once for all that arrived together; what must be durable is flushed first.
 
         The first report of a connection is where the master goes on: it waits until it can name the end, and
         all before it was compared with what the master has. None is sent while something that was cut, or an
-        epoch, is not on the disk.
+        epoch, is not on the disk; one that is to be repeated leaves as soon as that is.
         """
         if not self._report_due:
             return
@@ -412,7 +414,7 @@ class HaReplica(Stepping):
         if self._reported < 0:
             is_ready = reachable == self._variables.log_end
         else:
-            is_ready = repeat or reachable > self._reported
+            is_ready = self._repeats or reachable > self._reported
         if is_ready and self._store.is_settled and (self._reported >= 0 or self._may_begin()):
             self._report()
 
@@ -427,6 +429,7 @@ class HaReplica(Stepping):
         report = wire.report_sent(self._variables, self)
         self._reported = report.max_offset
         self._report_due = self._reported < self._store.log.end
+        self._repeats = False
         self._send(report.encode())
         self._step(machine.ReportSent(report))
 
