@@ -83,7 +83,8 @@ class Wanderer:
         """The next question, heartbeat, or end of somebody's patience."""
         calls = self._calls.deadline_ms()
         asks = () if self._waits else (self._asks_ms,)
-        return min(self._beats_ms, *asks, *(() if calls is None else (calls,)))
+        own_ms = min(self._beats_ms, *asks)
+        return own_ms if calls is None else min(own_ms, calls)
 
     def receive(self, event: Event) -> Sequence[Effect]:
         """Take one event."""
@@ -284,6 +285,10 @@ class Heard:
     histories: Histories
 
 
+def _members(client: Wanderer, _storage: object) -> Sequence[Member]:
+    return [Member("client", client)]
+
+
 def run(seed: int, size: int = 3, *, is_short: bool = False) -> Heard:
     """Let clients ask a group through its faults. `is_short`: logs are kept for a few records alone."""
     rng = Rng(seed)
@@ -294,7 +299,7 @@ def run(seed: int, size: int = 3, *, is_short: bool = False) -> Heard:
     for number in range(1, WRITERS + READERS + 1):
         host = f"127.0.2.{number}"
         client = Wanderer(host, rng.fork(), addresses, reads_only=number > WRITERS)
-        group.world.add(f"client-{number}", host, lambda _, client=client: [Member("client", client)])
+        group.world.add(f"client-{number}", host, partial(_members, client))
         group.world.start(f"client-{number}")
     storm = Storm(group, rng.fork())
     group.world.after(2_000_000, storm.begin)

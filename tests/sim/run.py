@@ -65,10 +65,10 @@ def run(
     """Let a cluster live through its faults, heal it, and judge it. `tap` sees its traffic; `prepare` is
     handed the cluster before anything runs."""
     cluster = build(seed, keeps_lines=keeps_lines, settings=settings)
-    controllers = {address(name) for name in cluster.controllers}
+    prepare(cluster)
+    controllers = {*map(address, cluster.controllers), *cluster.joining}
     pace = AskingPace(controllers, tap)
     histories = cluster.world.network.tap = Histories(controllers, pace)
-    prepare(cluster)
     if settings.obeys and settings.is_durable:
         cluster.history.copies_min, cluster.history.count_copies = settings.copies_min, cluster.copies
     operator = Operator(cluster)
