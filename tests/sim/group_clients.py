@@ -83,7 +83,7 @@ class Wanderer:
         """The next question, heartbeat, or end of somebody's patience."""
         calls = self._calls.deadline_ms()
         asks = () if self._waits else (self._asks_ms,)
-        own_ms = min(self._beats_ms, *asks)
+        own_ms: int = min(self._beats_ms, *asks)
         return own_ms if calls is None else min(own_ms, calls)
 
     def receive(self, event: Event) -> Sequence[Effect]:
