@@ -82,8 +82,7 @@ class Wanderer:
     def deadline_ms(self) -> int | None:
         """The next question, heartbeat, or end of somebody's patience."""
         calls = self._calls.deadline_ms()
-        asks = () if self._waits else (self._asks_ms,)
-        own_ms: int = min(self._beats_ms, *asks)
+        own_ms = self._beats_ms if self._waits else min(self._asks_ms, self._beats_ms)
         return own_ms if calls is None else min(own_ms, calls)
 
     def receive(self, event: Event) -> Sequence[Effect]:
