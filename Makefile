@@ -172,6 +172,10 @@ mutants: jdk $(READY) ## change the specification in one place at a time, and se
 bench-roles: jdk $(READY) ## our controller and brokers against Apache RocketMQ's, in turns (ARGS=--help)
 	@$(BIN)/python -m benchmarks.bench_roles $(ARGS)
 
+.PHONY: bench-group
+bench-group: jdk $(READY) ## our group of three controllers beside Apache RocketMQ's: requests, ends of leaders, many sets (ARGS=--help)
+	@$(BIN)/python -m benchmarks.bench_group $(ARGS)
+
 .PHONY: bench-hostile
 bench-hostile: $(READY) ## our roles under attack by hostile peers: longest waits, fail-overs, memory (ARGS=--help)
 	@$(BIN)/python -m benchmarks.bench_hostile $(ARGS)

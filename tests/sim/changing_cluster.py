@@ -83,6 +83,7 @@ class Changing:
         nemesis._servers = [*nemesis._servers, *NEW]
         everybody = (*map(address, MORE_CONTROLLERS), *(at for _, at in NEW.values()))
         cluster.client._controllers = everybody
+        cluster.joining = [at for _, at in NEW.values()]
         (first, second) = NEW.values()
         self.operator = Operator(
             everybody[0],

@@ -9,7 +9,7 @@ ends the process: what it then holds, only a new start can tell.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -103,6 +103,8 @@ class ControllerNode:
         )
         self._is_alone = self._leads = group is None
         self._leader: str | None = None
+        # The term in which it has begun to lead; None once it knows what is on record.
+        self._begun_term: int | None = None
         self._reads = Reads()
         self._requests = Requests()
         self._server = RequestServer(
@@ -146,7 +148,7 @@ class ControllerNode:
         self._log.tell_time(event.now_ms)
         self._take(event)
         if not self._halted:
-            if self._reads.are_due and self._leads:
+            if self._reads.are_due and self._log.leads:
                 self._reads.asked(self._log.read())
             self._log.commit(event.now_ms)
         return self._outbox.take()
@@ -372,12 +374,15 @@ class ControllerNode:
             what = "leader lost" if leader is None else "leader found"
             self._outbox.note(Level.INFO, what, leader=leader or self._leader, term=term)
             self._leader = leader
+        begins = isinstance(event, controller.Elected) and not self._leads
         self._leads = isinstance(event, controller.Elected)
         self._watching.take(event, now_ms)
         self._administration.led(leader, is_own=self._leads)
         if not self._leads:
             self._losses.clear()
             self._hearings.forget()
+        if begins or not self._leads:
+            self._begun_term = term if begins else None
 
     def _elect(self, name: str, silent: int, now_ms: int) -> None:
         """Whoever may follow this master was heard."""
@@ -396,14 +401,17 @@ class ControllerNode:
 
     def find_missed_masters(self, _event: controller.MastersDue) -> Nothing:
         """Look for masters that have not sent a heartbeat since this start."""
-        for broker_set in self._sets:
-            master, name = broker_set.variables.master, broker_set.name
-            if master is None or self._sets.heartbeats.is_alive(name, master):
-                continue
-            living = self._sets.local(broker_set).living
-            members = broker_set.variables.sync_state_set
-            self._hearings.lost(name, master, members, living, self._watching.now_ms)
+        is_alive = self._sets.heartbeats.is_alive
+        self._miss(lambda *key: not is_alive(*key), self._watching.now_ms)
         return ()
+
+    def _miss(self, is_missed: Callable[[str, int], bool], now_ms: int) -> None:
+        """Hear whoever may follow the masters of which this is so; they stay if nobody can."""
+        for broker_set in self._sets:
+            known, name = broker_set.variables, broker_set.name
+            if known.master is not None and is_missed(name, known.master):
+                living = self._sets.local(broker_set).living
+                self._hearings.lost(name, known.master, known.sync_state_set, living, now_ms)
 
     # The log
 
@@ -424,6 +432,10 @@ class ControllerNode:
             broker_set, replies = applied
             self._hearings.decided(broker_set.name, broker_set.variables.master, now_ms)
             self._carry_out(broker_set, replies, asked, now_ms)
+        if entry.event.term == self._begun_term:
+            # All is known that was on record before. Connections ended while it followed, too.
+            self._begun_term = None
+            self._miss(self._sets.heartbeats.has_left, now_ms)
 
     def read(self, states: Sequence[BrokerSetState]) -> Sequence[BrokerSet]:
         """What records made that are no longer there."""
