@@ -66,7 +66,8 @@ def test_generated_code_stays_near_three_quarters_of_what_it_was() -> None:
     it is an event; the agreement of a group on one log is a family of its own, with its snapshots and changes
     of the members, and whom a controller asks about them, and tells, are messages and two machines; who waits
     for the end of a question is told by the machine of the broker; what an administrator asks of topics and
-    groups are messages, too; brokers that are known by their addresses have requests and answers of their own.
+    groups are messages, too; brokers that are known by their addresses have requests and answers of
+    their own.
     """
     texts = [path.read_text() for path in files("generated") if "systems" not in path.parts]
     assert sum(text.count("\n") for text in texts) <= GENERATED_LINES_MAX
