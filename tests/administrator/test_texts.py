@@ -13,7 +13,16 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from replispec.administrator.rocketmq.consumers import GroupOverview, Progress, Reset, TopicQueue, TopicStats
+from replispec.administrator.rocketmq.consumers import (
+    GroupOverview,
+    Progress,
+    Reset,
+    TopicQueue,
+    TopicStats,
+    groups,
+    progress,
+    topic_stats,
+)
 from replispec.administrator.rocketmq.controllers import Wanted
 from replispec.administrator.rocketmq.health import judged
 from replispec.administrator.rocketmq.plans import NotAsWantedError
@@ -215,3 +224,18 @@ def test_a_reset_is_told_as_mqadmin_tells_it() -> None:
     offsets = {TopicQueue("InteropTopic", "broker-a", number): 0 for number in range(4)}
     wanted = Reset("lab-group", "InteropTopic", 0)
     assert consumer_text.reset(wanted, "0", offsets).text == cluster.texts[line]
+
+
+def test_our_own_brokers_are_asked_queue_by_queue_and_tell_the_same() -> None:
+    """They refuse what mqadmin asks; Java's producer had sent 20 messages, Java's consumer had read them."""
+    cluster = recorded("replispec")
+    name_server = next(key[0] for key in cluster.answers if key[1] == "GET_BROKER_CLUSTER_INFO")
+    stats = cluster.carried_out(topic_stats((name_server,), "InteropTopic"))
+    assert len(stats.queues) == 4
+    assert sum(each.max_offset or 0 for each in stats.queues.values()) == 20
+    read = cluster.carried_out(progress((name_server,), "lab-group", "InteropTopic"))
+    assert sum(each.consumer_offset or 0 for each in read.queues.values()) == 20
+    (group,) = cluster.carried_out(groups((name_server,)))
+    assert (group.group, group.behind) == ("lab-group", 0)
+    assert group.clients is not None
+    assert len(group.clients.connection_set or ()) == 1
