@@ -16,7 +16,7 @@ from tests.cli.test_three_controllers import free_ports
 from tests.house.tree import ROOT
 
 PAGE = (ROOT / "docs/change-controllers.md").read_text()
-FILES = re.findall(r"```properties (controller-\d)\n(.*?)```", PAGE, re.DOTALL)
+FILES = re.findall(r"```properties (\S+)\n(.*?)```", PAGE, re.DOTALL)
 CONSOLES = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
 # What a run decides.
 OPEN = {"LEADER": r"n\d", "PART": "(leads|votes)", "NUMBER": r"\d+", "PORT": r"\d+"}
@@ -68,10 +68,10 @@ def fits(prints: str, said: str) -> bool:
 
 @pytest.mark.skipif(os.environ.get("REPLISPEC_CRASHES") != "all", reason="processes: of the long proofs")
 def test_the_page_is_followed_word_by_word(tmp_path: Path, started: list[subprocess.Popen[str]]) -> None:
-    ports = {f"987{number}": str(port) for number, port in enumerate(free_ports(4), start=1)}
+    ports = {f"987{number}": str(port) for number, port in enumerate(free_ports(5), start=1)}
 
     def here(text: str) -> str:
-        return re.sub(r"\b987[1-4]\b", lambda found: ports[found[0]], text)
+        return re.sub(r"\b987[1-5]\b", lambda found: ports[found[0]], text)
 
     for name, text in FILES:
         (tmp_path / f"{name}.properties").write_text(here(text))
@@ -79,17 +79,25 @@ def test_the_page_is_followed_word_by_word(tmp_path: Path, started: list[subproc
         if line.endswith(" &"):
             started.append(begun(here(line), tmp_path))
             continue
+        if line == "kill $(pgrep -f alone.properties)":
+            alone = started.pop()
+            alone.terminate()
+            assert alone.wait(10) == 0
+            assert alone.stdout is not None
+            alone.stdout.close()
+            continue
         found = replispec(*shlex.split(here(line))[1:], cwd=tmp_path)
         said = found.stdout + found.stderr + (f"[{found.returncode}]\n" if found.returncode else "")
         assert fits(here(prints), said), (line, said, (tmp_path / "errors.txt").read_text())
     # The one that was removed has ended, with one line.
     assert started[0].wait(10) == 1
-    assert [each.poll() for each in started[1:]] == [None, None, None]
+    assert [each.poll() for each in started[1:]] == [None, None, None, None]
     lines = (tmp_path / "errors.txt").read_text().splitlines()
     (last,) = [each for each in lines if not each.startswith("{")]
     assert "n1 was removed from the group 'group-a/n1,n2,n3', for good" in last
 
 
 def test_the_page_names_files_and_commands() -> None:
-    assert [name for name, _ in FILES] == [f"controller-{number}" for number in (1, 2, 3, 4)]
+    controllers = [f"controller-{number}" for number in (1, 2, 3, 4)]
+    assert [name for name, _ in FILES] == [*controllers, "alone", "controller-5"]
     assert len(list(steps())) > 10

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from replispec.controller.consensus import LogDamaged, SingleNode
+from replispec.controller.consensus import LogDamaged
+from replispec.controller.consensus.rocketmq import SingleNode
 from replispec.event.v1.event_pb2 import ControllerEvent, MemberState
 from replispec.runtime.documents.official_seam import decode, encode
 from replispec.runtime.primitives.errors import RemoteProtocolError

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from replispec.controller.consensus.raft import ControllerGroup, GroupNode
+from replispec.event.v1.event_pb2 import ControllerEvent
 from replispec.wire.rocketmq.codes import ResponseCode
+from tests.sim.asker import Asker
 from tests.sim.changing import (
     FOUNDERS,
     MEMBERS,
@@ -189,6 +192,35 @@ def test_every_member_is_another_one_in_the_end_and_nothing_is_lost() -> None:
     assert len(who.gone or ()) == 3
 
 
+def test_a_voter_that_one_of_the_others_never_heard_of_may_be_the_only_one_that_can_lead() -> None:
+    group = Controllers(18).start()
+    served(group)
+    leader = group.leader()
+    late, other = sorted(FOUNDERS - {leader})
+    new = "controller-4"
+    group.world.kill(late)
+    comes(group, new)
+    assert group.codes(leader, addition(new)) == [OK]
+    wanted = {"n1", "n2", "n3", "n4"}
+    assert group.world.run_until(
+        lambda: all(voters(group, each) == wanted for each in (leader, other, new)), at_most_ms=10_000
+    )
+    group.world.run_for(500)
+    # Something that the leader and the new one alone have, and that is not agreed on.
+    group.world.kill(other)
+    asker = group.add(Asker(f"{group.hosts[leader]}:9878", [application(4)]))
+    group.world.run_for(300)
+    assert not asker.is_done
+    group.world.kill(leader)
+    group.world.start(late)
+    group.world.start(other)
+    assert voters(group, late) == {"n1", "n2", "n3"}
+    assert group.leader(but=[leader]) == new
+    group.world.run_for(1_000)
+    assert group.codes(new, application(4)) == [OK]
+    assert voters(group, late) == wanted
+
+
 # Who is refused by name
 
 
@@ -354,3 +386,18 @@ def test_a_controller_that_is_alone_has_no_members_to_change() -> None:
         REFUSED,
         OK,
     ]
+
+
+def test_of_two_changes_that_build_on_the_same_one_the_first_counts() -> None:
+    group = ControllerGroup("g", "n1", {"n1": "127.0.0.1:1"})
+    node = GroupNode(group, None, [], None, lambda _limit: 0)
+    node.begin(0)
+    node.tick(5_000)
+    for new in ("n2", "n3"):
+        node.propose(ControllerEvent(group_places=node.places.with_member(new, "127.0.0.9:1").record()))
+    while (ready := node.ready()) is not None:
+        if ready.is_to_be_persisted:
+            node.persisted()
+    assert node.places.members == {"n1": "127.0.0.1:1", "n2": "127.0.0.9:1"}
+    # Where one might be reached is believed before it is agreed on; who is a member is not.
+    assert set(node.members) == {"n1", "n2"}

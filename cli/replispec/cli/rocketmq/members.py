@@ -76,13 +76,15 @@ def transfer(group: ShownGroup, member: str) -> None:
 
 def snapshot(address: str) -> int:
     """Have a controller keep a snapshot, and return the record up to which. Raises MembersRefused."""
-    answer = _ask(address, RequestCode.CONTROLLER_KEEP_SNAPSHOT, KeepSnapshotRequest(GROUP_QUESTIONS_VERSION))
+    answer = ask_controller(
+        address, RequestCode.CONTROLLER_KEEP_SNAPSHOT, KeepSnapshotRequest(GROUP_QUESTIONS_VERSION)
+    )
     said = KeepSnapshotResponse.from_ext_fields(answer.header.ext_fields or {})
     return said.index or 0
 
 
 def _group(address: str) -> ShownGroup:
-    answer = _ask(
+    answer = ask_controller(
         address, RequestCode.CONTROLLER_GET_MEMBERS, GetGroupMembersRequest(GROUP_QUESTIONS_VERSION)
     )
     try:
@@ -105,10 +107,10 @@ def _ask_leader(group: ShownGroup, code: int, header: Header) -> None:
     leader = group.find(group.leader or "")
     if leader is None:
         raise MembersRefused(f"nobody leads the group, says {group.asked}", again=True)
-    _ask(leader.address, code, header)
+    ask_controller(leader.address, code, header)
 
 
-def _ask(address: str, code: int, header: Header) -> Command:
+def ask_controller(address: str, code: int, header: Header, body: bytes = b"") -> Command:
     """The answer to a question that is granted. Raises MembersRefused."""
     frames = FrameBuffer(REMOTING)
 
@@ -120,7 +122,7 @@ def _ask(address: str, code: int, header: Header) -> Command:
         code=code, language=LANGUAGE, version=0, opaque=1, flag=0, ext_fields=header.to_ext_fields()
     )
     try:
-        answer = ask(address, Command(asked).encode(), read, timeout_s=ANSWER_S)
+        answer = ask(address, Command(asked, body).encode(), read, timeout_s=ANSWER_S)
     except (OSError, RemoteProtocolError) as error:
         raise MembersRefused(f"{address}: {error}", again=True) from error
     if answer.header.code == ResponseCode.SUCCESS:

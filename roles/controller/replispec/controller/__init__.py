@@ -5,5 +5,5 @@ request changes is first written to a log (`consensus`), then applied, then answ
 another member of a group of controllers, comes to the same state.
 
 `consensus` is the seam of that log: propose an entry, learn what is to be written, take what is committed.
-`SingleNode` is a group of one. `FAMILY/node.py` is the role; begin there.
+`SingleNode` (`consensus/FAMILY`) is a group of one. `FAMILY/node.py` is the role; begin there.
 """

@@ -1,6 +1,6 @@
-"""How the controllers of a group agree on one log: the interface, a group of one, and a member of several.
+"""How the controllers of a group agree on one log: the interface, and a folder for each engine.
 
-Each folder holds an engine for several, and is named after the family whose messages its members speak.
+A folder is named after the family whose records it knows (alone) or whose messages its members speak.
 """
 
 from replispec.controller.consensus.interface import (
@@ -11,7 +11,6 @@ from replispec.controller.consensus.interface import (
     Ready,
     Snapshot,
 )
-from replispec.controller.consensus.single_node import SingleNode, term_alone
 
 __all__ = [
     "Consensus",
@@ -19,7 +18,5 @@ __all__ = [
     "LogDamaged",
     "Message",
     "Ready",
-    "SingleNode",
     "Snapshot",
-    "term_alone",
 ]

@@ -17,11 +17,10 @@ from replispec.controller.consensus import (
     LogDamaged,
     Message,
     Ready,
-    SingleNode,
     Snapshot,
-    term_alone,
 )
 from replispec.controller.consensus.raft import Chance, ControllerGroup, GroupNode, joined_state
+from replispec.controller.consensus.rocketmq import SingleNode, term_alone
 from replispec.controller.rocketmq.core.broker_set import BrokerSet
 from replispec.event.v1.event_pb2 import BrokerSetState, ControllerEvent, ControllerSnapshot, GroupPlaces
 from replispec.runtime.documents.official_seam import decode, encode

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from replispec.controller.consensus.formats import is_of_a_group
 from replispec.controller.consensus.raft import ControllerGroup, is_id
+from replispec.controller.consensus.rocketmq.formats import is_of_a_group
 from replispec.controller.rocketmq.node import ControllerNode
 from replispec.runtime.primitives.rng import Rng
 from replispec.runtime.rocketmq.rules.addresses import canonical_address

@@ -9,15 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from replispec.controller.consensus.formats import (
-    EVENT_FORMAT,
-    EVENT_GROUP_FORMAT,
-    GROUP_FORMAT,
-    check_order,
-    check_term,
-    event_of,
-    state_of,
-)
 from replispec.controller.consensus.interface import Entry, LogDamaged, Ready, Snapshot
 from replispec.controller.consensus.raft.places import (
     ControllerGroup,
@@ -25,6 +16,12 @@ from replispec.controller.consensus.raft.places import (
     founders,
     number_of,
     places,
+)
+from replispec.controller.consensus.rocketmq.formats import (
+    check_order,
+    check_term,
+    event_of,
+    state_of,
 )
 from replispec.event.v1.event_pb2 import ControllerEvent, GroupPlaces, MemberState
 from replispec.runtime.documents.official_seam import encode
@@ -37,13 +34,16 @@ from replispec.runtime.raft.snapshots import MemberSnapshot
 from replispec.wire.raft.codes import EntryKind
 from replispec.wire.raft.member import RaftEntry
 from replispec.wire.raft.options import MemberOptions
+from replispec.wire.rocketmq.constants import EVENT_FORMAT, EVENT_GROUP_FORMAT, LOG_GROUP_FORMAT
 
 __all__ = ["Chance", "GroupNode", "joined_state"]
 
 
-def joined_state(identity: str, member: str, told: Mapping[str, str]) -> bytes:
-    """What a member begins with that was told which group it is to join, and who that is."""
-    return encode(MemberState(format=GROUP_FORMAT, group=identity, member=member, told=places(told)))
+def joined_state(identity: str, member: str, told: Mapping[str, str], *, term: int = 0) -> bytes:
+    """What a member begins with that was told which group it is to join, and who that is; `term`: the newest
+    that it knows of."""
+    state = MemberState(format=LOG_GROUP_FORMAT, term=term, group=identity, member=member, told=places(told))
+    return encode(state)
 
 
 class GroupNode:
@@ -320,7 +320,7 @@ class GroupNode:
 
     def _kept(self, state: DurableState) -> bytes:
         kept = MemberState(
-            format=GROUP_FORMAT,
+            format=LOG_GROUP_FORMAT,
             term=state.term,
             group=self.identity,
             member=self._group.member,
@@ -365,7 +365,7 @@ def _state(group: ControllerGroup, state: bytes | None, *, is_empty: bool) -> Me
         if not is_empty:
             raise LogDamaged("there are records of a log, and no state of a member")
         return MemberState(group=group.founded, member=group.member)
-    if known.format != GROUP_FORMAT:
+    if known.format != LOG_GROUP_FORMAT:
         raise LogDamaged(
             f"the log is that of a controller that was alone: a member of the group {group.name!r} "
             f"cannot go on with it"

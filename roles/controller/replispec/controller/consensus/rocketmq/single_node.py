@@ -7,22 +7,18 @@ decides nothing, as it does in a group of several.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
 
-from replispec.controller.consensus.formats import (
-    EVENT_FORMAT,
-    FORMAT,
+from replispec.controller.consensus.interface import Entry, LogDamaged, Ready
+from replispec.controller.consensus.rocketmq.formats import (
     check_order,
     check_term,
     event_of,
     state_of,
 )
-from replispec.controller.consensus.interface import Entry, LogDamaged, Ready
 from replispec.event.v1.event_pb2 import ControllerEvent, MemberState
 from replispec.runtime.documents.official_seam import encode
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
-
-_SELF: Final = 0
+from replispec.wire.rocketmq.constants import EVENT_FORMAT, LOG_FORMAT, NUMBER_ALONE
 
 
 class SingleNode:
@@ -102,7 +98,7 @@ class SingleNode:
         state = None
         if self._first is not None:
             self._waiting.insert(0, self._first)
-            state = encode(MemberState(format=FORMAT, term=self._term, voted_for=_SELF))
+            state = encode(MemberState(format=LOG_FORMAT, term=self._term, voted_for=NUMBER_ALONE))
         entries = [
             Entry(index, event, event.proposal, is_told=True)
             for index, event in enumerate(self._waiting, self._index + 1)
@@ -125,7 +121,7 @@ class SingleNode:
     def _numbered(self, event: ControllerEvent) -> ControllerEvent:
         self._proposal += 1
         event.format = EVENT_FORMAT
-        event.proposer = _SELF
+        event.proposer = NUMBER_ALONE
         event.proposal = self._proposal
         event.term = self._term
         return event
@@ -135,7 +131,7 @@ def term_alone(state: bytes | None) -> int:
     """The newest term that a controller which is alone remembers. Raises LogDamaged when the log is that of a
     member of a group."""
     known = state_of(state)
-    if known is not None and known.format != FORMAT:
+    if known is not None and known.format != LOG_FORMAT:
         raise LogDamaged(
             f"the log is that of member {known.member!r} of the group {known.group!r}: a controller that is "
             f"alone cannot go on with it"

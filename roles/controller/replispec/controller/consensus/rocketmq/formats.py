@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from replispec.controller.consensus.interface import LogDamaged
 from replispec.event.v1.event_pb2 import ControllerEvent, MemberState
 from replispec.runtime.documents.official_seam import decode
 from replispec.runtime.primitives.errors import RemoteProtocolError
-
-FORMAT: Final = 1
-"""Version of the log of a controller that is alone."""
-EVENT_FORMAT: Final = 1
-"""Version of the records of a log."""
-EVENT_GROUP_FORMAT: Final = 2
-"""Version of a record that says who the group is to be."""
-GROUP_FORMAT: Final = 2
-"""Version of the log of a member of a group."""
+from replispec.wire.rocketmq.constants import (
+    EVENT_FORMAT,
+    EVENT_GROUP_FORMAT,
+    LOG_FORMAT,
+    LOG_GROUP_FORMAT,
+)
 
 
 def event_of(index: int, data: bytes) -> ControllerEvent:
@@ -53,10 +49,10 @@ def state_of(data: bytes | None) -> MemberState | None:
         state = decode(MemberState, data, unknown_allowed=False)
     except RemoteProtocolError as error:
         raise LogDamaged(f"the state of the member: {error}") from error
-    if state.format not in (FORMAT, GROUP_FORMAT):
+    if state.format not in (LOG_FORMAT, LOG_GROUP_FORMAT):
         raise LogDamaged(
-            f"the state of the member is of format {state.format}, this release reads {FORMAT} and "
-            f"{GROUP_FORMAT}"
+            f"the state of the member is of format {state.format}, this release reads {LOG_FORMAT} and "
+            f"{LOG_GROUP_FORMAT}"
         )
     return state
 
@@ -73,4 +69,4 @@ def is_of_a_group(data: bytes | None) -> bool:
         known = state_of(data)
     except LogDamaged:
         return False
-    return known is not None and known.format == GROUP_FORMAT
+    return known is not None and known.format == LOG_GROUP_FORMAT
