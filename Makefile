@@ -143,6 +143,9 @@ explore: $(READY) ## explore every system of the specification with more faults 
 	@$(BIN)/replispec spec explore sync_state_set --set delays=1 --json $(EXPLORED)/32.json $(ARGS)
 	@$(BIN)/replispec spec explore group --json $(EXPLORED)/33.json $(ARGS)
 	@$(BIN)/replispec spec explore sync_state_set --set lost=0 --set strangers=2 --set lags=1 --json $(EXPLORED)/34.json $(ARGS)
+	@$(BIN)/replispec spec explore sync_state_set --set lost=0 --set crashes=1 --set strangers=2 --messages 3 --json $(EXPLORED)/35.json $(ARGS)
+	@$(BIN)/replispec spec explore sync_state_set --set lost=0 --set strangers=1 --set silences=1 --json $(EXPLORED)/36.json $(ARGS)
+	@$(BIN)/replispec spec explore hearing --set messages=2 --json $(EXPLORED)/37.json $(ARGS)
 	@$(BIN)/replispec spec never-taken $(EXPLORED)/*.json
 
 .PHONY: site
@@ -168,6 +171,10 @@ mutants: jdk $(READY) ## change the specification in one place at a time, and se
 .PHONY: bench-roles
 bench-roles: jdk $(READY) ## our controller and brokers against Apache RocketMQ's, in turns (ARGS=--help)
 	@$(BIN)/python -m benchmarks.bench_roles $(ARGS)
+
+.PHONY: bench-group
+bench-group: jdk $(READY) ## our group of three controllers beside Apache RocketMQ's: requests, ends of leaders, many sets (ARGS=--help)
+	@$(BIN)/python -m benchmarks.bench_group $(ARGS)
 
 .PHONY: bench-hostile
 bench-hostile: $(READY) ## our roles under attack by hostile peers: longest waits, fail-overs, memory (ARGS=--help)

@@ -8,10 +8,11 @@ import tempfile
 from argparse import ArgumentParser, Namespace
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from lab import families
 from lab.cluster import Cluster
@@ -70,6 +71,23 @@ class MeasuredRoles:
     replication: Callable[[Bench, int, int], None]
 
 
+@dataclass(frozen=True, slots=True)
+class MeasuredGroups:
+    """Groups of ours and of somebody else by name, and what is measured of those that run.
+
+    `running` starts one; `requests` takes rounds and seconds, `leaders` rounds, `sets` seconds, and `restart`
+    how many records the log has before.
+    """
+
+    subjects: Mapping[str, Subject]
+    figures: Mapping[str, tuple[str, bool]]
+    running: Callable[[str], AbstractContextManager[Any]]
+    requests: Callable[[Bench, Sequence[Any], int, float], None]
+    leaders: Callable[[Bench, Sequence[Any], int], None]
+    sets: Callable[[Bench, Sequence[Any], float], None]
+    restart: Callable[[Bench, Sequence[Any], int], None]
+
+
 @dataclass(slots=True)
 class Attacked:
     """What one attack did: how much of it there was, the longest waits in milliseconds by role, how often a
@@ -105,6 +123,7 @@ class MeasuredFamily:
     shapes: Mapping[str, Mapping[str, object]]
     dissected: Dissected
     roles: MeasuredRoles
+    groups: MeasuredGroups
     hostile: Hostile
 
 

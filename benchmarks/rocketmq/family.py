@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks.family import Dissected, Hostile, MeasuredFamily, MeasuredRoles
-from benchmarks.rocketmq import hostile, roles
+from benchmarks.family import Dissected, Hostile, MeasuredFamily, MeasuredGroups, MeasuredRoles
+from benchmarks.rocketmq import group, hostile, roles
 from benchmarks.rocketmq.codec_cases import cases
 from benchmarks.rocketmq.generate_capture import Kind, add_options, generate, wanted
 from benchmarks.rocketmq.hostile_attacks import ATTACKS
@@ -27,6 +27,15 @@ FAMILY = MeasuredFamily(
         figures=roles.FIGURES,
         requests=roles.measure_requests,
         replication=roles.measure_replication,
+    ),
+    groups=MeasuredGroups(
+        subjects=group.SUBJECTS,
+        figures=group.FIGURES,
+        running=group.running,
+        requests=group.measure_requests,
+        leaders=group.measure_leaders,
+        sets=group.measure_sets,
+        restart=group.measure_restart,
     ),
     hostile=Hostile(tuple(ATTACKS), hostile.measure),
 )

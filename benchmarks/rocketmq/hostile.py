@@ -23,13 +23,16 @@ from lab.rocketmq import settings
 from lab.rocketmq.peer import Peer
 from lab.rocketmq.questions import master
 from lab.rocketmq.roles import OURS
-from lab.rocketmq.waiting import wait_in_sync, wait_master
+from lab.rocketmq.waiting import leading, wait_in_sync, wait_master
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.wire.rocketmq.codes import RequestCode
 
 EACH_S = 0.02
 PATIENCE_S = 20.0
 SETTLES_S = 2.0
+GROUP = ("controller", "controller-2", "controller-3")
+OF_GROUPS = ("waves",)
+MISSED = ("leader lost", "member not reached", "broker lost")
 QUESTIONS = {
     "broker": RequestCode.GET_BROKER_CONFIG,
     "nameserver": RequestCode.GET_BROKER_CLUSTER_INFO,
@@ -73,18 +76,27 @@ def measure(names: Sequence[str], seconds: float) -> Iterator[Attacked]:
 
 def _attacked(cluster: Cluster, name: str, attack: Attack, seconds: float) -> Attacked:
     cluster.start(OURS, "nameserver", "nameserver", settings.nameserver(cluster))
-    cluster.start(OURS, "controller", "controller", settings.controller(cluster))
+    group = GROUP if name in OF_GROUPS else GROUP[:1]
+    peers = ";".join(f"n{number}-{cluster.address(each)}" for number, each in enumerate(group, 1))
+    for number, member in enumerate(group, 1):
+        named = {"controllerDLegerPeers": peers, "controllerDLegerSelfId": f"n{number}"}
+        cluster.start(OURS, "controller", member, settings.controller(cluster, member, **named))
+    leads = cluster.until(lambda: leading(cluster, group), "a leader of the controllers")
     for broker in ("broker-1", "broker-2"):
-        cluster.start(OURS, "broker", broker, settings.broker(cluster, broker))
-        first = wait_master(cluster)
-    wait_in_sync(cluster, (1, 2))
+        known = ";".join(map(cluster.address, group))
+        cluster.start(OURS, "broker", broker, settings.broker(cluster, broker, controllerAddr=known))
+        first = wait_master(cluster, controller=leads)
+    wait_in_sync(cluster, (1, 2), controller=leads)
     targets = Targets(
         cluster.port("broker-1"),
         cluster.ha_port("broker-1"),
         cluster.port("nameserver"),
-        cluster.port("controller"),
+        cluster.port(leads),
+        tuple(map(cluster.port, group)),
     )
-    attacked = cluster.processes["broker-1" if attack.role == "broker" else attack.role].pid
+    told = _told(cluster, group)
+    roles = {"broker": "broker-1", "controller": leads}
+    attacked = cluster.processes[roles.get(attack.role, attack.role)].pid
     seen = Attacked(name, attack.what, before_mb=_resident_mb(attacked))
     probers = [Prober(role, getattr(targets, role)) for role in QUESTIONS]
     threads = [Thread(target=each.run, daemon=True) for each in probers]
@@ -107,10 +119,16 @@ def _attacked(cluster: Cluster, name: str, attack: Attack, seconds: float) -> At
         thread.join()
         seen.worst_ms[each.role] = each.worst_ms
     seen.count = _taken(counted)
-    cluster.until(lambda: master(cluster.port("controller"), BROKER_NAME), "the controller to answer")
-    after = master(cluster.port("controller"), BROKER_NAME)
-    seen.elections = 0 if after is None else after.epoch - first.epoch
+    cluster.until(lambda: master(cluster.port(leads), BROKER_NAME), "the controller to answer")
+    after = master(cluster.port(leads), BROKER_NAME)
+    seen.elections = (0 if after is None else after.epoch - first.epoch) + _told(cluster, group) - told
     return seen
+
+
+def _told(cluster: Cluster, group: Sequence[str]) -> int:
+    """How often controllers have said that they miss their leader, another member or a broker."""
+    logs = (cluster.part("log") / f"{each}.out" for each in group)
+    return sum(log.read_text().count(f'"{what}"') for log in logs for what in MISSED)
 
 
 def _carry_out(name: str, targets: Targets, seconds: float, counted: Any) -> None:

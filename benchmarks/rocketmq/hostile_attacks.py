@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from lab.ports import LOOPBACK
 from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq.framing import Command
+from replispec.wire.raft.codes import RequestCode as MemberCode
+from replispec.wire.raft.member import RaftVoteRequest
 from replispec.wire.rocketmq.broker import (
     RegisterBrokerBody,
     RegisterBrokerRequest,
@@ -30,6 +32,8 @@ from replispec.wire.rocketmq.ha import HaHandshakeId, HaReport
 from replispec.wire.rocketmq.remoting import RemotingHeader
 
 MEGABYTE = 1_000_000
+WAVES_OF_ALL, WAVE = 10_000, 250
+HOSTILE_HOSTS = (LOOPBACK, "127.0.0.66", "127.0.0.67")
 GARBAGE = (
     (2**31 - 1).to_bytes(4, "big") + bytes(200),
     b"\xff\xff\xff\xff" + bytes(200),
@@ -47,6 +51,8 @@ class Targets:
     replication: int
     nameserver: int
     controller: int
+    members: tuple[int, ...] = ()
+    """All controllers of a group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +235,32 @@ def producers(targets: Targets, seconds: float) -> int:
         return 20 * _press(found, lambda _: said, 1_000, seconds)
 
 
+def waves(targets: Targets, seconds: float) -> int:
+    """Connections to all members of a group, many at a time and soon gone: silent ones, garbage, beginnings
+    of large frames, questions whose answers nobody reads, votes for a member of another group."""
+    vote = RaftVoteRequest(1, "another/n1,n2,n3", 1, 99, 999, 99, is_pre=False, is_transfer=True)
+    said = (
+        b"",
+        GARBAGE[0],
+        (MEGABYTE).to_bytes(4, "big") + (100).to_bytes(4, "big") + bytes(100_000),
+        _frame(RequestCode.CONTROLLER_GET_METADATA_INFO) * 500,
+        _frame(MemberCode.VOTE, vote),
+    )
+    until_s, count = time.monotonic() + seconds, 0
+    while time.monotonic() < until_s and count < WAVES_OF_ALL:
+        with ExitStack() as stack:
+            for number in range(count, count + WAVE):
+                source = (HOSTILE_HOSTS[number % len(HOSTILE_HOSTS)], 0)
+                port = targets.members[number % len(targets.members)]
+                with suppress(OSError):
+                    one = socket.create_connection((LOOPBACK, port), timeout=2.0, source_address=source)
+                    stack.enter_context(one).setblocking(False)
+                    one.send(said[number // len(targets.members) % len(said)])
+            count += WAVE
+            time.sleep(0.05)
+    return count
+
+
 ATTACKS: Mapping[str, Attack] = {
     "idle": Attack("connections that say nothing", "broker", idle),
     "garbage": Attack("connections with garbage, all ports", "broker", garbage),
@@ -239,5 +271,6 @@ ATTACKS: Mapping[str, Attack] = {
     "registrations": Attack("registrations of 200 topics", "nameserver", registrations),
     "identities": Attack("identities applied for", "controller", identities),
     "reports": Attack("reports of 20 unknown replicas", "broker", reports),
+    "waves": Attack("connections in waves to three controllers", "controller", waves),
     "producers": Attack("messages of 20 that do not read", "broker", producers),
 }

@@ -30,6 +30,7 @@ def _family(hostile: Hostile) -> MeasuredFamily:
         known.shapes,
         known.dissected,
         known.roles,
+        known.groups,
         hostile,
     )
 

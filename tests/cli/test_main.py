@@ -36,8 +36,15 @@ def groups(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple
     """Every command, groups within groups among them, by the words that name it."""
     yield path
     if isinstance(command, click.Group):
-        for name, inside in command.commands.items():
-            yield from groups(inside, (*path, name))
+        for name in command.list_commands(click.Context(command)):
+            yield from groups(inside_of(command, name), (*path, name))
+
+
+def inside_of(group: click.Group, name: str) -> click.Command:
+    """A command of a group; those of families are found when they are asked for."""
+    found = group.get_command(click.Context(group), name)
+    assert found is not None
+    return found
 
 
 @pytest.mark.parametrize("path", [*groups(command_line)], ids=" ".join)
@@ -47,7 +54,7 @@ def test_every_command_explains_itself_by_examples_and_every_option(path: tuple[
     found: click.Command = command_line
     for name in path:
         assert isinstance(found, click.Group)
-        found = found.commands[name]
+        found = inside_of(found, name)
     options = [each for each in found.params if isinstance(each, click.Option)]
     assert [option.name for option in options if not option.help] == []
 

@@ -20,11 +20,12 @@ from replispec.explorer.report import system_named, systems
 from tests.explorer.errors import EVERYWHERE, OF_SETS, Error
 from tests.explorer.errors_of_agreement import OF_AGREEMENT
 from tests.explorer.errors_of_copies import OF_COPIES
+from tests.explorer.errors_of_hearings import OF_HEARINGS
 from tests.explorer.errors_of_learners import OF_LEARNERS
 
 ROOT = Path(__file__).parents[2]
 
-ERRORS = {**OF_SETS, **OF_COPIES, **OF_LEARNERS, **OF_AGREEMENT}
+ERRORS = {**OF_SETS, **OF_COPIES, **OF_LEARNERS, **OF_AGREEMENT, **OF_HEARINGS}
 
 
 def compiled(error: Error, folder: Path) -> dict[str, str]:

@@ -101,6 +101,7 @@ RUNS = {
     ),
     "cleaning": ("cleaning", Extent()),
     "fail_over": ("fail_over", Extent()),
+    "hearing": ("hearing", Extent()),
     "topic": ("topic", Extent()),
     "topic, what comes late": ("topic", Extent(budgets={"lags": 1, "strays": 1})),
     "partition_in_transition, two controllers": (

@@ -87,7 +87,13 @@ class Layer:
         ]
 
 
-ROLES = ("replispec.controller", "replispec.nameserver", "replispec.broker", "replispec.learner")
+ROLES = (
+    "replispec.controller",
+    "replispec.nameserver",
+    "replispec.broker",
+    "replispec.learner",
+    "replispec.administrator",
+)
 # A name server may hold a controller in its process.
 BESIDE = {"replispec.nameserver": ("replispec.controller.rocketmq.process",)}
 # The parts of the runtime that roles are built of: pure, and free to know each other.

@@ -30,7 +30,7 @@ TEXT_SUFFIXES = {
     ".yaml",
     ".yml",
 }
-GENERATED_LINES_MAX = 36_300
+GENERATED_LINES_MAX = 39_000
 # Spelt in two parts, so that this file does not hold what it looks for.
 MACHINE_PATHS = ("/" + "work/", "/" + "root/", "/" + "home/", "/" + "Users/", "C:" + "\\")
 REGISTRIES = (
@@ -65,7 +65,9 @@ def test_generated_code_stays_near_three_quarters_of_what_it_was() -> None:
     what replicas compare with their master, what they keep of it for the next, and what is refused before
     it is an event; the agreement of a group on one log is a family of its own, with its snapshots and changes
     of the members, and whom a controller asks about them, and tells, are messages and two machines; who waits
-    for the end of a question is told by the machine of the broker.
+    for the end of a question is told by the machine of the broker; what an administrator asks of topics and
+    groups are messages, too; brokers that are known by their addresses have requests and answers of
+    their own.
     """
     texts = [path.read_text() for path in files("generated") if "systems" not in path.parts]
     assert sum(text.count("\n") for text in texts) <= GENERATED_LINES_MAX

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import tracemalloc
 from collections.abc import Iterable
 
 import pytest
@@ -98,6 +99,30 @@ def test_bytes_after_a_fault_are_our_own_fault() -> None:
         buffer.receive(b"\xff" * 4)
     with pytest.raises(LocalProtocolError):
         buffer.receive(b"\x00")
+
+
+def _held_bytes(frame: bytes, piece_bytes: int) -> int:
+    """The most memory that a buffer took for one frame in pieces of this size, which the sender holds too."""
+    buffer = FrameBuffer(streams.REMOTING)
+    pieces = [frame[at : at + piece_bytes] for at in range(0, len(frame), piece_bytes)]
+    tracemalloc.start()
+    try:
+        found = [whole for piece in pieces for whole in buffer.receive(piece)]
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found == [frame]
+    return most
+
+
+def test_a_large_frame_in_pieces_is_copied_once() -> None:
+    frame = remoting.RemotingFrame(header=b"{}", body=bytes(4_000_000)).encode()
+    assert _held_bytes(frame, 256 * 1024) < 1.1 * len(frame)
+
+
+def test_a_frame_in_tiny_pieces_takes_no_more_room_than_its_bytes() -> None:
+    frame = remoting.RemotingFrame(header=b"{}", body=bytes(100_000)).encode()
+    assert _held_bytes(frame, 3) < 2.5 * len(frame)
 
 
 @given(command=COMMANDS)

@@ -275,6 +275,7 @@ _READERS: dict[Any, Callable[[str], Any]] = {
     Mapping[str, SubscriptionGroup]: lambda text: {each: SubscriptionGroup() for each in _items(text)},
     Mapping[str, TopicQueueMapping]: lambda text: {each: TopicQueueMapping() for each in _items(text)},
     Sequence[int]: lambda text: tuple(map(int, _items(text))),
+    Sequence[str]: lambda text: tuple(_items(text)),
     Sequence[HaEpochEntry]: lambda text: tuple(map(_epoch, _items(text))),
     Sequence[RaftEntry]: lambda text: tuple(map(_of_term, _items(text))),
     Sequence[BrokerHeartbeatRequest]: lambda text: tuple(map(_heartbeat, _items(text))),

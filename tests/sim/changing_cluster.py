@@ -21,7 +21,6 @@ from replispec.wire.rocketmq.parameters import ROLES
 from tests.sim.asker import AGAIN_MS, Asker, Question
 from tests.sim.cluster import CONTROLLER, MORE_CONTROLLERS, Cluster, address, properties
 from tests.sim.controller_script import question
-from tests.sim.pace import AskingPace
 from tests.sim.settings import PLAIN
 
 NEW = {"controller-4": ("n3", "127.0.0.5:9878"), "controller-5": ("n4", "127.0.0.6:9878")}
@@ -84,9 +83,7 @@ class Changing:
         nemesis._servers = [*nemesis._servers, *NEW]
         everybody = (*map(address, MORE_CONTROLLERS), *(at for _, at in NEW.values()))
         cluster.client._controllers = everybody
-        pace = world.network.tap
-        assert isinstance(pace, AskingPace)
-        pace.also(everybody)
+        cluster.joining = [at for _, at in NEW.values()]
         (first, second) = NEW.values()
         self.operator = Operator(
             everybody[0],

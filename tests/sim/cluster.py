@@ -145,6 +145,8 @@ class Cluster:
     nemesis: Nemesis
     rng: Rng
     settings: Settings = PLAIN
+    joining: Sequence[str] = ()
+    """Where controllers listen that join later."""
     ids: dict[str, str] = field(default_factory=dict)
     deleted: dict[Place, int] = field(default_factory=dict)
     """Messages that were kept for as long as was promised, and deleted."""

@@ -17,17 +17,11 @@ class AskingPace:
     """Sees the traffic of a run, and hands it on to `tap`, if there is one."""
 
     def __init__(self, controllers: Collection[str], tap: NetworkTap | None) -> None:
-        self._controllers: frozenset[str] = frozenset()
-        self._hosts: frozenset[str] = frozenset()
+        self._controllers = frozenset(controllers)
+        # Members of a group have more to say to each other.
+        self._hosts = frozenset(each.rpartition(":")[0] for each in controllers)
         self._tap = tap
         self.pieces: Counter[tuple[str, str, int]] = Counter()
-        self.also(controllers)
-
-    def also(self, controllers: Collection[str]) -> None:
-        """These are controllers, too."""
-        self._controllers |= frozenset(controllers)
-        # Members of a group have more to say to each other.
-        self._hosts |= frozenset(each.rpartition(":")[0] for each in controllers)
 
     def opened(self, dialer: str, listener: str, now_us: int) -> None:
         """A connection is open."""

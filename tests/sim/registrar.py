@@ -17,15 +17,24 @@ OPTIONS = BrokerOptions(broker_name="set")
 
 
 class Registrar:
-    """Registers at one controller; `ids` gets what it was called after each registration."""
+    """Registers at one controller, or at whoever leads of `others` and it; `ids` gets what it was called
+    after each registration."""
 
-    def __init__(self, files: FilesReader, controller: str, address: str, ids: list[int]) -> None:
+    def __init__(
+        self,
+        files: FilesReader,
+        controller: str,
+        address: str,
+        ids: list[int],
+        *,
+        others: Sequence[str] = (),
+    ) -> None:
         self._address = address
         self._ids = ids
         self._outbox = Outbox()
         self._writes = Writes(self._outbox)
         self._calls = Calls(self._outbox)
-        self._controllers = Controllers(self._calls, [controller], timeout_ms=1_000)
+        self._controllers = Controllers(self._calls, [controller, *others], timeout_ms=1_000)
         self._registration = Registration(
             self._outbox,
             self._writes,

@@ -17,6 +17,7 @@ from typing import Final
 from replispec.runtime.sim import NetworkTap, Rng
 from replispec.runtime.world import Note
 from replispec.wire.rocketmq.constants import FLUSHED_FILE, INDEX_FOLDER
+from tests.linearizable.wire import Histories
 from tests.sim.client import TOPIC
 from tests.sim.cluster import HOSTS, LEARNERS, Cluster, address, broker_at, build
 from tests.sim.history import Place
@@ -64,9 +65,10 @@ def run(
     """Let a cluster live through its faults, heal it, and judge it. `tap` sees its traffic; `prepare` is
     handed the cluster before anything runs."""
     cluster = build(seed, keeps_lines=keeps_lines, settings=settings)
-    pace = AskingPace({address(name) for name in cluster.controllers}, tap)
-    cluster.world.network.tap = pace
     prepare(cluster)
+    controllers = {*map(address, cluster.controllers), *cluster.joining}
+    pace = AskingPace(controllers, tap)
+    histories = cluster.world.network.tap = Histories(controllers, pace)
     if settings.obeys and settings.is_durable:
         cluster.history.copies_min, cluster.history.count_copies = settings.copies_min, cluster.copies
     operator = Operator(cluster)
@@ -99,6 +101,7 @@ def run(
         cluster.world.run_until(lambda: not differing(cluster) and not judged(cluster), at_most_ms=SETTLE_MS)
         wrong += differing(cluster)
     wrong += judged(cluster) + outsiders(cluster) + operator.wrong + pace.judge() + masters.wrong
+    wrong += histories.judge()
     return Result(
         seed,
         cluster.world.digest(),

@@ -11,9 +11,19 @@ import pytest
 
 from replispec.controller.consensus.raft import number_of
 from replispec.runtime.primitives.parameters import ConfigurationError
-from replispec.runtime.rocketmq.framing import Command
+from replispec.runtime.rocketmq.framing import Command, decode_command
 from replispec.runtime.sim import Disk, Left, Rng, SimulatedStorage, World
-from replispec.runtime.world import Closed, Connected, Effect, Event, Member, Outbox, Started
+from replispec.runtime.world import (
+    Closed,
+    Connected,
+    Effect,
+    Event,
+    Member,
+    Outbox,
+    Received,
+    Send,
+    Started,
+)
 from replispec.wire.raft.codes import RequestCode as MemberCode
 from replispec.wire.raft.member import RaftVoteRequest
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
@@ -29,7 +39,7 @@ from replispec.wire.rocketmq.controller import (
     ReplicasInfo,
 )
 from replispec.wire.rocketmq.remoting import RemotingHeader
-from tests.sim.asker import Question
+from tests.sim.asker import Asker, Question
 from tests.sim.controller_script import CLUSTER, IDS, NAME, address, heartbeat, question, script
 from tests.sim.controllers import Controllers, asking_the_group, hosts, make, peers, properties
 
@@ -117,6 +127,20 @@ def test_a_leader_that_is_asked_to_end_hands_over_at_once() -> None:
     assert group.leaders() != [first]
 
 
+@pytest.mark.parametrize("seed", range(1, 7))
+def test_a_member_that_answered_waits_for_no_answer_to_that(seed: int) -> None:
+    """Followers have nothing to say to each other once one of them has voted for the other in vain."""
+    group = Controllers(seed, 5).start()
+    for _ in range(3):
+        group.world.kill(group.leader())
+        group.leader()
+        for name in set(group.hosts) - set(group.living()):
+            group.world.start(name)
+        group.world.run_for(5_000)
+    silent = [each for each in group.noted("member not reached") if each[1]["reason"] == "it does not answer"]
+    assert not silent
+
+
 def test_a_leader_that_is_cut_off_says_nothing_that_the_group_does_not() -> None:
     """It is asked all the while, also what it knows: its successor may know better."""
     group = Controllers(4).start()
@@ -151,6 +175,43 @@ def test_a_leader_that_hangs_and_wakes_harms_nobody() -> None:
     masters = [values for _, values in group.noted("master elected")]
     assert group.record(old) == group.record(new) == known
     assert len({values["master_epoch"] for values in masters}) == len(masters)
+
+
+def test_a_leader_that_wakes_to_a_question_refuses_it() -> None:
+    """The first that it hears may be a question, at a time at which it ceases to lead."""
+    group = Controllers(11).start()
+    leader = group.leader()
+    group.codes(leader, METADATA)
+    node = group.node(leader)
+    core = vars(vars(node._log)["_consensus"])["_core"]
+    for other in set(group.hosts) - {leader}:
+        group.world.network.block(other, leader)
+    # It has looked once, and nobody was heard since.
+    assert group.world.run_until(lambda: len(core.variables.heard) == 1, at_most_ms=2_000, step_ms=10)
+    assert node._leads
+    header = RemotingHeader(code=INFO.code, opaque=7, flag=0, ext_fields=dict(INFO.ext_fields))
+    woken_ms = (node.deadline_ms() or 0) + 3_000
+    effects = node.receive(Received(max(node._open), Command(header).encode(), woken_ms))
+    sent = [bytes(each.data) for each in effects if isinstance(each, Send)]
+    answers = [each for each in map(decode_command, sent) if each.is_answer]
+    assert [each.header.code for each in answers] == [ResponseCode.CONTROLLER_NOT_LEADER]
+
+
+def test_a_master_that_is_gone_with_the_leader_is_replaced_as_soon_as_another_leads() -> None:
+    """Whoever follows hears connections end, too, and need not listen again."""
+    overrides = {name: {"electedListeningPeriod": 60_000} for name in hosts()}
+    group = Controllers(6, overrides=overrides).start()
+    hears = [f"{host}:9878" for host in group.hosts.values()]
+    lives = [group.add(Asker(at, [heartbeat(each)])) for each in IDS for at in hears]
+    asker = asking_the_group(group, script()[:14], [])
+    assert group.world.run_until(lambda: asker.is_done, at_most_ms=20_000)
+    assert all(each.is_done for each in lives)
+    group.world.kill(group.leader())
+    for number, _ in enumerate(group.hosts, 1):
+        group.world.kill(f"asker-{number}")
+    group.leader()
+    group.world.run_for(3_000)
+    assert [values["master"] for _, values in group.noted("master elected")] == [1, 2]
 
 
 def test_a_controller_that_is_just_elected_takes_nobody_for_dead_that_it_did_not_have_time_to_hear() -> None:

@@ -64,6 +64,7 @@ def test_an_added_one_that_begins_again_needs_nobody_to_tell_it_who_the_group_is
     assert group.record("controller-4") == known
     assert group.codes(group.leader(), transfer("controller-4")) == [OK]
     assert group.world.run_until(lambda: group.leaders() == ["controller-4"], at_most_ms=3_000)
+    group.world.run_for(300)  # the others hear of it
     (answer,) = group.ask("controller-2", METADATA)
     assert leader_of(answer) == ("n4", "127.0.0.4:9878", False)
 

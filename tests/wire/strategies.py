@@ -73,6 +73,7 @@ def _values(hint: Any, ranges: Ranges) -> st.SearchStrategy[Any]:
         return messages(hint, ranges)
     simple: dict[Any, st.SearchStrategy[Any]] = {
         int: INT32,
+        float: st.floats(allow_nan=False, allow_infinity=False),
         str: NAME,
         bytes: st.binary(max_size=40),
         bool: st.booleans(),

@@ -8,6 +8,7 @@ import click
 from replispec.cli.admin_found import found as found_group
 from replispec.cli.admin_members import members
 from replispec.cli.failures import EXIT_UNUSABLE
+from replispec.cli.family_commands import FamilyGroup
 
 if TYPE_CHECKING:
     from replispec.cli.repairs import RepairFinding
@@ -37,12 +38,14 @@ Exit codes:
 
 @click.group(
     "admin",
-    short_help="Repair a member of a broker set, found and change a group of controllers.",
-    epilog="\b\nExamples:\n  replispec admin repair -c broker-2.properties --dry-run\n"
+    cls=FamilyGroup,
+    short_help="Look after a running cluster, repair a member, found and change a group of controllers.",
+    epilog="\b\nExamples:\n  replispec admin health -a 127.0.0.1:9878 -n 127.0.0.1:9876\n"
+    "  replispec admin repair -c broker-2.properties --dry-run\n"
     "  replispec admin members list --at 127.0.0.1:9871",
 )
 def admin() -> None:
-    """What whoever runs a broker set does by hand, now and then."""
+    """What whoever runs a cluster asks of it, and does by hand, now and then."""
 
 
 admin.add_command(found_group)

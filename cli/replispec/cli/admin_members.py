@@ -151,7 +151,11 @@ def transfer(member: str, at: str, wait: float) -> int:
     )
 
 
-@members.command("snapshot", epilog="\b\nExamples:\n  replispec admin members snapshot --at 127.0.0.1:9871")
+@members.command(
+    "snapshot",
+    epilog="\b\nExamples:\n  replispec admin members snapshot --at 127.0.0.1:9871",
+    short_help="Have controllers keep what their records have made, now.",
+)
 @_at
 def snapshot(at: str) -> int:
     """Have the controllers that are named by --at keep what their records have made instead of them, now."""

@@ -8,7 +8,6 @@ import resource
 import signal
 import sys
 from contextlib import suppress
-from importlib.metadata import version
 from typing import NoReturn
 
 import click
@@ -18,6 +17,7 @@ from replispec.cli.adapter import adapter
 from replispec.cli.admin import admin
 from replispec.cli.capture import capture
 from replispec.cli.check_store import check_store
+from replispec.cli.completion import VARIABLE, completion
 from replispec.cli.conformance import conformance
 from replispec.cli.cut_captures import name_cut_captures
 from replispec.cli.decode import decode
@@ -29,6 +29,7 @@ from replispec.cli.redact import redact
 from replispec.cli.replay import replay
 from replispec.cli.roles import COMMANDS as ROLES
 from replispec.cli.spec import spec
+from replispec.cli.status import status
 from replispec.cli.stopping import SIGNALLED
 from replispec.cli.watch import watch
 
@@ -41,6 +42,7 @@ Examples:
   replispec redact trace.pcap --out shown.pcap    the same without names and contents
   replispec explain one-master-per-epoch          what a name in a report means
   replispec broker -c broker.properties           a broker; see docs/run-a-cluster.md
+  replispec status 127.0.0.1:9878                 masters, epochs, who is in sync, of a running cluster
 """
 
 
@@ -63,6 +65,9 @@ def command_line() -> None:
 @click.pass_context
 def show_version(context: click.Context) -> None:
     """Show the version, as --version does."""
+    # No other command needs it, and to import it takes a quarter of a role's start.
+    from importlib.metadata import version
+
     click.echo(f"{context.find_root().info_name} {version('replispec')}")
 
 
@@ -84,6 +89,7 @@ command_line.add_command(adapter)
 command_line.add_command(admin)
 command_line.add_command(capture)
 command_line.add_command(check_store)
+command_line.add_command(completion)
 command_line.add_command(conformance)
 command_line.add_command(decode)
 command_line.add_command(explain)
@@ -91,6 +97,7 @@ command_line.add_command(pack)
 command_line.add_command(redact)
 command_line.add_command(replay)
 command_line.add_command(spec)
+command_line.add_command(status)
 command_line.add_command(watch)
 for _role in ROLES:
     command_line.add_command(_role)
@@ -129,7 +136,7 @@ def main() -> NoReturn:
         pandas_unused.leave_out()
         _open_many_files()
     try:
-        code = command_line(standalone_mode=False)
+        code = command_line(standalone_mode=False, complete_var=VARIABLE)
     except ReaderGone:
         sys.exit(0)
     except click.ClickException as error:

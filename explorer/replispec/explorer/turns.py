@@ -369,7 +369,9 @@ class Turn:
     def _effect(self, effect: str, part: Part | None, event: Any) -> None:
         if part is not None and part.serves and effect in part.wire.ANSWERS:
             variables = self._configuration(part).variables
-            self._answer(part.wire.answer_of(effect, part.instance, variables, event, self._local))
+            says = part.wire.answer_of
+            rules = (self._composed.rules,) if "rules" in parameters_of(says) else ()
+            self._answer(says(effect, part.instance, variables, event, self._local, *rules))
             return
         if part is not None and part.serves and effect in getattr(part.wire, "NOTES", ()):
             return

@@ -10,7 +10,7 @@ from lab.family import Rounds, Scenario
 from lab.interop.measured import Measured
 from lab.rocketmq import questions, settings, waiting
 from lab.rocketmq.apache import Apache
-from lab.rocketmq.interop import addresses, figures, group, mixed
+from lab.rocketmq.interop import addresses, figures, generations, group, mixed
 from lab.rocketmq.interop.stage import MESSAGES, TOPIC, Stage
 from lab.rocketmq.interop.tools import Tools
 from lab.rocketmq.roles import OURS
@@ -194,5 +194,9 @@ SCENARIOS = {
     "group": (
         _on_a_stage(group.under_our_controllers),
         "three controllers of ours over three Java brokers, of whom some are struck in each round",
+    ),
+    "generations": (
+        _on_a_stage(generations.under_one_controller),
+        "brokers of 5.1.0, then of both generations, then of the later one under a controller of ours",
     ),
 }

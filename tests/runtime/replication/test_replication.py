@@ -41,6 +41,24 @@ def test_a_core_has_a_method_for_every_effect_of_its_machine_and_no_other(
     assert {name for name in vars(core) if name.startswith("_do_")} == named
 
 
+def test_a_copy_from_the_middle_that_ended_before_its_first_byte_begins_again() -> None:
+    """Its files were made, and nothing of them was on the disk: there is nothing to compare, and to lose."""
+    master = master_with(60, 60)
+    master.store.delete_before(master.store.log.last_file)
+    master.store.flush()
+    first = master.store.log.first
+    assert first > 0
+    one = disk()
+    copy = store_on(one)
+    copy.log.reserve_bytes(first, 1)
+    copy.flush()
+    pair = Pair(master, ReplicaSide(one))
+    assert pair.replica.store.log.is_empty
+    pair.follow()
+    assert pair.same()
+    assert pair.replica.store.log.first == first
+
+
 def test_a_fresh_replica_copies_everything_and_joins() -> None:
     pair = Pair(master_with(3, 2), ReplicaSide())
     pair.follow()

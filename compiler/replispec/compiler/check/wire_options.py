@@ -25,6 +25,7 @@ def check_wire_options(_model: Model, message: Message) -> None:
         _check_key(message, field)
         _check_bounds(message, field, is_binary=is_binary)
         _check_content(message, field)
+        _check_of_json(message, field)
         if not is_binary and message.layout in ("HEADER_FIELDS", "JSON"):
             _check_unplaced(message, field)
         if field.measures and field.measures not in _MEASURES:
@@ -63,6 +64,17 @@ def _check_content(message: Message, field: Field) -> None:
             field.place,
             f"{where}: {field.type} cannot hold {field.holds!r}",
             f"write {fitting}" if fitting else "drop holds",
+        )
+
+
+def _check_of_json(message: Message, field: Field) -> None:
+    """What JSON alone has: numbers with a fraction, and maps with objects for keys."""
+    where = f"{message.name}.{field.name}"
+    if "double" in (field.type, field.map_value) and message.layout != "JSON":
+        raise SpecificationError(field.place, f"{where}: a double stands in JSON alone", "write an integer")
+    if field.object_keys and (message.layout != "JSON" or field.map_key != "string"):
+        raise SpecificationError(
+            field.place, f"{where}: object_keys are those of a JSON map", "write map<string, ...>"
         )
 
 

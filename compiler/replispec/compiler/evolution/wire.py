@@ -283,7 +283,7 @@ WIRE: Table = {
                 "tells",
                 "wider",
             ),
-            *("when", "counts", "unquoted_keys", "json_only", "name_in_json"),
+            *("when", "counts", "unquoted_keys", "object_keys", "json_only", "name_in_json"),
         )
     },
     ("given number", "added"): _LAYOUT,

@@ -109,7 +109,8 @@ class AnswerForm:
     `event` holds the fields that every event has on which it is done. `whole` is a body that is there as it
     stands: a message, or the bytes of an answer without `body`. An answer whose code is no success
     but that counts as the effect `counts_as` does so in `releases` (None: in all). What is said to peers of
-    some releases only stands under `by_release`, each with these `releases`.
+    some releases only stands under `by_release`, each with these `releases`. Who is one of `to`
+    is told `instead`.
     """
 
     effect: str
@@ -124,6 +125,8 @@ class AnswerForm:
     counts_as: str = ""
     releases: VersionRange | None = None
     by_release: Mapping[str, AnswerForm] = field(default_factory=dict)
+    to: Expression | None = None
+    instead: AnswerForm | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,7 +113,7 @@ class Checksum:
 class Field:
     """One field of a message.
 
-    `type` is int32, int64, uint32, bool, string, bytes, a message name or an enum name; `map_key`
+    `type` is int32, int64, uint32, double, bool, string, bytes, a message name or an enum name; `map_key`
     and `map_value` are set for maps (then `type` is "map"). `passes` names the numbers that a message
     of this type must be given.
     """
@@ -151,6 +151,7 @@ class Field:
     checksum: Checksum | None = None
     counts: str = ""
     unquoted_keys: bool = False
+    object_keys: bool = False
     json_only: bool = False
     name_in_json: bool = False
     words: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from replispec.compiler.language.check import Scope, require
+from replispec.compiler.language.check import Scope, require, type_of
 from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import AnswerForm, Value
 from replispec.compiler.model.machine import MachineSpec
@@ -21,10 +21,11 @@ from replispec.compiler.read.binding_parts import (
     message_named,
     read_remark,
 )
-from replispec.compiler.read.values import read_values
+from replispec.compiler.read.values import EACH, read_values
 from replispec.compiler.read.yaml_source import Scalar, Tree
 
 _NOTICE_KEYS: Final = ("message", "header", "body")
+_INSTEAD: Final = "instead"
 _ANSWER_KEYS: Final = ("code", *_NOTICE_KEYS, "remark", "counts_as", "releases", "by_release")
 
 
@@ -61,13 +62,34 @@ class AnswerReader:
         found: dict[str, AnswerForm] = {}
         for name, each in self._tree.trees("notices"):
             place = self._tree.tree("notices").place_of(name)
-            each.only(*_NOTICE_KEYS)
+            each.only(*_NOTICE_KEYS, _INSTEAD)
             if name not in self._machine.effects():
                 raise SpecificationError(
                     place, f"no edge does {name!r}", f"effects: {', '.join(self._machine.effects())}"
                 )
-            found[name] = self._said(AnswerForm(name, place), each)
+            form = self._said(AnswerForm(name, place), each)
+            found[name] = self._instead(form, each) if _INSTEAD in each.items else form
         return found
+
+    def _instead(self, form: AnswerForm, tree: Tree) -> AnswerForm:
+        """With what some of those who are told are told instead, each by its own number."""
+        other = tree.tree(_INSTEAD)
+        other.only("to", "header", "body")
+        place = other.place_of("to")
+        scope = effect_scope(form.effect, self._machine, self._model, self._known, self._rules)
+        scope = replace(scope, event=None, rules={}, sources={}, questions={})
+        to = ex.parse(other.text("to"), place)
+        kind = type_of(to, scope, place)
+        if kind.item is None or kind.kind != "set" or kind.optional:
+            raise SpecificationError(place, f"{kind} is told something else", "give a set that is not none")
+        scope = replace(scope, variables={**scope.variables, EACH: kind.item})
+        message = self._model.messages[form.header]
+        header = _expressions(read_values(message, other.tree("header"), scope))
+        told = AnswerForm(form.effect, other.place, header=form.header, header_fields=header)
+        if "body" in other.items:
+            body = self._model.messages[form.body]
+            told = replace(told, body=form.body, body_fields=read_values(body, other.tree("body"), scope))
+        return replace(form, to=to, instead=told)
 
     def notes(self) -> dict[str, str]:
         """What is noted for people when an effect is done, by effect."""
@@ -140,7 +162,7 @@ class AnswerReader:
                 f"no answer is named {counts_as!r}",
                 f"answers: {', '.join(self._machine.answers)}",
             )
-        if "releases" in tree.items and not counts_as:
+        if "releases" in tree.items and not counts_as and not form.header:
             raise SpecificationError(tree.place_of("releases"), "releases of nothing", "give counts_as:")
         releases = parse_versions(tree.text("releases", ""), tree.place_of("releases"))
         return replace(form, counts_as=counts_as, releases=releases)

@@ -34,6 +34,7 @@ _Kind = descriptor_pb2.FieldDescriptorProto
 _SCALARS = {
     _Kind.TYPE_INT32: "int32",
     _Kind.TYPE_INT64: "int64",
+    _Kind.TYPE_DOUBLE: "double",
     _Kind.TYPE_UINT32: "uint32",
     _Kind.TYPE_BOOL: "bool",
     _Kind.TYPE_STRING: "string",
@@ -266,6 +267,7 @@ class _FileReader:
             checksum=_checksum(wire),
             counts=wire.counts,
             unquoted_keys=wire.unquoted_keys,
+            object_keys=getattr(wire, "object_keys", False),
             json_only=wire.json_only,
             name_in_json=wire.name_in_json,
             words=tuple(wire.word),

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ereplispec/event/v1/event.proto\x12\x12replispec.event.v1\"\xb3\x04\n\x0f\x43ontrollerEvent\x12\x0e\n\x06\x66ormat\x18\x01 \x01(\r\x12\x10\n\x08proposer\x18\x02 \x01(\r\x12\x10\n\x08proposal\x18\x03 \x01(\x04\x12\x18\n\x10proposed_time_ns\x18\x04 \x01(\x03\x12\x14\n\x0c\x63luster_name\x18\x05 \x01(\t\x12\x13\n\x0b\x62roker_name\x18\x06 \x01(\t\x12\x0c\n\x04term\x18\x07 \x01(\x04\x12\x45\n\x14\x61lter_sync_state_set\x18\x0b \x01(\x0b\x32%.replispec.event.v1.AlterSyncStateSetH\x00\x12<\n\x0f\x61pply_broker_id\x18\x0c \x01(\x0b\x32!.replispec.event.v1.ApplyBrokerIdH\x00\x12\x37\n\x0c\x65lect_master\x18\r \x01(\x0b\x32\x1f.replispec.event.v1.ElectMasterH\x00\x12@\n\x11\x63lean_broker_data\x18\x0f \x01(\x0b\x32#.replispec.event.v1.CleanBrokerDataH\x00\x12H\n\x15update_broker_address\x18\x10 \x01(\x0b\x32\'.replispec.event.v1.UpdateBrokerAddressH\x00\x12\x37\n\x0cgroup_places\x18\x11 \x01(\x0b\x32\x1f.replispec.event.v1.GroupPlacesH\x00\x42\n\n\x08\x64\x65\x63isionJ\x04\x08\x08\x10\x0bJ\x04\x08\x0e\x10\x0f\")\n\nGroupPlace\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\"^\n\x0bGroupPlaces\x12/\n\x07members\x18\x01 \x03(\x0b\x32\x1e.replispec.event.v1.GroupPlace\x12\x0c\n\x04gone\x18\x02 \x03(\t\x12\x10\n\x08replaces\x18\x03 \x01(\x04\"\x9e\x01\n\x0bMemberState\x12\x0e\n\x06\x66ormat\x18\x01 \x01(\r\x12\x0c\n\x04term\x18\x02 \x01(\x04\x12\x16\n\tvoted_for\x18\x03 \x01(\rH\x00\x88\x01\x01\x12\r\n\x05group\x18\x04 \x01(\t\x12\x0e\n\x06member\x18\x05 \x01(\t\x12,\n\x04told\x18\x06 \x03(\x0b\x32\x1e.replispec.event.v1.GroupPlaceB\x0c\n\n_voted_for\"\xdc\x01\n\x12\x43ontrollerSnapshot\x12\x0e\n\x06\x66ormat\x18\x01 \x01(\r\x12\r\n\x05index\x18\x02 \x01(\x04\x12\x0c\n\x04term\x18\x03 \x01(\x04\x12\x30\n\x04sets\x18\x04 \x03(\x0b\x32\".replispec.event.v1.BrokerSetState\x12:\n\x0cgroup_places\x18\x05 \x01(\x0b\x32\x1f.replispec.event.v1.GroupPlacesH\x00\x88\x01\x01\x12\x1a\n\x12group_places_index\x18\x06 \x01(\x04\x42\x0f\n\r_group_places\"\xe7\x03\n\x0e\x42rokerSetState\x12\x13\n\x0b\x62roker_name\x18\x01 \x01(\t\x12\r\n\x05state\x18\x02 \x01(\t\x12\x13\n\x06master\x18\x03 \x01(\x03H\x00\x88\x01\x01\x12\x14\n\x0cmaster_epoch\x18\x04 \x01(\x05\x12\x16\n\x0esync_state_set\x18\x05 \x03(\x03\x12\x1c\n\x14sync_state_set_epoch\x18\x06 \x01(\x05\x12\x12\n\nbroker_ids\x18\x07 \x03(\x03\x12\x16\n\x0enext_broker_id\x18\x08 \x01(\x03\x12\x0f\n\x07\x65mptied\x18\t \x01(\x08\x12\x14\n\x0c\x63luster_name\x18\n \x01(\t\x12\x44\n\taddresses\x18\x0b \x03(\x0b\x32\x31.replispec.event.v1.BrokerSetState.AddressesEntry\x12G\n\x0b\x63heck_codes\x18\x0c \x03(\x0b\x32\x32.replispec.event.v1.BrokerSetState.CheckCodesEntry\x1a\x30\n\x0e\x41\x64\x64ressesEntry\x12\x0b\n\x03key\x18\x01 \x01(\x03\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a\x31\n\x0f\x43heckCodesEntry\x12\x0b\n\x03key\x18\x01 \x01(\x03\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\t\n\x07_master\"\x8c\x01\n\x11\x41lterSyncStateSet\x12\x18\n\x10master_broker_id\x18\x01 \x01(\x03\x12\x14\n\x0cmaster_epoch\x18\x02 \x01(\x05\x12\x1c\n\x14sync_state_set_epoch\x18\x03 \x01(\x05\x12\x1a\n\x12new_sync_state_set\x18\x04 \x03(\x03\x12\r\n\x05\x61live\x18\x05 \x03(\x03\"r\n\rApplyBrokerId\x12\x11\n\tbroker_id\x18\x01 \x01(\x03\x12\x1b\n\x13register_check_code\x18\x02 \x01(\t\x12\x16\n\x0e\x62roker_address\x18\x03 \x01(\t\x12\x19\n\x11\x61\x63\x63\x65pt_unused_ids\x18\x04 \x01(\x08\"\xaf\x02\n\x0b\x45lectMaster\x12\x30\n\x05\x63\x61use\x18\x01 \x01(\x0e\x32!.replispec.event.v1.ElectionCause\x12\x1d\n\x10\x61sking_broker_id\x18\x02 \x01(\x03H\x00\x88\x01\x01\x12!\n\x14\x64\x65signated_broker_id\x18\x03 \x01(\x03H\x01\x88\x01\x01\x12\x1d\n\x10silent_broker_id\x18\x04 \x01(\x03H\x02\x88\x01\x01\x12\x17\n\x0funclean_allowed\x18\x05 \x01(\x08\x12\x31\n\ncandidates\x18\x06 \x03(\x0b\x32\x1d.replispec.event.v1.CandidateB\x13\n\x11_asking_broker_idB\x17\n\x15_designated_broker_idB\x13\n\x11_silent_broker_id\"s\n\tCandidate\x12\x11\n\tbroker_id\x18\x01 \x01(\x03\x12\r\n\x05\x65poch\x18\x02 \x01(\x05\x12\x12\n\nmax_offset\x18\x03 \x01(\x03\x12\x19\n\x11\x65lection_priority\x18\x04 \x01(\x05\x12\x15\n\rasync_learner\x18\x05 \x01(\x08\"G\n\x0f\x43leanBrokerData\x12\x12\n\nbroker_ids\x18\x01 \x03(\x03\x12\x11\n\talive_too\x18\x02 \x01(\x08\x12\r\n\x05\x61live\x18\x03 \x03(\x03\"@\n\x13UpdateBrokerAddress\x12\x11\n\tbroker_id\x18\x01 \x01(\x03\x12\x16\n\x0e\x62roker_address\x18\x02 \x01(\t*\xb7\x01\n\rElectionCause\x12\x1e\n\x1a\x45LECTION_CAUSE_UNSPECIFIED\x10\x00\x12\x1f\n\x1b\x45LECTION_CAUSE_BROKER_ASKED\x10\x01\x12!\n\x1d\x45LECTION_CAUSE_OPERATOR_ASKED\x10\x02\x12 \n\x1c\x45LECTION_CAUSE_MASTER_SILENT\x10\x03\x12 \n\x1c\x45LECTION_CAUSE_MASTER_MISSED\x10\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ereplispec/event/v1/event.proto\x12\x12replispec.event.v1\"\xb9\x05\n\x0f\x43ontrollerEvent\x12\x0e\n\x06\x66ormat\x18\x01 \x01(\r\x12\x10\n\x08proposer\x18\x02 \x01(\r\x12\x10\n\x08proposal\x18\x03 \x01(\x04\x12\x18\n\x10proposed_time_ns\x18\x04 \x01(\x03\x12\x14\n\x0c\x63luster_name\x18\x05 \x01(\t\x12\x13\n\x0b\x62roker_name\x18\x06 \x01(\t\x12\x0c\n\x04term\x18\x07 \x01(\x04\x12\x45\n\x14\x61lter_sync_state_set\x18\x0b \x01(\x0b\x32%.replispec.event.v1.AlterSyncStateSetH\x00\x12<\n\x0f\x61pply_broker_id\x18\x0c \x01(\x0b\x32!.replispec.event.v1.ApplyBrokerIdH\x00\x12\x37\n\x0c\x65lect_master\x18\r \x01(\x0b\x32\x1f.replispec.event.v1.ElectMasterH\x00\x12@\n\x11\x63lean_broker_data\x18\x0f \x01(\x0b\x32#.replispec.event.v1.CleanBrokerDataH\x00\x12H\n\x15update_broker_address\x18\x10 \x01(\x0b\x32\'.replispec.event.v1.UpdateBrokerAddressH\x00\x12\x37\n\x0cgroup_places\x18\x11 \x01(\x0b\x32\x1f.replispec.event.v1.GroupPlacesH\x00\x12\x44\n\x13register_by_address\x18\x12 \x01(\x0b\x32%.replispec.event.v1.RegisterByAddressH\x00\x12>\n\x10\x61lter_by_address\x18\x13 \x01(\x0b\x32\".replispec.event.v1.AlterByAddressH\x00\x42\n\n\x08\x64\x65\x63isionJ\x04\x08\x08\x10\x0bJ\x04\x08\x0e\x10\x0f\")\n\nGroupPlace\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\"^\n\x0bGroupPlaces\x12/\n\x07members\x18\x01 \x03(\x0b\x32\x1e.replispec.event.v1.GroupPlace\x12\x0c\n\x04gone\x18\x02 \x03(\t\x12\x10\n\x08replaces\x18\x03 \x01(\x04\"\x9e\x01\n\x0bMemberState\x12\x0e\n\x06\x66ormat\x18\x01 \x01(\r\x12\x0c\n\x04term\x18\x02 \x01(\x04\x12\x16\n\tvoted_for\x18\x03 \x01(\rH\x00\x88\x01\x01\x12\r\n\x05group\x18\x04 \x01(\t\x12\x0e\n\x06member\x18\x05 \x01(\t\x12,\n\x04told\x18\x06 \x03(\x0b\x32\x1e.replispec.event.v1.GroupPlaceB\x0c\n\n_voted_for\"\xdc\x01\n\x12\x43ontrollerSnapshot\x12\x0e\n\x06\x66ormat\x18\x01 \x01(\r\x12\r\n\x05index\x18\x02 \x01(\x04\x12\x0c\n\x04term\x18\x03 \x01(\x04\x12\x30\n\x04sets\x18\x04 \x03(\x0b\x32\".replispec.event.v1.BrokerSetState\x12:\n\x0cgroup_places\x18\x05 \x01(\x0b\x32\x1f.replispec.event.v1.GroupPlacesH\x00\x88\x01\x01\x12\x1a\n\x12group_places_index\x18\x06 \x01(\x04\x42\x0f\n\r_group_places\"\xfb\x03\n\x0e\x42rokerSetState\x12\x13\n\x0b\x62roker_name\x18\x01 \x01(\t\x12\r\n\x05state\x18\x02 \x01(\t\x12\x13\n\x06master\x18\x03 \x01(\x03H\x00\x88\x01\x01\x12\x14\n\x0cmaster_epoch\x18\x04 \x01(\x05\x12\x16\n\x0esync_state_set\x18\x05 \x03(\x03\x12\x1c\n\x14sync_state_set_epoch\x18\x06 \x01(\x05\x12\x12\n\nbroker_ids\x18\x07 \x03(\x03\x12\x16\n\x0enext_broker_id\x18\x08 \x01(\x03\x12\x0f\n\x07\x65mptied\x18\t \x01(\x08\x12\x14\n\x0c\x63luster_name\x18\n \x01(\t\x12\x44\n\taddresses\x18\x0b \x03(\x0b\x32\x31.replispec.event.v1.BrokerSetState.AddressesEntry\x12G\n\x0b\x63heck_codes\x18\x0c \x03(\x0b\x32\x32.replispec.event.v1.BrokerSetState.CheckCodesEntry\x12\x12\n\nby_address\x18\r \x03(\x03\x1a\x30\n\x0e\x41\x64\x64ressesEntry\x12\x0b\n\x03key\x18\x01 \x01(\x03\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a\x31\n\x0f\x43heckCodesEntry\x12\x0b\n\x03key\x18\x01 \x01(\x03\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\t\n\x07_master\"\x8c\x01\n\x11\x41lterSyncStateSet\x12\x18\n\x10master_broker_id\x18\x01 \x01(\x03\x12\x14\n\x0cmaster_epoch\x18\x02 \x01(\x05\x12\x1c\n\x14sync_state_set_epoch\x18\x03 \x01(\x05\x12\x1a\n\x12new_sync_state_set\x18\x04 \x03(\x03\x12\r\n\x05\x61live\x18\x05 \x03(\x03\"r\n\rApplyBrokerId\x12\x11\n\tbroker_id\x18\x01 \x01(\x03\x12\x1b\n\x13register_check_code\x18\x02 \x01(\t\x12\x16\n\x0e\x62roker_address\x18\x03 \x01(\t\x12\x19\n\x11\x61\x63\x63\x65pt_unused_ids\x18\x04 \x01(\x08\"\x86\x01\n\x11RegisterByAddress\x12\x16\n\x0e\x62roker_address\x18\x01 \x01(\t\x12\x17\n\x0funclean_allowed\x18\x02 \x01(\x08\x12\x31\n\ncandidates\x18\x03 \x03(\x0b\x32\x1d.replispec.event.v1.Candidate\x12\r\n\x05\x61live\x18\x04 \x03(\x03\"\x89\x01\n\x0e\x41lterByAddress\x12\x18\n\x10master_broker_id\x18\x01 \x01(\x03\x12\x14\n\x0cmaster_epoch\x18\x02 \x01(\x05\x12\x1c\n\x14sync_state_set_epoch\x18\x03 \x01(\x05\x12\x1a\n\x12new_sync_state_set\x18\x04 \x03(\x03\x12\r\n\x05\x61live\x18\x05 \x03(\x03\"\xaf\x02\n\x0b\x45lectMaster\x12\x30\n\x05\x63\x61use\x18\x01 \x01(\x0e\x32!.replispec.event.v1.ElectionCause\x12\x1d\n\x10\x61sking_broker_id\x18\x02 \x01(\x03H\x00\x88\x01\x01\x12!\n\x14\x64\x65signated_broker_id\x18\x03 \x01(\x03H\x01\x88\x01\x01\x12\x1d\n\x10silent_broker_id\x18\x04 \x01(\x03H\x02\x88\x01\x01\x12\x17\n\x0funclean_allowed\x18\x05 \x01(\x08\x12\x31\n\ncandidates\x18\x06 \x03(\x0b\x32\x1d.replispec.event.v1.CandidateB\x13\n\x11_asking_broker_idB\x17\n\x15_designated_broker_idB\x13\n\x11_silent_broker_id\"s\n\tCandidate\x12\x11\n\tbroker_id\x18\x01 \x01(\x03\x12\r\n\x05\x65poch\x18\x02 \x01(\x05\x12\x12\n\nmax_offset\x18\x03 \x01(\x03\x12\x19\n\x11\x65lection_priority\x18\x04 \x01(\x05\x12\x15\n\rasync_learner\x18\x05 \x01(\x08\"G\n\x0f\x43leanBrokerData\x12\x12\n\nbroker_ids\x18\x01 \x03(\x03\x12\x11\n\talive_too\x18\x02 \x01(\x08\x12\r\n\x05\x61live\x18\x03 \x03(\x03\"@\n\x13UpdateBrokerAddress\x12\x11\n\tbroker_id\x18\x01 \x01(\x03\x12\x16\n\x0e\x62roker_address\x18\x02 \x01(\t*\xdc\x01\n\rElectionCause\x12\x1e\n\x1a\x45LECTION_CAUSE_UNSPECIFIED\x10\x00\x12\x1f\n\x1b\x45LECTION_CAUSE_BROKER_ASKED\x10\x01\x12!\n\x1d\x45LECTION_CAUSE_OPERATOR_ASKED\x10\x02\x12 \n\x1c\x45LECTION_CAUSE_MASTER_SILENT\x10\x03\x12 \n\x1c\x45LECTION_CAUSE_MASTER_MISSED\x10\x04\x12#\n\x1f\x45LECTION_CAUSE_ASKED_BY_ADDRESS\x10\x05\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,34 +35,38 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_BROKERSETSTATE_ADDRESSESENTRY']._serialized_options = b'8\001'
   _globals['_BROKERSETSTATE_CHECKCODESENTRY']._loaded_options = None
   _globals['_BROKERSETSTATE_CHECKCODESENTRY']._serialized_options = b'8\001'
-  _globals['_ELECTIONCAUSE']._serialized_start=2455
-  _globals['_ELECTIONCAUSE']._serialized_end=2638
+  _globals['_ELECTIONCAUSE']._serialized_start=2886
+  _globals['_ELECTIONCAUSE']._serialized_end=3106
   _globals['_CONTROLLEREVENT']._serialized_start=55
-  _globals['_CONTROLLEREVENT']._serialized_end=618
-  _globals['_GROUPPLACE']._serialized_start=620
-  _globals['_GROUPPLACE']._serialized_end=661
-  _globals['_GROUPPLACES']._serialized_start=663
-  _globals['_GROUPPLACES']._serialized_end=757
-  _globals['_MEMBERSTATE']._serialized_start=760
-  _globals['_MEMBERSTATE']._serialized_end=918
-  _globals['_CONTROLLERSNAPSHOT']._serialized_start=921
-  _globals['_CONTROLLERSNAPSHOT']._serialized_end=1141
-  _globals['_BROKERSETSTATE']._serialized_start=1144
-  _globals['_BROKERSETSTATE']._serialized_end=1631
-  _globals['_BROKERSETSTATE_ADDRESSESENTRY']._serialized_start=1521
-  _globals['_BROKERSETSTATE_ADDRESSESENTRY']._serialized_end=1569
-  _globals['_BROKERSETSTATE_CHECKCODESENTRY']._serialized_start=1571
-  _globals['_BROKERSETSTATE_CHECKCODESENTRY']._serialized_end=1620
-  _globals['_ALTERSYNCSTATESET']._serialized_start=1634
-  _globals['_ALTERSYNCSTATESET']._serialized_end=1774
-  _globals['_APPLYBROKERID']._serialized_start=1776
-  _globals['_APPLYBROKERID']._serialized_end=1890
-  _globals['_ELECTMASTER']._serialized_start=1893
-  _globals['_ELECTMASTER']._serialized_end=2196
-  _globals['_CANDIDATE']._serialized_start=2198
-  _globals['_CANDIDATE']._serialized_end=2313
-  _globals['_CLEANBROKERDATA']._serialized_start=2315
-  _globals['_CLEANBROKERDATA']._serialized_end=2386
-  _globals['_UPDATEBROKERADDRESS']._serialized_start=2388
-  _globals['_UPDATEBROKERADDRESS']._serialized_end=2452
+  _globals['_CONTROLLEREVENT']._serialized_end=752
+  _globals['_GROUPPLACE']._serialized_start=754
+  _globals['_GROUPPLACE']._serialized_end=795
+  _globals['_GROUPPLACES']._serialized_start=797
+  _globals['_GROUPPLACES']._serialized_end=891
+  _globals['_MEMBERSTATE']._serialized_start=894
+  _globals['_MEMBERSTATE']._serialized_end=1052
+  _globals['_CONTROLLERSNAPSHOT']._serialized_start=1055
+  _globals['_CONTROLLERSNAPSHOT']._serialized_end=1275
+  _globals['_BROKERSETSTATE']._serialized_start=1278
+  _globals['_BROKERSETSTATE']._serialized_end=1785
+  _globals['_BROKERSETSTATE_ADDRESSESENTRY']._serialized_start=1675
+  _globals['_BROKERSETSTATE_ADDRESSESENTRY']._serialized_end=1723
+  _globals['_BROKERSETSTATE_CHECKCODESENTRY']._serialized_start=1725
+  _globals['_BROKERSETSTATE_CHECKCODESENTRY']._serialized_end=1774
+  _globals['_ALTERSYNCSTATESET']._serialized_start=1788
+  _globals['_ALTERSYNCSTATESET']._serialized_end=1928
+  _globals['_APPLYBROKERID']._serialized_start=1930
+  _globals['_APPLYBROKERID']._serialized_end=2044
+  _globals['_REGISTERBYADDRESS']._serialized_start=2047
+  _globals['_REGISTERBYADDRESS']._serialized_end=2181
+  _globals['_ALTERBYADDRESS']._serialized_start=2184
+  _globals['_ALTERBYADDRESS']._serialized_end=2321
+  _globals['_ELECTMASTER']._serialized_start=2324
+  _globals['_ELECTMASTER']._serialized_end=2627
+  _globals['_CANDIDATE']._serialized_start=2629
+  _globals['_CANDIDATE']._serialized_end=2744
+  _globals['_CLEANBROKERDATA']._serialized_start=2746
+  _globals['_CLEANBROKERDATA']._serialized_end=2817
+  _globals['_UPDATEBROKERADDRESS']._serialized_start=2819
+  _globals['_UPDATEBROKERADDRESS']._serialized_end=2883
 # @@protoc_insertion_point(module_scope)

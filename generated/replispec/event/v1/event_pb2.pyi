@@ -14,14 +14,16 @@ class ElectionCause(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ELECTION_CAUSE_OPERATOR_ASKED: _ClassVar[ElectionCause]
     ELECTION_CAUSE_MASTER_SILENT: _ClassVar[ElectionCause]
     ELECTION_CAUSE_MASTER_MISSED: _ClassVar[ElectionCause]
+    ELECTION_CAUSE_ASKED_BY_ADDRESS: _ClassVar[ElectionCause]
 ELECTION_CAUSE_UNSPECIFIED: ElectionCause
 ELECTION_CAUSE_BROKER_ASKED: ElectionCause
 ELECTION_CAUSE_OPERATOR_ASKED: ElectionCause
 ELECTION_CAUSE_MASTER_SILENT: ElectionCause
 ELECTION_CAUSE_MASTER_MISSED: ElectionCause
+ELECTION_CAUSE_ASKED_BY_ADDRESS: ElectionCause
 
 class ControllerEvent(_message.Message):
-    __slots__ = ("format", "proposer", "proposal", "proposed_time_ns", "cluster_name", "broker_name", "term", "alter_sync_state_set", "apply_broker_id", "elect_master", "clean_broker_data", "update_broker_address", "group_places")
+    __slots__ = ("format", "proposer", "proposal", "proposed_time_ns", "cluster_name", "broker_name", "term", "alter_sync_state_set", "apply_broker_id", "elect_master", "clean_broker_data", "update_broker_address", "group_places", "register_by_address", "alter_by_address")
     FORMAT_FIELD_NUMBER: _ClassVar[int]
     PROPOSER_FIELD_NUMBER: _ClassVar[int]
     PROPOSAL_FIELD_NUMBER: _ClassVar[int]
@@ -35,6 +37,8 @@ class ControllerEvent(_message.Message):
     CLEAN_BROKER_DATA_FIELD_NUMBER: _ClassVar[int]
     UPDATE_BROKER_ADDRESS_FIELD_NUMBER: _ClassVar[int]
     GROUP_PLACES_FIELD_NUMBER: _ClassVar[int]
+    REGISTER_BY_ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    ALTER_BY_ADDRESS_FIELD_NUMBER: _ClassVar[int]
     format: int
     proposer: int
     proposal: int
@@ -48,7 +52,9 @@ class ControllerEvent(_message.Message):
     clean_broker_data: CleanBrokerData
     update_broker_address: UpdateBrokerAddress
     group_places: GroupPlaces
-    def __init__(self, format: _Optional[int] = ..., proposer: _Optional[int] = ..., proposal: _Optional[int] = ..., proposed_time_ns: _Optional[int] = ..., cluster_name: _Optional[str] = ..., broker_name: _Optional[str] = ..., term: _Optional[int] = ..., alter_sync_state_set: _Optional[_Union[AlterSyncStateSet, _Mapping]] = ..., apply_broker_id: _Optional[_Union[ApplyBrokerId, _Mapping]] = ..., elect_master: _Optional[_Union[ElectMaster, _Mapping]] = ..., clean_broker_data: _Optional[_Union[CleanBrokerData, _Mapping]] = ..., update_broker_address: _Optional[_Union[UpdateBrokerAddress, _Mapping]] = ..., group_places: _Optional[_Union[GroupPlaces, _Mapping]] = ...) -> None: ...
+    register_by_address: RegisterByAddress
+    alter_by_address: AlterByAddress
+    def __init__(self, format: _Optional[int] = ..., proposer: _Optional[int] = ..., proposal: _Optional[int] = ..., proposed_time_ns: _Optional[int] = ..., cluster_name: _Optional[str] = ..., broker_name: _Optional[str] = ..., term: _Optional[int] = ..., alter_sync_state_set: _Optional[_Union[AlterSyncStateSet, _Mapping]] = ..., apply_broker_id: _Optional[_Union[ApplyBrokerId, _Mapping]] = ..., elect_master: _Optional[_Union[ElectMaster, _Mapping]] = ..., clean_broker_data: _Optional[_Union[CleanBrokerData, _Mapping]] = ..., update_broker_address: _Optional[_Union[UpdateBrokerAddress, _Mapping]] = ..., group_places: _Optional[_Union[GroupPlaces, _Mapping]] = ..., register_by_address: _Optional[_Union[RegisterByAddress, _Mapping]] = ..., alter_by_address: _Optional[_Union[AlterByAddress, _Mapping]] = ...) -> None: ...
 
 class GroupPlace(_message.Message):
     __slots__ = ("id", "address")
@@ -101,7 +107,7 @@ class ControllerSnapshot(_message.Message):
     def __init__(self, format: _Optional[int] = ..., index: _Optional[int] = ..., term: _Optional[int] = ..., sets: _Optional[_Iterable[_Union[BrokerSetState, _Mapping]]] = ..., group_places: _Optional[_Union[GroupPlaces, _Mapping]] = ..., group_places_index: _Optional[int] = ...) -> None: ...
 
 class BrokerSetState(_message.Message):
-    __slots__ = ("broker_name", "state", "master", "master_epoch", "sync_state_set", "sync_state_set_epoch", "broker_ids", "next_broker_id", "emptied", "cluster_name", "addresses", "check_codes")
+    __slots__ = ("broker_name", "state", "master", "master_epoch", "sync_state_set", "sync_state_set_epoch", "broker_ids", "next_broker_id", "emptied", "cluster_name", "addresses", "check_codes", "by_address")
     class AddressesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -128,6 +134,7 @@ class BrokerSetState(_message.Message):
     CLUSTER_NAME_FIELD_NUMBER: _ClassVar[int]
     ADDRESSES_FIELD_NUMBER: _ClassVar[int]
     CHECK_CODES_FIELD_NUMBER: _ClassVar[int]
+    BY_ADDRESS_FIELD_NUMBER: _ClassVar[int]
     broker_name: str
     state: str
     master: int
@@ -140,7 +147,8 @@ class BrokerSetState(_message.Message):
     cluster_name: str
     addresses: _containers.ScalarMap[int, str]
     check_codes: _containers.ScalarMap[int, str]
-    def __init__(self, broker_name: _Optional[str] = ..., state: _Optional[str] = ..., master: _Optional[int] = ..., master_epoch: _Optional[int] = ..., sync_state_set: _Optional[_Iterable[int]] = ..., sync_state_set_epoch: _Optional[int] = ..., broker_ids: _Optional[_Iterable[int]] = ..., next_broker_id: _Optional[int] = ..., emptied: _Optional[bool] = ..., cluster_name: _Optional[str] = ..., addresses: _Optional[_Mapping[int, str]] = ..., check_codes: _Optional[_Mapping[int, str]] = ...) -> None: ...
+    by_address: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, broker_name: _Optional[str] = ..., state: _Optional[str] = ..., master: _Optional[int] = ..., master_epoch: _Optional[int] = ..., sync_state_set: _Optional[_Iterable[int]] = ..., sync_state_set_epoch: _Optional[int] = ..., broker_ids: _Optional[_Iterable[int]] = ..., next_broker_id: _Optional[int] = ..., emptied: _Optional[bool] = ..., cluster_name: _Optional[str] = ..., addresses: _Optional[_Mapping[int, str]] = ..., check_codes: _Optional[_Mapping[int, str]] = ..., by_address: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class AlterSyncStateSet(_message.Message):
     __slots__ = ("master_broker_id", "master_epoch", "sync_state_set_epoch", "new_sync_state_set", "alive")
@@ -167,6 +175,32 @@ class ApplyBrokerId(_message.Message):
     broker_address: str
     accept_unused_ids: bool
     def __init__(self, broker_id: _Optional[int] = ..., register_check_code: _Optional[str] = ..., broker_address: _Optional[str] = ..., accept_unused_ids: _Optional[bool] = ...) -> None: ...
+
+class RegisterByAddress(_message.Message):
+    __slots__ = ("broker_address", "unclean_allowed", "candidates", "alive")
+    BROKER_ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    UNCLEAN_ALLOWED_FIELD_NUMBER: _ClassVar[int]
+    CANDIDATES_FIELD_NUMBER: _ClassVar[int]
+    ALIVE_FIELD_NUMBER: _ClassVar[int]
+    broker_address: str
+    unclean_allowed: bool
+    candidates: _containers.RepeatedCompositeFieldContainer[Candidate]
+    alive: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, broker_address: _Optional[str] = ..., unclean_allowed: _Optional[bool] = ..., candidates: _Optional[_Iterable[_Union[Candidate, _Mapping]]] = ..., alive: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class AlterByAddress(_message.Message):
+    __slots__ = ("master_broker_id", "master_epoch", "sync_state_set_epoch", "new_sync_state_set", "alive")
+    MASTER_BROKER_ID_FIELD_NUMBER: _ClassVar[int]
+    MASTER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    SYNC_STATE_SET_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    NEW_SYNC_STATE_SET_FIELD_NUMBER: _ClassVar[int]
+    ALIVE_FIELD_NUMBER: _ClassVar[int]
+    master_broker_id: int
+    master_epoch: int
+    sync_state_set_epoch: int
+    new_sync_state_set: _containers.RepeatedScalarFieldContainer[int]
+    alive: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, master_broker_id: _Optional[int] = ..., master_epoch: _Optional[int] = ..., sync_state_set_epoch: _Optional[int] = ..., new_sync_state_set: _Optional[_Iterable[int]] = ..., alive: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class ElectMaster(_message.Message):
     __slots__ = ("cause", "asking_broker_id", "designated_broker_id", "silent_broker_id", "unclean_allowed", "candidates")

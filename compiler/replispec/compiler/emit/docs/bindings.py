@@ -49,6 +49,9 @@ def answers_section(machine: MachineSpec) -> Iterator[str]:
         yield "## Notices"
         said = ((name.replace("_", " "), _said(form)) for name, form in machine.bindings.notices.items())
         yield from table(("what an edge does", "what is told"), said)
+        for form in machine.bindings.notices.values():
+            if form.to is not None and form.instead is not None:
+                yield f"Each of `{to_text(form.to)}` is told instead: {_said(form.instead)}."
 
 
 def refusals_section(machine: MachineSpec) -> Iterator[str]:

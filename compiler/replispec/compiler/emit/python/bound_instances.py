@@ -327,6 +327,26 @@ class InstanceBindings:
         annotated = f"{TYPING.Final}[{ABC.Mapping}[str, {kind}]]"
         about = "What each effect that notifies says."
         yield Constant("NOTICES", f"{{{rows}}}", annotated, about)
+        yield from self._told_instead(given)
+
+    def _told_instead(self, given: tuple[str, ...]) -> Iterator[Node]:
+        """What some of those that are notified are told instead."""
+        forms = [each for each in self._bindings.notices.values() if each.to is not None]
+        for form in forms:
+            assert form.to is not None
+            assert form.instead is not None
+            notice = [*self._message_lines(form.instead)]
+            code = self._words.codes(form.header)[0]
+            said = ", ".join([code, *self._arguments(form.instead)])
+            inside = [
+                f"found: dict[int, {BOUND.Notice}] = {{}}",
+                f"for each in sorted({self._words.python(form.to)}):",
+                *indented([*notice, f"found[each] = {BOUND.Notice}({said})"]),
+                "return found",
+            ]
+            result = f"{ABC.Mapping}[int, {BOUND.Notice}]"
+            about = f"Who is told something else by {form.effect}, and what."
+            yield FunctionDef(f"{form.effect}_instead", parameters(given, inside), result, inside, about)
 
     def _message_lines(self, form: AnswerForm) -> Iterator[str]:
         if form.header_fields:

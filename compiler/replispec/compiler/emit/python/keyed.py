@@ -16,9 +16,9 @@ _KEYED = Names(PRIMITIVES).keyed
 _HEADERS = Names(f"{PRIMITIVES}.headers")
 _JSON = Names(f"{PRIMITIVES}.json_messages")
 _ORDERS = Names(f"{PRIMITIVES}.orders")
-_KINDS = {"string": "TEXT", "bool": "FLAG", **BOUNDS}
-_PYTHON = {"string": "str", "bool": "bool", **dict.fromkeys(BOUNDS, "int")}
-_SPECIFIERS = {"string": "text", "bool": "flag"}
+_KINDS = {"string": "TEXT", "bool": "FLAG", "double": "NUMBER", **BOUNDS}
+_PYTHON = {"string": "str", "bool": "bool", "double": "float", **dict.fromkeys(BOUNDS, "int")}
+_SPECIFIERS = {"string": "text", "bool": "flag", "double": "number"}
 
 
 def is_map(field: Field) -> bool:
@@ -74,7 +74,8 @@ def _specifier(message: Message, field: Field) -> str:
     if is_map(field):
         element = _element(field.map_value)
         if field.map_key == "string":
-            return f"{_KEYED}.map_of({element}, {key})"
+            kind = "object_map_of" if field.object_keys else "map_of"
+            return f"{_KEYED}.{kind}({element}, {key})"
         bare = ", bare=True" if field.unquoted_keys else ""
         return f"{_KEYED}.integer_map_of({element}, {key}{bare})"
     if field.repeated:

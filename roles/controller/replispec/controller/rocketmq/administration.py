@@ -16,7 +16,7 @@ from replispec.runtime.primitives.parameters import ConfigurationError
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.remoting import Request
 from replispec.runtime.rocketmq.remoting.answering import Answering
-from replispec.wire.rocketmq.controller import Property, ReplicasInfo
+from replispec.wire.rocketmq.controller import InSyncStateData, Property, ReplicasInfo
 from replispec.wire.rocketmq.machines import controller as machine
 from replispec.wire.rocketmq.machines import controller_wire as wire
 from replispec.wire.rocketmq.options import ControllerOptions
@@ -69,6 +69,7 @@ class Administration:
         self._sets = sets
         self._leading = Leading()
         self.admits = sets.heartbeats.admits
+        self.id_at = sets.id_at
         self._answering = Answering(
             wire.bound(self, rules),
             {
@@ -125,8 +126,16 @@ class Administration:
         return [Property(name, value) for name, value in sorted(CONTROLLER.texts(self._options).items())]
 
     def replicas(self, names: Sequence[str], /) -> Mapping[str, ReplicasInfo]:
-        """What is recorded of those of these broker sets that have brokers."""
+        """What is recorded of those of these broker sets that have brokers; of all where none is named."""
         return self._sets.replicas(names)
+
+    def replicas_by_address(self, names: Sequence[str], /) -> Mapping[str, ReplicasInfo]:
+        """The same, as release 5.1.0 reads it."""
+        return self._sets.replicas_by_address(names)
+
+    def members_by_address(self, names: Sequence[str], /) -> Mapping[str, InSyncStateData]:
+        """The same, as release 5.0.0 reads it."""
+        return self._sets.members_by_address(names)
 
     # Effects of the machine
 

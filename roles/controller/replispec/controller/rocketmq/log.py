@@ -246,6 +246,11 @@ class ControllerLog:
         self._last_proposal = self._consensus.propose(record)
         return self._last_proposal
 
+    @property
+    def leads(self) -> bool:
+        """Whether this member leads now; its owner may be about to be told that it does not."""
+        return self._consensus is not None and self._consensus.is_leader
+
     def read(self) -> int:
         """Ask the group whether this member still leads, and return the ticket that `allow` names then."""
         if self._consensus is None:

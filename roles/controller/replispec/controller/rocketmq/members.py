@@ -27,6 +27,10 @@ from replispec.wire.rocketmq.remoting import RemotingHeader
 
 CODES: Final = frozenset(int(code) for code in RequestCode if code)
 """What members tell each other."""
+_ANSWERS: Final = frozenset(
+    map(int, (RequestCode.VOTE_ANSWER, RequestCode.ENTRIES_ANSWER, RequestCode.SNAPSHOT_PART_ANSWER))
+)
+"""Nobody answers these: who said one may hear nothing for as long as somebody else leads."""
 WAITING_MAX: Final = 64
 """Messages that wait for a connection; older ones give way."""
 
@@ -35,7 +39,7 @@ WAITING_MAX: Final = 64
 class _Line:
     """The way to one member. `connection` is None in a pause, which ends at `again_ms`.
 
-    `hosts`: from where it may speak. `asked_ms`: since when it has been sent something and was not heard.
+    `hosts`: from where it may speak. `asked_ms`: since when it has been asked something and was not heard.
     """
 
     member: str
@@ -101,7 +105,7 @@ class Members:
         line = self._lines.get(member)
         if line is None:
             return
-        if line.asked_ms is None:
+        if line.asked_ms is None and message.code not in _ANSWERS:
             line.asked_ms = now_ms
         data = self._frame(message)
         if line.is_open:

@@ -9,13 +9,14 @@ ends the process: what it then holds, only a new start can tell.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
 from replispec.controller.consensus import Entry, LogDamaged, Message
 from replispec.controller.consensus.raft import Chance, ControllerGroup
 from replispec.controller.rocketmq.administration import Administration
+from replispec.controller.rocketmq.core.arrivals import came
 from replispec.controller.rocketmq.core.broker_set import BrokerSet
 from replispec.controller.rocketmq.core.broker_sets import BrokerSets
 from replispec.controller.rocketmq.core.hearings import Hearings
@@ -102,6 +103,8 @@ class ControllerNode:
         )
         self._is_alone = self._leads = group is None
         self._leader: str | None = None
+        # The term in which it has begun to lead; None once it knows what is on record.
+        self._begun_term: int | None = None
         self._reads = Reads()
         self._requests = Requests()
         self._server = RequestServer(
@@ -145,7 +148,7 @@ class ControllerNode:
         self._log.tell_time(event.now_ms)
         self._take(event)
         if not self._halted:
-            if self._reads.are_due and self._leads:
+            if self._reads.are_due and self._log.leads:
                 self._reads.asked(self._log.read())
             self._log.commit(event.now_ms)
         return self._outbox.take()
@@ -253,10 +256,17 @@ class ControllerNode:
         command = request.command
         header, release = command.header, command.release
         fields = header.ext_fields or {}
-        self._sets.asker = host_of(request.peer)
+        self._sets.asker, self._sets.asking = host_of(request.peer), request.connection
         asked = wire.event_of(header.code, fields, command.body, self._sets, rules, release)
         if asked is None:
             raise LocalProtocolError(f"request {request.code} is no event")
+        if isinstance(asked.event, machine.RegisteredByAddress) and came(
+            self._sets, asked.instance, asked.event, request
+        ):
+            # Whoever registers lives, which is among what decides.
+            asked = wire.event_of(header.code, fields, command.body, self._sets, rules, release) or asked
+        elif isinstance(asked.event, machine.IdApplied):
+            self._sets.applied(asked.instance, rules.address_of(asked.event.check_code))
         broker_set = self._sets.named(asked.instance)
         if broker_set.decides(asked.event):
             proposal = self._propose(broker_set, asked.event, request.now_ms)
@@ -282,6 +292,7 @@ class ControllerNode:
 
     def _forget(self, connection: int) -> None:
         """A connection is gone, whoever ended it."""
+        self._sets.closed(connection)
         for key in self._sets.heartbeats.closed(connection):
             self._lost(*key, "connection lost", self._sets.heartbeats.now_ms)
 
@@ -363,12 +374,15 @@ class ControllerNode:
             what = "leader lost" if leader is None else "leader found"
             self._outbox.note(Level.INFO, what, leader=leader or self._leader, term=term)
             self._leader = leader
+        begins = isinstance(event, controller.Elected) and not self._leads
         self._leads = isinstance(event, controller.Elected)
         self._watching.take(event, now_ms)
         self._administration.led(leader, is_own=self._leads)
         if not self._leads:
             self._losses.clear()
             self._hearings.forget()
+        if begins or not self._leads:
+            self._begun_term = term if begins else None
 
     def _elect(self, name: str, silent: int, now_ms: int) -> None:
         """Whoever may follow this master was heard."""
@@ -383,18 +397,21 @@ class ControllerNode:
     def _tell(self, name: str, now_ms: int) -> None:
         """The living members of a set are to ask who is master."""
         if self._options.notify_broker_role_changed and (known := self._sets.find(name)) is not None:
-            self._notifier.tell(known.notice(), known.living_addresses(), now_ms)
+            self._notifier.tell(known.notices(), now_ms)
 
     def find_missed_masters(self, _event: controller.MastersDue) -> Nothing:
         """Look for masters that have not sent a heartbeat since this start."""
-        for broker_set in self._sets:
-            master, name = broker_set.variables.master, broker_set.name
-            if master is None or self._sets.heartbeats.is_alive(name, master):
-                continue
-            living = self._sets.local(broker_set).living
-            members = broker_set.variables.sync_state_set
-            self._hearings.lost(name, master, members, living, self._watching.now_ms)
+        is_alive = self._sets.heartbeats.is_alive
+        self._miss(lambda *key: not is_alive(*key), self._watching.now_ms)
         return ()
+
+    def _miss(self, is_missed: Callable[[str, int], bool], now_ms: int) -> None:
+        """Hear whoever may follow the masters of which this is so; they stay if nobody can."""
+        for broker_set in self._sets:
+            known, name = broker_set.variables, broker_set.name
+            if known.master is not None and is_missed(name, known.master):
+                living = self._sets.local(broker_set).living
+                self._hearings.lost(name, known.master, known.sync_state_set, living, now_ms)
 
     # The log
 
@@ -415,6 +432,10 @@ class ControllerNode:
             broker_set, replies = applied
             self._hearings.decided(broker_set.name, broker_set.variables.master, now_ms)
             self._carry_out(broker_set, replies, asked, now_ms)
+        if entry.event.term == self._begun_term:
+            # All is known that was on record before. Connections ended while it followed, too.
+            self._begun_term = None
+            self._miss(self._sets.heartbeats.has_left, now_ms)
 
     def read(self, states: Sequence[BrokerSetState]) -> Sequence[BrokerSet]:
         """What records made that are no longer there."""
@@ -452,9 +473,7 @@ class ControllerNode:
 
     def _answer(self, broker_set: BrokerSet, reply: Answer, asked: _Asked) -> None:
         """Whoever registers an id may speak for it; one that nobody was granted is passed over."""
-        if isinstance(asked.event, machine.Registered):
-            heartbeats, said = self._sets.heartbeats, asked.event
-            heartbeats.registered(asked.request.peer, broker_set.name, said.broker_id)
+        came(self._sets, broker_set.name, asked.event, asked.request)
         give(asked.request, reply)
 
     def _carry_out_one(self, broker_set: BrokerSet, reply: Reply, asked: _Asked | None, now_ms: int) -> None:
@@ -467,7 +486,7 @@ class ControllerNode:
                     self._answer(broker_set, reply, asked)
             case Notice():
                 if self._options.notify_broker_role_changed:
-                    self._notifier.tell(reply, broker_set.living_addresses(), now_ms)
+                    self._notifier.tell(broker_set.notices(), now_ms)
             case Recorded():
                 known = broker_set.variables
                 self._outbox.note(

@@ -48,9 +48,9 @@ class Notifier:
         """Whether this connection is one of ours."""
         return connection in self._by_connection
 
-    def tell(self, notice: Notice, addresses: Iterable[str], now_ms: int) -> None:
+    def tell(self, notices: Iterable[tuple[str, Notice]], now_ms: int) -> None:
         """Tell the brokers at these addresses, in their order."""
-        for address in addresses:
+        for address, notice in notices:
             self._opaque = 0 if self._opaque >= constants.OPAQUE_MAX else self._opaque + 1
             header = RemotingHeader(
                 code=notice.code,

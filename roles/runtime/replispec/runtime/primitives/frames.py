@@ -5,8 +5,14 @@ Source of the forms: the generated streams of the specification; nothing here kn
 
 from __future__ import annotations
 
+from typing import Final
+
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 from replispec.runtime.primitives.streams import Stream, measure_of
+
+SMALL_BYTES: Final = 16 * 1024
+"""Pieces below this are put together while a frame is cut, so that many of them take no more room than their
+bytes; a longer one is kept as it came, and copied once: when the frame is whole."""
 
 
 class FrameBuffer:
@@ -21,14 +27,17 @@ class FrameBuffer:
         self._stream = stream
         self._measure = measure_of(stream)
         self._limit = limit_bytes
-        self._buffer = bytearray()
+        self._pieces: list[bytes | bytearray] = []
+        self._waiting = 0
+        # The size of the frame that is cut; 0 while its beginning does not tell.
+        self._size = 0
         self._consumed = 0
         self._failed = False
 
     @property
     def waiting_bytes(self) -> int:
         """Bytes of a frame that is not whole yet."""
-        return len(self._buffer)
+        return self._waiting
 
     def receive(self, data: bytes) -> list[bytes]:
         """Take the next bytes and return the frames that they complete, in order.
@@ -38,35 +47,59 @@ class FrameBuffer:
         """
         if self._failed:
             raise LocalProtocolError(f"bytes for {self._stream.name} after a fault")
-        buffer = self._buffer
-        if buffer:
-            buffer += data
+        frames: list[bytes] = []
+        at = 0
+        if self._waiting:
+            lacking = self._size - self._waiting
+            if self._size and lacking > len(data):
+                self._keep(data)
+                return frames
+            if self._size:
+                frames.append(self._joined(memoryview(data)[:lacking]))
+                self._consumed += self._size
+                at = lacking
+            else:
+                data = self._joined(data)
+        self._size, began = 0, at
         try:
-            frames, taken = self._frames(buffer or data)
+            at = self._take(data, at, frames)
         except RemoteProtocolError as error:
             self._failed = True
-            buffer.clear()
-            # Told by its place in the buffer, wanted by its place in all that was received.
-            place = None if error.offset is None else self._consumed + error.offset
+            # Told by its place in these bytes, wanted by its place in all that was received.
+            place = None if error.offset is None else self._consumed + error.offset - began
             raise RemoteProtocolError(error.reason, offset=place) from None
-        self._consumed += taken
-        if buffer:
-            del buffer[:taken]
-        elif taken < len(data):
-            buffer += memoryview(data)[taken:]
+        self._consumed += at - began
+        if at < len(data):
+            self._keep(data[at:])
         return frames
 
-    def _frames(self, buffer: bytes | bytearray) -> tuple[list[bytes], int]:
-        """The whole frames at the start of `buffer`, and how many bytes they are."""
-        frames: list[bytes | bytearray] = []
-        at, end = 0, len(buffer)
-        size_of, limit = self._measure, end if self._limit is None else self._limit
+    def _take(self, data: bytes, at: int, frames: list[bytes]) -> int:
+        """Add the whole frames that begin at `at`; returns where they end."""
+        end = len(data)
+        size_of, limit = self._measure, self._limit
         while at < end:
-            size = size_of(buffer, at, end)
-            if size > limit and self._limit is not None:
-                raise RemoteProtocolError(f"{size} bytes in one frame, {self._limit} allowed", offset=at)
+            size = size_of(data, at, end)
+            if limit is not None and size > limit:
+                raise RemoteProtocolError(f"{size} bytes in one frame, {limit} allowed", offset=at)
             if size <= 0 or at + size > end:
+                self._size = max(size, 0)
                 break
-            frames.append(buffer[at : at + size])
+            frames.append(data[at : at + size])
             at += size
-        return [bytes(each) for each in frames], at
+        return at
+
+    def _keep(self, data: bytes) -> None:
+        """Keep bytes of a frame that is cut."""
+        pieces = self._pieces
+        self._waiting += len(data)
+        if pieces and isinstance(pieces[-1], bytearray) and len(pieces[-1]) < SMALL_BYTES:
+            pieces[-1] += data
+        else:
+            pieces.append(bytearray(data) if len(data) < SMALL_BYTES else data)
+
+    def _joined(self, data: bytes | memoryview) -> bytes:
+        """What was kept, and these bytes after it; nothing is kept any more."""
+        whole = b"".join((*self._pieces, data))
+        self._pieces.clear()
+        self._waiting = 0
+        return whole

@@ -29,6 +29,7 @@ class _Encoded:
     """The bytes of a message that has a value in JSON."""
 
     __slots__ = ()
+    OBJECT_KEYS: ClassVar[bool] = False
 
     @classmethod
     def decode(cls, data: bytes | memoryview) -> Self:
@@ -40,7 +41,8 @@ class _Encoded:
 
         Raises LocalProtocolError when a value has no JSON form.
         """
-        return dumps(self.to_json(bare_keys=bare_keys))
+        value = self.to_json(bare_keys=bare_keys)
+        return dumps(value, bare_keys=bare_keys, object_keys=self.OBJECT_KEYS)
 
     @classmethod
     def from_json(cls, value: object) -> Self:
@@ -125,6 +127,7 @@ def json_message(*, alphabetical: bool = False) -> Callable[[MessageT], MessageT
         whole: Any = dataclass(slots=True)(cls)
         found = tuple(declared(whole))
         whole.KEYS = frozenset(each.key for each in found)
+        whole.OBJECT_KEYS = any(each.kind.has_objects for each in found)
         if issubclass(cls, BareMessage):
             (whole._ONLY,) = found
         else:

@@ -13,11 +13,13 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 from replispec.runtime.primitives import texts
 from replispec.runtime.primitives.jsons import (
     bare_key,
+    object_key,
     take_array,
     take_bool,
     take_integer,
     take_integer_map,
     take_map,
+    take_number,
     take_string,
 )
 
@@ -30,12 +32,13 @@ class Kind(Generic[T]):
     """How one value is read from parsed JSON, given a name for errors, and written to it.
 
     `write` is given the value and whether numeric keys stay without quotes; None writes the value itself.
-    `bounds` are set for integers.
+    `bounds` are set for integers; `has_objects`: it is a map whose keys are objects.
     """
 
     read: Callable[[object, str], T]
     write: Callable[[T, bool], object] | None = None
     bounds: tuple[int, int] | None = None
+    has_objects: bool = False
 
 
 def _integer(bounds: tuple[int, int]) -> Kind[int]:
@@ -52,6 +55,7 @@ def _integer(bounds: tuple[int, int]) -> Kind[int]:
 
 TEXT = Kind(take_string)
 FLAG = Kind(take_bool)
+NUMBER = Kind(take_number)
 INT32, INT64, UINT32 = _integer(texts.INT32), _integer(texts.INT64), _integer(texts.UINT32)
 
 
@@ -107,6 +111,11 @@ def int64(key: str) -> int | None:
     return _field(key, INT64)
 
 
+def number(key: str) -> float | None:
+    """A field that holds a number with a fraction."""
+    return _field(key, NUMBER)
+
+
 def uint32(key: str) -> int | None:
     """A field that holds an unsigned integer of 32 bits."""
     return _field(key, UINT32)
@@ -144,6 +153,19 @@ def map_of(element: Kind[T], key: str) -> dict[str, T] | None:
         return {name: put(item, bare_keys) for name, item in items.items()}
 
     return _field(key, Kind(read, write))
+
+
+def object_map_of(element: Kind[T], key: str) -> dict[str, T] | None:
+    """A field that holds a map whose keys are objects, here their texts; written so that Java reads them."""
+
+    def read(value: object, what: str) -> dict[str, T]:
+        return take_map(value, lambda item: element.read(item, what), what)
+
+    def write(items: Mapping[str, T], bare_keys: bool) -> dict[str, object]:
+        put = element.write
+        return {object_key(text): put(item, bare_keys) if put else item for text, item in items.items()}
+
+    return _field(key, Kind(read, write, has_objects=True))
 
 
 def integer_map_of(element: Kind[T], key: str, *, bare: bool = False) -> dict[int, T] | None:

@@ -34,7 +34,7 @@ class Unknown:
     __slots__ = ()
 
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
-    __bool__ = __hash__ = __contains__ = __iter__ = __len__ = __index__ = _refuse
+    __bool__ = __hash__ = __contains__ = __iter__ = __len__ = __index__ = items = _refuse
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = _unknown
     union = intersection = difference = get = _unknown
 

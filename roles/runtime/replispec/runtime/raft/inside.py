@@ -147,8 +147,8 @@ class MemberInside:
             getattr(self, f"_do_{name}")(event)
 
     def _with_chance(self) -> MemberOptions:
-        timeout_ms = self._options.election_timeout_ms
-        return replace(self._options, election_timeout_ms=timeout_ms + self._chance(timeout_ms))
+        least_ms, spread_ms = self._options.election_timeout_ms, self._options.election_spread_ms
+        return replace(self._options, election_timeout_ms=least_ms + self._chance(spread_ms))
 
     def _tell(self, member: int, call: Any) -> None:
         self._messages.append((member, call))

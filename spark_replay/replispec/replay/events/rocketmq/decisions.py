@@ -1,7 +1,8 @@
 """What a controller is asked about a broker set, and how it decides, by the bindings of the machine.
 
 A request and its answer are a row each, joined by connection, direction and number. Only requests that name
-brokers by their ids are decisions here; releases up to 5.1.0 name addresses, which the bindings refuse.
+brokers by their ids are decisions here; releases up to 5.1.0 name addresses, and whose they are no capture
+shows.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from replispec.replay.events.observation import Decision, Fact
 from replispec.replay.events.rocketmq.command import Command
 from replispec.replay.events.rocketmq.facts import BY_ADDRESS, facts_by_name, facts_of
 from replispec.runtime.primitives.bindings import Refused
-from replispec.runtime.primitives.unknown import UnknownRead, Unseen
+from replispec.runtime.primitives.unknown import PartlySeen, UnknownRead, Unseen
 from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq import controller
 from replispec.wire.rocketmq.codes import RequestCode
@@ -33,11 +34,12 @@ _CLAIMED: Final = wire.CLAIMS_OF_NOTICES["notify_brokers"]
 
 @dataclass(frozen=True)
 class _UnknownLocal:
-    """What a controller remembers, and what only it knows: nothing that the wire shows."""
+    """What a controller remembers, and what only it knows: nothing that the wire shows. Who asks for an id
+    is taken for one that has none."""
 
     def known(self, _instance: str) -> tuple[Any, Any]:
         """Nothing of it."""
-        return Unseen(), Unseen()
+        return Unseen(), PartlySeen(applied_address=None)
 
 
 def decisions_of(command: Command) -> Iterator[Decision]:
@@ -86,7 +88,9 @@ def _questions(command: Command) -> tuple[tuple[str, broker_set.Event], ...]:
         )
     except (Refused, UnknownRead):
         return ()  # it lacks something, or what it is depends on what no capture shows
-    return () if asked is None else ((asked.instance, _as_apache_reads(asked.event)),)
+    if asked is None or isinstance(asked.event, broker_set.ElectionAskedByAddress):
+        return ()
+    return ((asked.instance, _as_apache_reads(asked.event)),)
 
 
 def _as_apache_reads(event: broker_set.Event) -> broker_set.Event:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from replispec.broker.rocketmq.core.table_file import TableFile
+from replispec.broker.rocketmq.core.table_file import TableFile, later
 from replispec.runtime.primitives.bindings import TEXT_MAX
 from replispec.runtime.rocketmq.remoting import Shares
 from replispec.runtime.storage import FilesReader
@@ -119,9 +119,9 @@ class ConsumerOffsets:
         changed, self._changed = self._changed, {}
         self._is_writing = True
         # A later one than of any write before, of one that failed, too: it may be there in part.
-        self._counter += 1
+        self._counter = later(self._counter)
         version = DataVersion(self._counter, 0, 0)
-        if self._file.wants_part(len(changed), len(self._table)):
+        if self._file.wants_part(len(changed), len(self._table), self._counter):
             operations = self._file.part(len(changed), self._encoded(changed, version))
         else:
             operations = self._file.whole(self._encoded(self._table, version))
@@ -130,7 +130,7 @@ class ConsumerOffsets:
     def stop(self) -> None:
         """The process ends: leave one file with all of them."""
         if self._changed or self._is_writing or self._file.has_parts:
-            data = self._encoded(self._table, DataVersion(self._counter + 1, 0, 0))
+            data = self._encoded(self._table, DataVersion(later(self._counter), 0, 0))
             self._writes.persist(*self._file.whole(data), then=lambda _event: None)
 
     def _encoded(self, keys: Iterable[str], version: DataVersion) -> bytes:

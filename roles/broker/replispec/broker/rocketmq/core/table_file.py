@@ -13,7 +13,13 @@ from typing import Final, TypeVar
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.storage import FilesReader, Operation, RemoveFile, ReplaceFile, StorageFailed
-from replispec.wire.rocketmq.constants import CHANGED_DIGITS, CHANGED_FILES, CHANGED_SUFFIX, TABLE_CHECKSUM
+from replispec.wire.rocketmq.constants import (
+    CHANGED_DIGITS,
+    CHANGED_FILES,
+    CHANGED_SUFFIX,
+    TABLE_CHECKSUM,
+    TABLE_VERSION_MAX,
+)
 
 TableT = TypeVar("TableT")
 
@@ -21,6 +27,12 @@ SMALL_MAX: Final = 256
 """Entries of a table that is always written whole."""
 
 _SEALED: Final = re.compile(rb'\{"%s":([0-9]{1,10}),' % TABLE_CHECKSUM.encode())
+
+
+def later(version: int) -> int:
+    """The version after one. After the last comes none: such a table is written whole, and no part of it is
+    later."""
+    return min(version + 1, TABLE_VERSION_MAX)
 
 
 def sealed(data: bytes) -> bytes:
@@ -67,10 +79,10 @@ class TableFile:
                 f"else move {self.name}* aside, and {otherwise}"
             ) from error
 
-    def wants_part(self, changed: int, entries: int) -> bool:
-        """Whether only these many changed entries are to be written, of a table of so many."""
+    def wants_part(self, changed: int, entries: int, version: int) -> bool:
+        """Whether only so many changed entries are to be written, of a table of so many, as this version."""
         is_small = entries <= SMALL_MAX or 2 * (changed + self._in_parts) > entries
-        return not is_small and len(self._written) < CHANGED_FILES
+        return not is_small and len(self._written) < CHANGED_FILES and version < TABLE_VERSION_MAX
 
     def part(self, changed: int, data: bytes) -> tuple[Operation, ...]:
         """What writes entries that changed."""

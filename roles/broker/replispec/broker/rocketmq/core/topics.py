@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from replispec.broker.rocketmq.core.table_file import TableFile
+from replispec.broker.rocketmq.core.table_file import TableFile, later
 from replispec.runtime.storage import FilesReader
 from replispec.runtime.world import Persisted, Writes, Written
 from replispec.wire.rocketmq import constants
@@ -135,7 +135,7 @@ class Topics:
         self._under_way, self._next = self._next, _Batch()
         changed, file = self._under_way.topics, self._file
         version = self._next_version(now_ms)
-        if file.wants_part(len(changed), len(self._table)):
+        if file.wants_part(len(changed), len(self._table), self._counter):
             data = TopicConfigTable(version, None, changed, None, None).encode()
             operations = file.part(len(changed), data)
         else:
@@ -152,7 +152,7 @@ class Topics:
 
     def _next_version(self, now_ms: int) -> DataVersion:
         """A later one than of any write before, of one that failed, too: it may be there in part."""
-        self._counter = max(self._counter, self._version.counter or 0) + 1
+        self._counter = later(max(self._counter, self._version.counter or 0))
         return DataVersion(self._counter, 0, now_ms)
 
     def _written(self, version: DataVersion, event: Written) -> None:

@@ -76,15 +76,14 @@ class BrokerSet:
         self.state = edge.to
         return tuple([self._reply(effect, event, local, release) for effect in edge.do])
 
-    def notice(self) -> Notice:
-        """What is on record, as brokers are notified of it."""
-        return wire.notice_of("notify_brokers", self.name, self.variables)
-
-    def living_addresses(self) -> list[str]:
-        """Where the brokers are reached that are alive, the master first."""
+    def notices(self) -> list[tuple[str, Notice]]:
+        """What the brokers that are alive are told of what is on record, each in the words of its
+        generation, and where they are reached: the master first."""
         living = [each for each in sorted(self.variables.broker_ids) if self._is_alive(each)]
         living.sort(key=lambda broker: broker != self.variables.master)
-        return [self.variables.addresses[each] for each in living]
+        notice = wire.notice_of("notify_brokers", self.name, self.variables)
+        instead = wire.notify_brokers_instead(self.name, self.variables)
+        return [(self.variables.addresses[each], instead.get(each, notice)) for each in living]
 
     def _reply(self, effect: str, event: Event, local: wire.Local, release: Release | None) -> Reply:
         if effect in _ANSWERS:
@@ -101,11 +100,11 @@ class BrokerSet:
         """What the effect answers; encoded once while nothing changes that it is made of."""
         reads = wire.STEADY.get(effect)
         if reads is None or type(event) in _RECORDED:
-            return wire.answer_of(effect, self.name, self.variables, event, local, release)
+            return wire.answer_of(effect, self.name, self.variables, event, local, rules, release)
         key = (effect, *[getattr(local, name) for name in reads])
         kept = self._kept.get(key)
         if kept is None:
-            answer = wire.answer_of(effect, self.name, self.variables, event, local)
+            answer = wire.answer_of(effect, self.name, self.variables, event, local, rules)
             if answer.remark is not None:
                 return answer
             kept = Prepared(answer.code, ext_fields=answer.ext_fields, body=answer.body)

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 from replispec.controller.rocketmq.core.broker_set import BrokerSet
 from replispec.controller.rocketmq.core.heartbeats import Heartbeats
 from replispec.controller.rocketmq.core.replies import Replies
 from replispec.event.v1.event_pb2 import BrokerSetState, ControllerEvent
 from replispec.runtime.primitives.releases import Release
-from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest, ReplicasInfo
+from replispec.runtime.rocketmq import rules
+from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest, InSyncStateData, ReplicasInfo
 from replispec.wire.rocketmq.machines import broker_set_wire as wire
 from replispec.wire.rocketmq.machines.broker_set import Variables
 
+Shown = TypeVar("Shown")
 SETS_MAX: Final = 10_000
 """Broker sets that one controller takes; no host has founded more of them, since it began, than are left."""
+SETS_TOLD_MAX: Final = 1_000
+"""Broker sets that are told of at once to whoever names none."""
 BROKERS_MAX: Final = 1_000
 """Identities of one broker set, those that are dead included; likewise no host has been granted more of them
 than are left."""
@@ -25,13 +29,17 @@ than are left."""
 class BrokerSets:
     """The applied state, and who is alive of it; `unclean` is the setting enableElectUncleanMaster, `misses`
     tells of which sets nobody may copy from the master. `asker` is the host that asks now: what is granted is
-    for good, so that whoever took half leaves the rest to others."""
+    for good, so that whoever took half leaves the rest to others. `asking` is the connection on which it
+    asks."""
 
     def __init__(self, *, unclean: bool, misses: Callable[[str], bool] = lambda _: False) -> None:
         self._sets: dict[str, BrokerSet] = {}
         self.misses: Final = misses
         self.unclean = unclean
         self.asker = ""
+        self.asking: int | None = None
+        # Under which address who asked on each connection applied last, and of which set.
+        self._applied: dict[int, tuple[str, str]] = {}
         self._founded: Counter[str] = Counter()
         self._granted: dict[tuple[str, str], set[int]] = {}
         self.heartbeats = Heartbeats(self._has_identity, self._address_of)
@@ -56,11 +64,46 @@ class BrokerSets:
         """What only this controller knows of a broker set, as it is now."""
         return _Local(broker_set, self)
 
+    def id_at(self, name: str, address: str) -> int | None:
+        """The broker of this set that is known by this address alone."""
+        known = self.named(name).variables
+        found = rules.id_at(known.addresses, known.by_address, address)
+        return found if found in known.by_address else None
+
+    def applied(self, name: str, address: str) -> None:
+        """Whoever asks has applied for an id under this address. Kept for those alone that have one."""
+        if self.asking is not None and self.id_at(name, address) is not None:
+            self._applied[self.asking] = (name, address)
+
+    def applied_address(self, name: str) -> str | None:
+        """The address under which whoever asks has applied for an id of this set."""
+        of, address = self._applied.get(-1 if self.asking is None else self.asking, (None, None))
+        return address if of == name else None
+
+    def closed(self, connection: int) -> None:
+        """Nobody asks on this connection any more."""
+        self._applied.pop(connection, None)
+
     def replicas(self, names: Sequence[str]) -> dict[str, ReplicasInfo]:
-        """What is on record of those of these broker sets that have brokers, in this order."""
-        found = [self.find(name) for name in dict.fromkeys(names)]
+        """What is on record of those of these broker sets that have brokers, in this order; where none is
+        named, of the first SETS_TOLD_MAX of all."""
+        return self._shown(names, wire.replicas_info)
+
+    def replicas_by_address(self, names: Sequence[str]) -> dict[str, ReplicasInfo]:
+        """The same, as release 5.1.0 reads it."""
+        return self._shown(names, wire.replicas_by_address)
+
+    def members_by_address(self, names: Sequence[str]) -> dict[str, InSyncStateData]:
+        """The same, as release 5.0.0 reads it."""
+        return self._shown(names, wire.members_by_address)
+
+    def _shown(
+        self, names: Sequence[str], view: Callable[[str, Variables, wire.Local], Shown]
+    ) -> dict[str, Shown]:
+        told = names or sorted(self._sets)[:SETS_TOLD_MAX]
+        found = [self.find(name) for name in dict.fromkeys(told)]
         return {
-            each.name: wire.replicas_info(each.name, each.variables, self.local(each))
+            each.name: view(each.name, each.variables, self.local(each))
             for each in found
             if each is not None and each.variables.broker_ids
         }
@@ -146,6 +189,11 @@ class _Local:
     def has_room(self) -> bool:
         """Whether one more identity may be granted: this bounds the state."""
         return self._sets.has_room(self._broker_set)
+
+    @property
+    def applied_address(self) -> str | None:
+        """The address under which whoever asks has applied for an id of this set."""
+        return self._sets.applied_address(self._broker_set.name)
 
     @property
     def missed(self) -> bool:

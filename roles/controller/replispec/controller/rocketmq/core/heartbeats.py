@@ -52,6 +52,7 @@ class Heartbeats:
         self._entries: dict[Key, _Entry] = {}
         self._by_connection: dict[int, set[Key]] = {}
         self._unregistered: set[Key] = set()
+        self._left: set[Key] = set()
 
     def admits(self, name: str, broker_id: int) -> bool:
         """Whether a heartbeat of this broker may be taken: it is none of too many strangers."""
@@ -77,12 +78,14 @@ class Heartbeats:
             self._vouched.add(key)
         elif self._is_stranger(key, connection):
             return False
-        said.cluster_name = said.broker_name = said.broker_addr = None
+        said.broker_id, said.cluster_name = broker_id, None
+        said.broker_name = said.broker_addr = None
         if said.unknown:
             said.unknown = {}
         timeout_ms = said.heartbeat_timeout_mills
         until_ms = self.now_ms + (constants.HEARTBEAT_TIMEOUT_MS if timeout_ms is None else timeout_ms)
         entry = self._entries.get(key)
+        self._left.discard(key)
         if entry is None:
             if not self._is_known(*key):
                 self._unregistered.add(key)
@@ -136,7 +139,12 @@ class Heartbeats:
         for key in gone:
             del self._entries[key]
             self._unregistered.discard(key)
+        self._left.update(key for key in gone if self._is_known(*key))
         return gone
+
+    def has_left(self, name: str, broker_id: int) -> bool:
+        """Whether this broker was heard, then its connection ended, and nothing was heard of it since."""
+        return (name, broker_id) in self._left
 
     def _leave(self, connection: int, key: Key) -> None:
         keys = self._by_connection[connection]

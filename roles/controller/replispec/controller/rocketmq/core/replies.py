@@ -15,7 +15,7 @@ class Recorded:
 
 
 Reply = Answer | Prepared | Recorded | Notice
-"""A notice goes to all living brokers of the set."""
+"""A notice goes to all living brokers of the set, in the words of each: see `BrokerSet.notices`."""
 Replies = tuple[Reply, ...]
 
 __all__ = ["Answer", "Notice", "Recorded", "Replies", "Reply"]

@@ -9,14 +9,15 @@ Source: apache/rocketmq rocketmq-all-5.4.0, CommitLog, MappedFileQueue, MappedFi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Final
 
+from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.log.flushed_file import NO_MARK, FlushedMark, Saying
 from replispec.runtime.rocketmq.log.log_sums import LogSums, Reached, Summed
 from replispec.runtime.rocketmq.log.records import (
     BLANK_HEAD,
     Placed,
-    decoded,
     ends_as_torn,
     is_known,
     record_size,
@@ -64,10 +65,9 @@ class CommitLog:
     was found, and what was cut. `file_bytes` must be the same on all brokers of a set.
 
     Bytes are put into files that are there; all else the disk is asked for by operations. `begin_flush` and
-    `end_flush` bring to it what was put or cut, `wanted_file` and `made` see that there is a next file
-    before the last one is full. Raises StorageFailed when a file that is there refuses bytes: `broken` says
-    why, and everything fails from then on: part of them may lie after the end, and only opening the log anew
-    removes it. The process must end.
+    `end_flush` bring to it what was put or cut, `wanted_file` and `made` see that there is a next file before
+    the last one is full. Raises StorageFailed when a file refuses bytes: `broken` says why, and everything
+    fails from then on: only opening the log anew removes what lies after the end. The process must end.
     """
 
     def __init__(
@@ -136,9 +136,7 @@ class CommitLog:
 
     def read(self, offset: int, size: int) -> bytes | None:
         """One record as bytes, known by its place and size; None when the log no longer has it."""
-        if not self._first <= offset <= self.end - size:
-            return None
-        return bytes(self.view(offset, size))
+        return bytes(self.view(offset, size)) if self._first <= offset <= self.end - size else None
 
     def sums(self, start: int, end: int, at_most: int, *, may_read: bool = True) -> Summed:
         """Checksums of pieces of the log between two offsets; see `LogSums.sums`."""
@@ -149,10 +147,8 @@ class CommitLog:
         return self._sums.piece(number, start, end)
 
     def records(self, at: int, end: int) -> Iterator[Placed]:
-        """The messages from `at` (where a record starts) on, as long as whole ones lie before `end`.
-
-        Stops at what is no record; blanks are left out.
-        """
+        """The messages from `at` (where a record starts) on, as long as whole ones lie before `end`, up to
+        what is no record; blanks are left out."""
         for found in walk(self.view, at, min(end, self.end)):
             if isinstance(found, Placed):
                 yield found
@@ -184,9 +180,10 @@ class CommitLog:
         return is_known(head.magic) and at + head.total_size > ends
 
     def _note_odd(self, view: memoryview) -> None:
-        record = decoded(view, self._whole)
-        if record is not None and ends_as_torn(record.properties):
-            self.odd_end = self._whole + len(view)
+        # Whether its body is right changes nothing here, and whoever reads it finds out.
+        with suppress(RemoteProtocolError):
+            if ends_as_torn(LogRecord.decode(view).properties):
+                self.odd_end = self._whole + len(view)
 
     # Growing
 
@@ -210,11 +207,9 @@ class CommitLog:
         return Placed(record.physical_offset, len(data), record)
 
     def accepts(self, offset: int) -> bool:
-        """Whether raw bytes may be appended at this offset: at the end, or, when the log is empty, at the
-        start of any file that can be named."""
-        if self.is_empty and offset % self.file_bytes == 0:
-            return 0 <= offset <= LOG_OFFSET_MAX
-        return offset == self.end
+        """Whether raw bytes may go to this offset: the end, or, of an empty log, where any file can begin."""
+        can_begin = self.is_empty and offset % self.file_bytes == 0 and 0 <= offset <= LOG_OFFSET_MAX
+        return offset == self.end or can_begin
 
     def append_bytes(self, offset: int, data: bytes | memoryview) -> None:
         """Put a run of a master's log after ours; it may be cut anywhere."""
@@ -260,8 +255,7 @@ class CommitLog:
         return self._reserve_to(end)
 
     def reserve_bytes(self, offset: int, size: int) -> bool:
-        """See that raw bytes will fit that are appended at an offset that the log accepts; whether they do
-        already."""
+        """See that raw bytes fit that are put at an offset that the log accepts; whether they do already."""
         assert self.accepts(offset), f"bytes at {offset} after {self.end}"
         if self.is_empty:
             self._place(offset)
@@ -356,9 +350,8 @@ class CommitLog:
         if self._making is None or file.name != self._name(self._making):
             return
         self._making = None
-        self._reserved = self._reserved if succeeded else 0
-        if succeeded:
-            self._limit += self.file_bytes
+        self._reserved *= succeeded
+        self._limit += self.file_bytes * succeeded
 
     # Cutting
 
@@ -458,6 +451,13 @@ class CommitLog:
         """An empty log begins in the middle."""
         self._place(offset)
         self.began = offset
+        self._begin(offset)
+
+    def begin_anew(self) -> None:
+        """It has files and no byte: let it take those of any offset."""
+        self._begin(0)
+
+    def _begin(self, offset: int) -> None:
         self._first = self.end = self._whole = self.flushed = self._claimed = offset
         self._sums.begin(offset)
         self._flushed_to = self._claimed_to = self._sums.reached()

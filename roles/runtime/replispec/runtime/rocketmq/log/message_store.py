@@ -18,7 +18,12 @@ from replispec.runtime.rocketmq.log.queue_index import QueueIndex
 from replispec.runtime.rocketmq.log.records import Placed
 from replispec.runtime.storage import FilesReader, Operation, RemoveFile
 from replispec.runtime.world import Level
-from replispec.wire.rocketmq.constants import COMMIT_LOG_FILE_BYTES, COMMIT_LOG_FOLDER
+from replispec.wire.rocketmq.constants import (
+    COMMIT_LOG_FILE_BYTES,
+    COMMIT_LOG_FOLDER,
+    LOG_OFFSET_MAX,
+    POSITION_MAX,
+)
 from replispec.wire.rocketmq.store import LogRecord
 
 RECORDS_AT_ONCE: Final = 2_000
@@ -50,8 +55,12 @@ class MessageStore:
             visit=self.index.put,
             known=self._checkpoints.load,
         )
-        counts_are_known = not self.log.first or self._checkpoints.end > self.log.first
-        self._began = BeganFile(files, self.log.first, counts_are_known=counts_are_known)
+        first = self.log.first
+        counts_are_known = not first or self._checkpoints.end > first
+        self._began = BeganFile(files, first, counts_are_known=counts_are_known)
+        if first == self.log.end:
+            # The process ended before the first bytes of a copy were on the disk: others may be the first.
+            self.log.begin_anew()
         self.index.unknown = self._began.offset
         self._is_setting_back = False
         self.epochs = EpochFile(files, is_log_empty=self.log.is_empty)
@@ -177,9 +186,12 @@ class MessageStore:
     def put(self, record: LogRecord) -> Placed:
         """Store a message of a producer: its position in its queue and its offset are filled in.
 
-        There has to be room for it. Nothing was stored when this raises ValueError for one that is too long.
+        There has to be room for it. Nothing was stored when this raises ValueError for one that is too long,
+        or when log or queue are at the end of their numbers.
         """
         record.queue_offset = self.next_position(record.topic, record.queue_id)
+        if record.queue_offset >= POSITION_MAX or self.log.end > LOG_OFFSET_MAX:
+            raise ValueError("no number is left for another message")
         placed = self.log.append(record)
         self.index.put(placed)
         return placed

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from replispec.runtime.rocketmq.log.properties import tags_code
 from replispec.runtime.rocketmq.log.records import Placed
-from replispec.wire.rocketmq.store import Checkpoint, CheckpointQueue
+from replispec.wire.rocketmq.constants import POSITION_MAX, QUEUE_ID_MAX
+from replispec.wire.rocketmq.store import Checkpoint, CheckpointQueue, LogRecord
 
 
 class QueueEntry(NamedTuple):
@@ -146,8 +147,13 @@ class QueueIndex:
         return QueueBounds(queue.first, queue.next, queue.end)
 
     def put(self, placed: Placed) -> None:
-        """Index the next record of the log; consumers do not see it yet."""
+        """Index the next record of the log; consumers do not see it yet. One at a place that no queue has, of
+        other software, is in none."""
         record = placed.record
+        self.read = placed.offset + placed.size
+        self.count += 1
+        if not _has_a_place(record):
+            return
         key = (record.topic, record.queue_id)
         queue = self._queues.get(key)
         if queue is None:
@@ -155,8 +161,6 @@ class QueueIndex:
         entry = QueueEntry(placed.offset, placed.size, tags_code(record.properties))
         queue.put(record.queue_offset, entry)
         self._hiding[key] = None
-        self.read = placed.offset + placed.size
-        self.count += 1
 
     def part(self, start: int, end: int) -> list[CheckpointQueue]:
         """The messages that begin from one offset of the log to before another, and the next positions of
@@ -216,6 +220,11 @@ class QueueIndex:
         self.read = max(self.read, offset)
         for queue in self._queues.values():
             queue.delete_before(offset)
+
+
+def _has_a_place(record: LogRecord) -> bool:
+    """Whether what comes after it can be numbered: a queue, and a message in this one."""
+    return 0 <= record.queue_offset < POSITION_MAX and 0 <= record.queue_id < QUEUE_ID_MAX
 
 
 def _columns(queue: CheckpointQueue) -> tuple[array[int], array[int], array[int]] | None:

@@ -31,7 +31,16 @@ from replispec.runtime.rocketmq.rules.formats import (
     peer_addresses,
     string_hash,
 )
-from replispec.runtime.rocketmq.rules.identities import address_of, ids_in, listed_ids, lists_ids
+from replispec.runtime.rocketmq.rules.identities import (
+    address_of,
+    addresses_of,
+    id_at,
+    ids_at,
+    ids_in,
+    listed_at,
+    listed_ids,
+    lists_ids,
+)
 from replispec.runtime.rocketmq.rules.retention import (
     is_disk_full,
     may_clean,
@@ -53,6 +62,7 @@ from replispec.runtime.rocketmq.rules.texts import excerpt, has_bit, properties_
 __all__ = [
     "acknowledged_offset",
     "address_of",
+    "addresses_of",
     "canonical_address",
     "caught_up_at",
     "check_code",
@@ -65,8 +75,11 @@ __all__ = [
     "epochs_before",
     "excerpt",
     "has_bit",
+    "id_at",
+    "ids_at",
     "ids_in",
     "is_disk_full",
+    "listed_at",
     "listed_ids",
     "lists_ids",
     "may_clean",

@@ -5,7 +5,7 @@ Source: apache/rocketmq rocketmq-all-5.4.0, ReplicasManager, ControllerRequestPr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -13,6 +13,8 @@ from replispec.runtime.primitives.texts import INT64, parse_integer
 
 _DIGITS_MAX: Final = len(str(INT64[1])) - 1
 """Digits of a number that is a 64-bit integer whichever they are."""
+_STRANGER: Final = -1
+"""No broker's id: those are granted from 1 on."""
 
 
 def address_of(check_code: str) -> str:
@@ -37,6 +39,36 @@ def ids_in(texts: Sequence[str] | None) -> frozenset[int] | None:
         return None if texts is None else frozenset(parse_integer(each, INT64, "an id") for each in texts)
     except RemoteProtocolError:
         return None
+
+
+def id_at(addresses: Mapping[int, str], by_address: frozenset[int], address: str | None) -> int | None:
+    """The broker at an address: who is known by it alone, else the smallest of the ids recorded there."""
+    found = [each for each, known in addresses.items() if known == address]
+    return min(found, key=lambda each: (each not in by_address, each), default=None)
+
+
+def ids_at(
+    addresses: Mapping[int, str], by_address: frozenset[int], listed: Sequence[str] | None
+) -> frozenset[int] | None:
+    """The brokers at several addresses, a stranger among them as one that has no identity."""
+    if listed is None:
+        return None
+    found = (id_at(addresses, by_address, each) for each in listed)
+    return frozenset(_STRANGER if each is None else each for each in found)
+
+
+def listed_at(
+    addresses: Mapping[int, str], by_address: frozenset[int], listed: str | None
+) -> frozenset[int] | None:
+    """The brokers at the addresses of a list; None for a text that says nothing."""
+    if _is_blank(listed):
+        return None
+    return ids_at(addresses, by_address, [each.strip() for each in (listed or "").split(";")])
+
+
+def addresses_of(addresses: Mapping[int, str], members: frozenset[int]) -> Sequence[str]:
+    """The addresses of these brokers, ascending by id."""
+    return [addresses[each] for each in sorted(members) if each in addresses]
 
 
 def _is_blank(listed: str | None) -> bool:
