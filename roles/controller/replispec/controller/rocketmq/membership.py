@@ -17,6 +17,7 @@ from replispec.event.v1.event_pb2 import ControllerEvent
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.parameters import ADDRESSES
 from replispec.runtime.raft.rules import is_majority
+from replispec.runtime.rocketmq.derived_options import join_address
 from replispec.runtime.rocketmq.remoting import Calls, Request
 from replispec.runtime.rocketmq.remoting.answering import Answering
 from replispec.runtime.rocketmq.rules.addresses import canonical_address
@@ -288,3 +289,9 @@ class Membership:
         request = None if entry.proposal is None else self._waiting.pop(entry.proposal, None)
         if request is not None:
             self._answering.take(request, machine.Changed() if is_new else machine.Overtaken())
+
+
+def listen_address(options: ControllerOptions) -> str:
+    """HOST:PORT of this member of the group; alone, what every role has."""
+    own = dict(options.controller_d_leger_peers).get(options.controller_d_leger_self_id)
+    return own or join_address(options.bind_address, options.listen_port)

@@ -23,13 +23,13 @@ from replispec.controller.rocketmq.core.hearings import Hearings
 from replispec.controller.rocketmq.core.heartbeats import Key
 from replispec.controller.rocketmq.core.replies import Answer, Notice, Recorded, Replies, Reply
 from replispec.controller.rocketmq.log import ControllerLog
-from replispec.controller.rocketmq.membership import Membership
+from replispec.controller.rocketmq.membership import Membership, listen_address
 from replispec.controller.rocketmq.notifier import Notifier
 from replispec.controller.rocketmq.reads import Reads
 from replispec.event.v1.event_pb2 import BrokerSetState, ControllerEvent
 from replispec.runtime.primitives.errors import LocalProtocolError
 from replispec.runtime.rocketmq import rules
-from replispec.runtime.rocketmq.derived_options import is_any, join_address
+from replispec.runtime.rocketmq.derived_options import is_any
 from replispec.runtime.rocketmq.membership import MachineRunner, Nothing
 from replispec.runtime.rocketmq.remoting import Prepared, Request, RequestServer, host_of
 from replispec.runtime.rocketmq.remoting.answering import BODY_BYTES_MAX, Requests, give
@@ -138,7 +138,7 @@ class ControllerNode:
     @property
     def listeners(self) -> Mapping[str, str]:
         """One port for brokers and administrators."""
-        return {LISTENER: _listen_address(self._options)}
+        return {LISTENER: listen_address(self._options)}
 
     def receive(self, event: Event) -> Sequence[Effect]:
         """Take one event and return its effects, in order. After the log failed no request is served."""
@@ -207,7 +207,7 @@ class ControllerNode:
 
     def _start(self, event: Started) -> None:
         """Read the log and apply it; a log that is damaged ends the start."""
-        address = event.addresses.get(LISTENER, _listen_address(self._options))
+        address = event.addresses.get(LISTENER, listen_address(self._options))
         self._administration.address = self._options.controller_advertised_address or address
         if is_any(self._administration.address):
             self._outbox.note(
@@ -407,11 +407,8 @@ class ControllerNode:
 
     def _miss(self, is_missed: Callable[[str, int], bool], now_ms: int) -> None:
         """Hear whoever may follow the masters of which this is so; they stay if nobody can."""
-        for broker_set in self._sets:
-            known, name = broker_set.variables, broker_set.name
-            if known.master is not None and is_missed(name, known.master):
-                living = self._sets.local(broker_set).living
-                self._hearings.lost(name, known.master, known.sync_state_set, living, now_ms)
+        for missed in self._sets.missed(is_missed):
+            self._hearings.lost(*missed, now_ms)
 
     # The log
 
@@ -498,9 +495,3 @@ class ControllerNode:
                     sync_state_set=sorted(known.sync_state_set),
                     sync_state_set_epoch=known.sync_state_set_epoch,
                 )
-
-
-def _listen_address(options: ControllerOptions) -> str:
-    """HOST:PORT of this member of the group; alone, what every role has."""
-    own = dict(options.controller_d_leger_peers).get(options.controller_d_leger_self_id)
-    return own or join_address(options.bind_address, options.listen_port)

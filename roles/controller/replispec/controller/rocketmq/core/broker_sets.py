@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from replispec.controller.rocketmq.core.broker_set import BrokerSet
 from replispec.controller.rocketmq.core.heartbeats import Heartbeats
@@ -24,6 +24,15 @@ SETS_TOLD_MAX: Final = 1_000
 BROKERS_MAX: Final = 1_000
 """Identities of one broker set, those that are dead included; likewise no host has been granted more of them
 than are left."""
+
+
+class Missed(NamedTuple):
+    """A master that is missed, and who may follow it."""
+
+    broker_set: str
+    master: int
+    members: frozenset[int]
+    living: frozenset[int]
 
 
 class BrokerSets:
@@ -63,6 +72,13 @@ class BrokerSets:
     def local(self, broker_set: BrokerSet) -> wire.Local:
         """What only this controller knows of a broker set, as it is now."""
         return _Local(broker_set, self)
+
+    def missed(self, is_missed: Callable[[str, int], bool]) -> Iterator[Missed]:
+        """The masters of which this is so, given the name of a set and an id."""
+        for broker_set in self:
+            known, name = broker_set.variables, broker_set.name
+            if known.master is not None and is_missed(name, known.master):
+                yield Missed(name, known.master, known.sync_state_set, self.local(broker_set).living)
 
     def id_at(self, name: str, address: str) -> int | None:
         """The broker of this set that is known by this address alone."""
