@@ -60,7 +60,7 @@ message CountRepairsResponse {
         ),
     ),
     "proto/replispec/event/v1/event.proto": (
-        ("  }\n  reserved 8 to 10", "    CountRepairs        count_repairs         = 18;\n"),
+        ("  }\n  reserved 8 to 10", "    CountRepairs        count_repairs         = 20;\n"),
         (
             "// A registered broker is known by another address",
             """\
