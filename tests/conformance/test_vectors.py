@@ -182,6 +182,9 @@ def _value(hint: Any, value: Any) -> Any:
     if isinstance(value, list):
         found = [_value(items[0], each) for each in value]
         return frozenset(found) if "frozenset" in str(hint) else found
+    if isinstance(value, dict) and items and items[0] is int:
+        # JSON has no other keys than texts.
+        return {int(key): _value(items[1], each) for key, each in value.items()}
     return hint(**value) if is_dataclass(hint) and isinstance(hint, type) else value
 
 

@@ -121,7 +121,7 @@ class Sampler:
             return [self._value(arguments[0])]
         if typing.get_origin(kind) is dict:
             return {self._value(arguments[0]): self._value(arguments[1])}
-        return {int: 7, str: "name", bool: True, bytes: b"\x01\x7f\x80\xff"}[kind]
+        return {int: 7, float: 7.5, str: "name", bool: True, bytes: b"\x01\x7f\x80\xff"}[kind]
 
 
 def _holds(message: Any, round_trip: RoundTrip) -> bool:

@@ -18,6 +18,7 @@ from replispec.runtime.primitives.machines import (
     Configuration,
     Machine,
     Origin,
+    Transitions,
     distinct,
     everywhere,
     forgotten,
@@ -28,7 +29,36 @@ from replispec.runtime.primitives.unknown import UNKNOWN, UnknownRead, is_same, 
 from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq.machines import broker_set
 
-MACHINE: Final = broker_set.MACHINE
+_BY_ADDRESS: Final = (
+    broker_set.KeptIdAsked,
+    broker_set.RegisteredByAddress,
+    broker_set.InfoAskedByAddress,
+    broker_set.ElectionAskedByAddress,
+    broker_set.AlterationAskedByAddress,
+)
+"""How brokers ask that are known by their addresses."""
+
+
+def _of_ids(transitions: Transitions[Any]) -> Transitions[Any]:
+    return {
+        (state, kind): tuple(
+            replace(edge, assign={name: to for name, to in edge.assign.items() if name != "by_address"})
+            for edge in edges
+        )
+        for (state, kind), edges in transitions.items()
+        if kind not in _BY_ADDRESS
+    }
+
+
+MACHINE: Final = replace(
+    broker_set.MACHINE,
+    events={kind: info for kind, info in broker_set.MACHINE.events.items() if kind not in _BY_ADDRESS},
+    transitions=_of_ids(broker_set.MACHINE.transitions),
+    overlays=tuple(
+        replace(each, transitions=_of_ids(each.transitions)) for each in broker_set.MACHINE.overlays
+    ),
+)
+"""The machine where nobody is known by its address alone: controllers that are asked so are not judged."""
 ANSWERS: Final = broker_set.ANSWERS
 VERSIONS_MAX: Final = 256
 """Versions of one broker set that are kept: what is further back explains nothing any more."""
@@ -38,11 +68,11 @@ LED_MAX: Final = 4096
 """Possibilities of the broker sets of a capture whose way on is remembered."""
 OWN: Final = tuple(kind for kind, info in MACHINE.events.items() if info.origin is Origin.LOCAL)
 """What a controller does of its own."""
-UNSEEN: Final = tuple(kind for kind in MACHINE.events if kind is not broker_set.CleaningAsked)
-"""What may have happened where nothing was lost. Nothing but a removal by an administrator changes a set
-without an epoch: it is taken for seen."""
 ANYTHING: Final = tuple(MACHINE.events)
 """What may have happened where bytes were lost."""
+UNSEEN: Final = tuple(kind for kind in ANYTHING if kind is not broker_set.CleaningAsked)
+"""What may have happened where nothing was lost. Nothing but a removal by an administrator changes a set
+without an epoch: it is taken for seen."""
 WRITES: Final = frozenset(
     kind for (_, kind), edges in MACHINE.transitions.items() if any(edge.assign for edge in edges)
 )
@@ -235,7 +265,7 @@ class History:
         return self._after(found, step.decision)
 
     def _anything(self) -> Possible:
-        return tuple(everywhere(each) for each in self._machines)
+        return tuple(_everywhere(each) for each in self._machines)
 
     def _after(self, possible: Possible, decision: Decision) -> Possible:
         """Where a decision leads, as far as it agrees with what it tells."""
@@ -290,7 +320,14 @@ def _value(value: Any) -> str:
 def _first(machine: Machine[Any, Any], *, begun: bool) -> Configurations:
     if begun:
         return (Configuration(machine.initial, forgotten(machine.variables, _UNCLAIMED)),)
-    return everywhere(machine)
+    return _everywhere(machine)
+
+
+def _everywhere(machine: Machine[Any, Any]) -> Configurations:
+    return tuple(
+        replace(each, variables=replace(each.variables, by_address=frozenset()))
+        for each in everywhere(machine)
+    )
 
 
 def _are_all_same(one: Possible, other: Possible) -> bool:
