@@ -74,6 +74,14 @@ RUNS = {
         "sync_state_set",
         Extent(budgets={"lost": 0, "crashes": 1}, messages=3),
     ),
+    "sync_state_set, strangers wait for the end of a question": (
+        "sync_state_set",
+        Extent(budgets={"lost": 0, "strangers": 1, "removals": 1}),
+    ),
+    "sync_state_set, a master with strangers who wait begins again": (
+        "sync_state_set",
+        Extent({"broker": 1}, {"lost": 0, "crashes": 1, "strangers": 2}),
+    ),
     "sync_state_set, whom a master asks in is gone before it was asked": (
         "sync_state_set",
         Extent(budgets={"delays": 1}, messages=3),
