@@ -267,7 +267,7 @@ class _FileReader:
             checksum=_checksum(wire),
             counts=wire.counts,
             unquoted_keys=wire.unquoted_keys,
-            object_keys=getattr(wire, "object_keys", False),
+            object_keys=wire.object_keys,
             json_only=wire.json_only,
             name_in_json=wire.name_in_json,
             words=tuple(wire.word),
