@@ -301,9 +301,9 @@ class GoodBroker(GoodFollower):
             code = _name(answer)
             if answer is not None and self.named_by(code, answer.header):
                 return self.take(_told(answer))
-            if code == "CONTROLLER_BROKER_NEED_TO_BE_REGISTERED" and self.registers_again(0, code):
-                if await self.register() and self.follows_whom_a_registration_names():
-                    return None
+            is_unknown = code == "CONTROLLER_BROKER_NEED_TO_BE_REGISTERED" and self.registers_again(0, code)
+            if is_unknown and await self.register() and self.follows_whom_a_registration_names():
+                return None
             await self.after_a_failure()
             if self.asking.is_set() and (told := await self._who_is_master()) and told.master:
                 return self.take(told)

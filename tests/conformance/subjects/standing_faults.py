@@ -74,7 +74,7 @@ class UnseatsTheMasterForAThird(GoodController):
 
 @fault
 class TakesQuestionsForTheFirstElection(_Following):
-    """Who asks a set without a master twice, for nothing or in vain, finds that its first election is over."""
+    """Who asks a set without a master twice, or in vain, finds that its first election is over."""
 
     def __init__(self, now_s: Callable[[], float], address: str) -> None:
         super().__init__(now_s, address)
