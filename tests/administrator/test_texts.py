@@ -49,7 +49,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, cluster: Recorded) -> None:
 def printed(cluster: Recorded, line: str, *more: str) -> str:
     """What our command prints for a command line of mqadmin."""
     name_server = next(key[0] for key in cluster.answers if key[1] == "GET_BROKER_CLUSTER_INFO")
-    words = ["admin", *line.split(), *more, *CONFIRMED.get(line.split()[0], ())]
+    words = ["admin", *line.split(), *more, *CONFIRMED.get(line.split(maxsplit=1)[0], ())]
     done = CliRunner().invoke(command_line, words, env={"NAMESRV_ADDR": name_server})
     assert done.exit_code == 0, (line, done.output, done.exception)
     return done.stdout
@@ -78,7 +78,7 @@ def moments_left_out(text: str) -> str:
 
 
 def speeds_left_out(text: str) -> str:
-    """How fast messages come and are read was told a second later: whole numbers by group, fractions of one."""
+    """How fast messages come and are read was told a second later: whole numbers by group."""
     text = re.sub(r"(?<= TPS: )[\d.]+", "S", text)
     return re.sub(r"(?<=CLUSTERING {6})\d+", "S", text)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from replispec.broker.rocketmq.core import clients, offsets
-from replispec.broker.rocketmq.core.clients import Clients, Heard
+from replispec.broker.rocketmq.core.clients import Clients, ClientSaid
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.log import MessageStore
 from replispec.runtime.sim import SimulatedStorage
@@ -346,9 +346,9 @@ def _joins(client: str, *groups: str) -> HeartbeatData:
     return HeartbeatData(client, [ConsumerData(group_name=group) for group in groups], None, [])
 
 
-def _said(client: str, *groups: str) -> tuple[Heard, list[ConsumerData]]:
+def _said(client: str, *groups: str) -> tuple[ClientSaid, list[ConsumerData]]:
     data = _joins(client, *groups)
-    return Heard("one:1", client, "JAVA", 0), data.consumer_data_set or []
+    return ClientSaid("one:1", client, "JAVA", 0), data.consumer_data_set or []
 
 
 def test_a_client_belongs_to_so_many_groups_and_no_more_however_often_it_says_so(

@@ -21,7 +21,7 @@ MEMBERS_MAX: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class ClientSaid:
     """Who sent a heartbeat: HOST:PORT as the broker sees it, its own id, and the language and the release of
     its header."""
 
@@ -35,7 +35,7 @@ class Heard:
 class GroupClient:
     """A member of one group: who it is, and how it consumes, without what it subscribes to."""
 
-    heard: Heard
+    heard: ClientSaid
     consumer: ConsumerData
 
 
@@ -54,7 +54,7 @@ class Clients:
         self._heard: dict[int, int] = {}
 
     def heartbeat_received(
-        self, connection: int, heard: Heard, groups: Sequence[ConsumerData], now_ms: int
+        self, connection: int, heard: ClientSaid, groups: Sequence[ConsumerData], now_ms: int
     ) -> None:
         """A client says which groups it belongs to. Longer names than anybody needs are not
         noted."""

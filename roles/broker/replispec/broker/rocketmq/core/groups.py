@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from replispec.broker.rocketmq.core.clients import GROUPS_MAX, Clients, Heard
+from replispec.broker.rocketmq.core.clients import GROUPS_MAX, Clients, ClientSaid
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.pulls import Pulls
 from replispec.broker.rocketmq.core.topics import Topics
@@ -95,7 +95,7 @@ class Groups:
     def _note_client(self, request: Request, event: machine.Lived) -> None:
         consumers = event.consumers or ()
         said = request.command.header
-        heard = Heard(request.peer, event.client_id, said.language, said.version)
+        heard = ClientSaid(request.peer, event.client_id, said.language, said.version)
         self.clients.heartbeat_received(request.connection, heard, consumers, request.now_ms)
         if self._owner.serves:
             for each in consumers[:GROUPS_MAX]:
