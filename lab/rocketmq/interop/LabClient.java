@@ -18,7 +18,8 @@ import org.apache.rocketmq.tools.command.MQAdminStartup;
  * What an ordinary user's program does, with the ordinary client.
  *
  * produce NAMESRV TOPIC FIRST COUNT BYTES PAUSE_MS [HOW]
- *     one JSON line for each message: key, status, queue, offset, broker, end and begin (ms). HOW: delayed (level 1), or
+ *     one JSON line for each message: key, status, queue, offset, broker, end and begin (ms), and the id that the broker
+ *     gave it, which tells where it stored it. HOW: delayed (level 1), or
  *     refused (a push consumer of this program wants it once more)
  * pull NAMESRV TOPIC GROUP IDLE_MS
  *     all queues from their beginning, until nothing comes for a while
@@ -90,10 +91,11 @@ public class LabClient {
             try {
                 SendResult result = producer.send(message);
                 say(key, result.getSendStatus().name(), result.getMessageQueue().getQueueId(),
-                        result.getQueueOffset(), result.getMessageQueue().getBrokerName(), begun);
+                        result.getQueueOffset(), result.getMessageQueue().getBrokerName(), begun,
+                        result.getOffsetMsgId());
             } catch (Exception error) {
                 error.printStackTrace();
-                say(key, error.getClass().getSimpleName(), -1, -1, "", begun);
+                say(key, error.getClass().getSimpleName(), -1, -1, "", begun, "");
             }
             if (pause > 0) {
                 Thread.sleep(pause);
@@ -173,14 +175,14 @@ public class LabClient {
     }
 
     private static void say(String key, String status, int queue, long offset, String broker) {
-        say(key, status, queue, offset, broker, System.currentTimeMillis());
+        say(key, status, queue, offset, broker, System.currentTimeMillis(), "");
     }
 
     private static synchronized void say(String key, String status, int queue, long offset, String broker,
-            long begun) {
+            long begun, String stored) {
         System.out.println("{\"key\":\"" + key + "\",\"status\":\"" + status + "\",\"queue\":" + queue
                 + ",\"offset\":" + offset + ",\"broker\":\"" + broker + "\",\"begun_ms\":" + begun
-                + ",\"at_ms\":" + System.currentTimeMillis() + "}");
+                + ",\"at_ms\":" + System.currentTimeMillis() + ",\"stored\":\"" + stored + "\"}");
         System.out.flush();
     }
 }

@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from lab.interop.measured import LOST, MISSED
+from replispec.runtime.rocketmq import rules
 
 # The first release whose masters may be alone so; 5.1.0 waits for the union of both sets.
 ALONE_SINCE = (5, 4, 0)
 REASON = "a Java master that had been stopped woke, and counted its replicas as gone before it was told"
-RULES = ("acknowledged-send-survives", "confirmed-bytes-survive")
+BROKEN = ("acknowledged-send-survives", "confirmed-bytes-survive")
 EPOCH = re.compile(r"by the master of epoch (\d+)|^the master of epoch (\d+)")
 ELECTED, CHANGED = "master elected", "sync state set changed"
 
@@ -40,12 +41,12 @@ class Woken:
         """Why this was to be expected; None when it was somebody else, in another epoch, or at another time.
         See lab.interop.measured.Excuse."""
         if rule == MISSED:
-            # Who acknowledged it is not said; the replay must count as many that are lost.
-            return REASON if self._holds(row["at_ms"]) else None
+            own = rules.message_broker(row["stored"]) in self.places
+            return REASON if own and self._holds(row["at_ms"]) else None
         if rule == LOST:
             own = row.get("epoch") == self.epoch and row["broker"] in self.places
             return REASON if own and self._holds(row["acknowledged_ns"] / 1e6) else None
-        if rule not in RULES or (said := EPOCH.search(row["text"])) is None:
+        if rule not in BROKEN or (said := EPOCH.search(row["text"])) is None:
             return None
         own = int(said[1] or said[2]) == self.epoch and bool(_ends(row["connection"]) & {*self.places})
         return REASON if own and self._holds(row["time_ns"] / 1e6) else None
