@@ -1,3 +1,4 @@
+import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -10,6 +11,7 @@ import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.client.producer.SendResult;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.Message;
+import org.apache.rocketmq.common.message.MessageDecoder;
 import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.common.message.MessageQueue;
 import org.apache.rocketmq.tools.command.MQAdminStartup;
@@ -18,8 +20,8 @@ import org.apache.rocketmq.tools.command.MQAdminStartup;
  * What an ordinary user's program does, with the ordinary client.
  *
  * produce NAMESRV TOPIC FIRST COUNT BYTES PAUSE_MS [HOW]
- *     one JSON line for each message: key, status, queue, offset, broker, end and begin (ms), and the id that the broker
- *     gave it, which tells where it stored it. HOW: delayed (level 1), or
+ *     one JSON line for each message: key, status, queue, offset, broker, end and begin (ms), and which broker stored
+ *     it, by the id that it gave. HOW: delayed (level 1), or
  *     refused (a push consumer of this program wants it once more)
  * pull NAMESRV TOPIC GROUP IDLE_MS
  *     all queues from their beginning, until nothing comes for a while
@@ -92,7 +94,7 @@ public class LabClient {
                 SendResult result = producer.send(message);
                 say(key, result.getSendStatus().name(), result.getMessageQueue().getQueueId(),
                         result.getQueueOffset(), result.getMessageQueue().getBrokerName(), begun,
-                        result.getOffsetMsgId());
+                        storedBy(result.getOffsetMsgId()));
             } catch (Exception error) {
                 error.printStackTrace();
                 say(key, error.getClass().getSimpleName(), -1, -1, "", begun, "");
@@ -102,6 +104,11 @@ public class LabClient {
             }
         }
         producer.shutdown();
+    }
+
+    private static String storedBy(String id) throws Exception {
+        InetSocketAddress address = (InetSocketAddress) MessageDecoder.decodeMessageId(id).getAddress();
+        return address.getAddress().getHostAddress() + ":" + address.getPort();
     }
 
     private static void pull(String namesrv, String topic, String group, long idle) throws Exception {

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from lab.interop.measured import LOST, MISSED
-from replispec.runtime.rocketmq import rules
 
 # The first release whose masters may be alone so; 5.1.0 waits for the union of both sets.
 ALONE_SINCE = (5, 4, 0)
@@ -41,7 +40,7 @@ class Woken:
         """Why this was to be expected; None when it was somebody else, in another epoch, or at another time.
         See lab.interop.measured.Excuse."""
         if rule == MISSED:
-            own = rules.message_broker(row["stored"]) in self.places
+            own = row["stored"] in self.places
             return REASON if own and self._holds(row["at_ms"]) else None
         if rule == LOST:
             own = row.get("epoch") == self.epoch and row["broker"] in self.places
