@@ -17,6 +17,7 @@ from lab.errors import LabError
 from lab.interop.measured import LOST, MISSED, Measured, judge_summary
 from lab.ports import LOOPBACK
 from lab.processes import StartedProcess
+from lab.rocketmq.interop.recounts import SAID, Recounts
 from lab.rocketmq.interop.rounds import How, Victim, by_turns
 from lab.rocketmq.interop.strays import LOOK_S, STRAY_S, Strays
 from lab.rocketmq.interop.woken import Woken, may_be_alone, rightly_elected
@@ -216,6 +217,18 @@ def test_a_replica_that_copies_from_an_earlier_master_is_known_by_kernel_and_log
     kernel.ports = {wrong}
     assert kernel.after(LOOK_S) == kernel.after(STRAY_S / 2) == []
     assert kernel.after(STRAY_S) == [("broker-1", "broker-3")]
+
+
+def test_a_controller_that_applied_a_record_twice_is_named_once_for_each_time(tmp_path: Path) -> None:
+    recounts = Recounts(cluster := Cluster(tmp_path))
+    names = ("controller-1", "controller-2")
+    logs = [cluster.part("log") / f"{name}.log" for name in names]
+    assert recounts.found(names) is None
+    for log in logs:
+        log.write_text(f"ERROR {SAID}\n")
+    assert [recounts.found(names) for _ in range(3)] == [*names, None]
+    logs[1].write_text(f"ERROR {SAID}\nERROR {SAID}\n")
+    assert [recounts.found(names) for _ in range(2)] == [names[1], None]
 
 
 def test_rounds_by_turns_kill_leader_and_master_alone_and_together() -> None:

@@ -16,6 +16,7 @@ from lab.errors import LabError
 from lab.rocketmq import questions, settings, waiting
 from lab.rocketmq.apache import Apache
 from lab.rocketmq.interop import figures
+from lab.rocketmq.interop.recounts import Recounts
 from lab.rocketmq.interop.rounds import How, Round, Strike, Victim, planned
 from lab.rocketmq.interop.stage import TOPIC, Stage
 from lab.rocketmq.interop.strays import Strays
@@ -68,6 +69,7 @@ class Struck:
     programs: Programs
     producer: Client
     strays: Strays
+    recounts: Recounts
     woken: Woken | None = None
     away: dict[str, How] = field(default_factory=dict)
     masters: dict[int, str] = field(default_factory=dict)
@@ -175,6 +177,8 @@ class Struck:
 
     def _together(self) -> Moment | None:
         cluster = self.stage.cluster
+        if self._start_recounts():
+            return None
         leader = self._leader()
         told = {questions.leader(cluster.port(name)) for name in CONTROLLERS}
         if leader is None or told != {cluster.address(leader)}:
@@ -198,6 +202,18 @@ class Struck:
             )
             self.stage.cluster.kill(name)
             start_broker(self.stage, self.programs, name)
+
+    def _start_recounts(self) -> bool:
+        """Start a controller again that applied a record twice. See lab.rocketmq.interop.recounts."""
+        if self.programs.controllers is OURS:
+            return False
+        name = self.recounts.found([each for each in CONTROLLERS if each not in self.away])
+        if name is None:
+            return False
+        self.stage.measured.note(f"known: {name} of Java is started again", "it applied a record twice")
+        self.stage.cluster.kill(name)
+        start_controller(self.stage, self.programs, name)
+        return True
 
     def _leader(self) -> str | None:
         """Who leads of those that are not away; None while nobody does."""
@@ -243,7 +259,7 @@ def play(stage: Stage, programs: Programs, rounds: list[Round]) -> None:
     sizes = (MESSAGES, MESSAGE_BYTES, PAUSE_MS)
     arguments = (stage.nameserver, TOPIC, "0", *map(str, sizes))
     with stage.tools.client_running("produce", *arguments) as producer:
-        struck = Struck(stage, programs, producer, Strays(cluster, BROKERS))
+        struck = Struck(stage, programs, producer, Strays(cluster, BROKERS), Recounts(cluster))
         cluster.until(lambda: figures.acknowledged(producer.lines()) or None, "a producer that sends")
         for number, strikes in enumerate(rounds, start=1):
             struck.play(number, strikes)
