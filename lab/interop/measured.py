@@ -46,6 +46,11 @@ class Measured:
         self.note(what, "yes" if seen is True or "\n" in str(seen) else seen)
 
 
+def as_json(results: Mapping[str, object]) -> str:
+    """The figures of all scenarios as a file; what JSON has no form for, a set say, as it is printed."""
+    return json.dumps(results, indent=1, default=str) + "\n"
+
+
 def judge(measured: Measured, capture: Path, out: Path, *, options: tuple[str, ...] = ()) -> None:
     """Replay a capture, and demand that no rule is broken, but as is known, and no acknowledged message
     lost."""

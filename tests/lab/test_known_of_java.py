@@ -14,7 +14,7 @@ import pytest
 
 from lab.cluster import Cluster
 from lab.errors import LabError
-from lab.interop.measured import LOST, MISSED, Measured, judge_summary
+from lab.interop.measured import LOST, MISSED, Measured, as_json, judge_summary
 from lab.ports import LOOPBACK
 from lab.processes import StartedProcess
 from lab.rocketmq.interop.recounts import SAID, Recounts
@@ -229,6 +229,12 @@ def test_a_controller_that_applied_a_record_twice_is_named_once_for_each_time(tm
     assert [recounts.found(names) for _ in range(3)] == [*names, None]
     logs[1].write_text(f"ERROR {SAID}\nERROR {SAID}\n")
     assert [recounts.found(names) for _ in range(2)] == [names[1], None]
+
+
+def test_whatever_was_noted_is_written_down() -> None:
+    noted = Measured("test")
+    noted.note("members", [("n1", {"127.0.0.1:1"})])
+    assert json.loads(as_json({"test": noted.figures})) == {"test": {"members": [["n1", "{'127.0.0.1:1'}"]]}}
 
 
 def test_rounds_by_turns_kill_leader_and_master_alone_and_together() -> None:

@@ -227,7 +227,7 @@ class Struck:
             wire = [self._by_wire(name) for name in CONTROLLERS]
             if told == wire:
                 return
-            self.stage.measured.note(f"round {number}: mqadmin is asked once more after", told)
+            self.stage.measured.note(f"round {number}: mqadmin is asked once more after", str(told))
         raise LabError(f"round {number}: mqadmin tells of the controllers {told}, the wire {wire}")
 
     def _by_mqadmin(self) -> list[tuple[object, object]]:
