@@ -17,7 +17,7 @@ from replispec.conformance.model import Sent
 from replispec.conformance.received import ReceivedAnswer
 from replispec.conformance.rocketmq.names import VOCABULARY
 from replispec.runtime.rocketmq.framing import Command
-from replispec.wire.rocketmq.broker import SendMessageResponse
+from replispec.wire.rocketmq.broker import PullMessageResponse, SendMessageResponse
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.ha import HaEpochEntry, HaHandshakeAnswer, HaHandshakeId, HaTransferHeader
 from tests.conformance.subjects.asking import RELEASE, Peer
@@ -105,9 +105,16 @@ class GoodBroker(GoodFollower):
         """Whether replicas that are connected are told of a new masterEpoch."""
         return True
 
+    def forgotten(self) -> None:
+        """Controllers know it no more: nothing changes until they say who is master."""
+
     def serves(self) -> bool:
         """Whether it takes messages."""
         return self.office.master == self.store.told != 0
+
+    def gives(self) -> bool:
+        """Whether it gives messages."""
+        return self.serves()
 
     def feeds(self) -> bool:
         """Whether replicas may be connected."""
@@ -236,7 +243,7 @@ class GoodBroker(GoodFollower):
     # Its life
 
     def handlers(self) -> Mapping[int, Callable[[Command], Answer]]:
-        return {RequestCode.SEND_MESSAGE_V2: self._sent}
+        return {RequestCode.SEND_MESSAGE_V2: self._sent, RequestCode.PULL_MESSAGE: self._pulled}
 
     def moved(self) -> None:
         if self.hears_of_masters() and self.believes_notices():
@@ -325,6 +332,7 @@ class GoodBroker(GoodFollower):
             code, times = _name(answer), times + 1
             unknown = ("CONTROLLER_BROKER_METADATA_NOT_EXIST", "CONTROLLER_BROKER_NEED_TO_BE_REGISTERED")
             if code in unknown and self.registers_again(times, code):
+                self.forgotten()
                 await self.register()
             elif answer is not None and code == "SUCCESS":
                 told = _told(answer)
@@ -402,6 +410,16 @@ class GoodBroker(GoodFollower):
             return Answer(ResponseCode.SERVICE_NOT_AVAILABLE, remark="no master")
         self.store.end += RECORD_BYTES
         return Answer(header=SendMessageResponse(msg_id="00" * 16, queue_id=0, queue_offset=0))
+
+    def _pulled(self, _request: Command) -> Answer:
+        if not self.gives():
+            return Answer(ResponseCode.SERVICE_NOT_AVAILABLE, remark="no master")
+        end = self.store.end // RECORD_BYTES
+        return Answer(
+            header=PullMessageResponse(
+                suggest_which_broker_id=0, next_begin_offset=end, min_offset=0, max_offset=end
+            )
+        )
 
     # The master's side of the SyncStateSet
 
