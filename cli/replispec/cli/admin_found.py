@@ -13,6 +13,7 @@ Examples:
   replispec admin found -c controller-1.properties
   replispec admin found -c controller-1.properties --from-controller 127.0.0.1:9878 \\
       --cluster DefaultCluster --broker-set broker-a
+  replispec admin found -c controller-1.properties --from-folder DledgerController --dry-run
 
 \b
 The file is that of the new group's first member: controllerDLegerPeers names it alone, controllerStorePath is
@@ -44,6 +45,18 @@ Exit codes:
 @click.option(
     "--broker-set", "broker_sets", metavar="NAME", multiple=True, help="A broker set that it is asked for."
 )
+@click.option(
+    "--from-folder",
+    "folder",
+    metavar="FOLDER",
+    default="",
+    help="Begin with what a stopped controller of Apache RocketMQ has here (DLedger, jRaft).",
+)
+@click.option(
+    "--beyond",
+    type=click.Choice(["leave", "take"]),
+    help="What to do with entries of which that folder does not say whether they are committed.",
+)
 @click.option("--dry-run", is_flag=True, help="Say what would be on record, and write nothing.")
 def found(
     config: Path,
@@ -51,6 +64,8 @@ def found(
     controller: str,
     cluster: str,
     broker_sets: tuple[str, ...],
+    folder: str,
+    beyond: str | None,
     *,
     dry_run: bool,
 ) -> int:
@@ -60,27 +75,26 @@ def found(
     of the folder that was made before.
 
     With --from-controller the store is empty, and begins with what living controllers tell, of whatever make:
-    of the broker sets that are named, their ids, masters, epochs and SyncStateSets.
+    of the broker sets that are named, their ids, masters, epochs and SyncStateSets. With --from-folder it
+    begins with all broker sets that a controller of Apache RocketMQ has in its controllerStorePath.
     """
-    from replispec.cli.foundings import FoundingRefused
+    from replispec.cli.foundings import FoundingRefused, FoundingSource
     from replispec.runtime import families
     from replispec.runtime.configuration import ConfigurationError
     from replispec.runtime.storage import StorageFailed
 
     if bool(controller) != bool(broker_sets) or bool(controller) != bool(cluster):
         raise click.UsageError("--from-controller, --cluster and --broker-set are given together")
+    if controller and folder:
+        raise click.UsageError("--from-controller and --from-folder are not given together")
+    if beyond and not folder:
+        raise click.UsageError("--beyond belongs to --from-folder")
+    source = FoundingSource(controller, cluster, tuple(dict.fromkeys(broker_sets)), folder, beyond or "")
     overrides = dict(pair.partition("=")[::2] for pair in settings)
     family = families.with_part("cli", "founding")[0]
     part = families.part("cli", family, "founding")
     try:
-        made = part.found(
-            config.read_text("utf-8"),
-            overrides,
-            dry_run=dry_run,
-            controller=controller,
-            cluster=cluster,
-            broker_sets=list(dict.fromkeys(broker_sets)),
-        )
+        made = part.found(config.read_text("utf-8"), overrides, dry_run=dry_run, source=source)
     except (ConfigurationError, UnicodeDecodeError) as error:
         raise click.ClickException(f"{config}: {error}") from error
     except FoundingRefused as refusal:

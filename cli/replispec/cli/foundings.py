@@ -19,3 +19,21 @@ class FoundedGroup:
     store: str
     lines: Sequence[str]
     notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FoundingSource:
+    """What a group begins with, where it is not the store of a controller that was alone: what a controller
+    tells of these broker sets of a cluster, or the folder of a controller of other make. `beyond`: whether
+    what may not be committed there is to "take" or to "leave"; empty: refused."""
+
+    controller: str = ""
+    cluster: str = ""
+    broker_sets: Sequence[str] = ()
+    folder: str = ""
+    beyond: str = ""
+
+    @property
+    def is_other(self) -> bool:
+        """Whether there is any."""
+        return bool(self.controller or self.folder)
