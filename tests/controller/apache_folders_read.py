@@ -1,4 +1,4 @@
-"""Folders of controllers of Apache RocketMQ 5.4.0 as they were left, and what these told before they ended."""
+"""Folders of controllers of Apache RocketMQ 5.4.0 as they were left, and what was told before the end."""
 
 from __future__ import annotations
 

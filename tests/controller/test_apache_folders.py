@@ -1,10 +1,12 @@
-"""Folders of Apache RocketMQ's controllers: a group of ours begins with what is committed in them, or says why
-not."""
+"""Folders of Apache RocketMQ's controllers: a group of ours begins with what is committed in them, or says
+why not.
+"""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -102,7 +104,7 @@ def test_a_group_that_is_founded_with_it_takes_brokers_for_who_they_are(kind: st
     record = group.record("controller-1")
     assert set(record) == {"a", "b", "d", UNTOLD}
 
-    def applies(broker: int, code: str) -> ResponseCode:
+    def applies(broker: int, code: str) -> int:
         header = ApplyBrokerIdRequest("c1", "a", broker, code)
         return group.codes(leader, question(RequestCode.CONTROLLER_APPLY_BROKER_ID, header))[0]
 
@@ -264,17 +266,15 @@ def test_whatever_bytes_a_folder_has_are_read_or_refused(data: st.DataObject) ->
     place = data.draw(st.integers(0, len(log) - 1))
     log[place] ^= data.draw(st.integers(1, 255))
     held = HeldSets.decode(HeldState.decode((SNAPSHOT / "data").read_bytes()).sets)
-    turned = bytearray(held.replicas[0].object)
+    turned = bytearray(held.replicas[0].value)
     turned[place % len(turned)] ^= data.draw(st.integers(1, 255))
     for read in (
         lambda: read_dledger(dledger(bytes(log)), takes_all=True),
         lambda: read_hessian(bytes(turned)),
         lambda: read_hessian(data.draw(st.binary(max_size=64))),
     ):
-        try:
+        with suppress(FolderUnread, RemoteProtocolError):
             read()
-        except (FolderUnread, RemoteProtocolError):
-            pass
 
 
 # Requests of jRaft's log, as Java decides them

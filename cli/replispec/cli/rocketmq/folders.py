@@ -1,4 +1,4 @@
-"""Folders of Apache RocketMQ's controllers: found out whose they are, and read. Nothing in them is changed."""
+"""Folders of Apache RocketMQ's controllers: found out whose they are, and read, never changed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from replispec.cli.foundings import FoundingRefused
 from replispec.controller.rocketmq.apache import FolderUnread, Kept
@@ -107,16 +108,19 @@ def _rocksdb(folder: Path) -> tuple[list[tuple[int, bytes]] | None, str]:
         copy = shutil.copytree(folder, Path(place) / "log", ignore=shutil.ignore_patterns(*ROCKSDB_NOTES))
         try:
             families = rocksdict.Rdict.list_cf(str(copy))
+            options = rocksdict.Options(raw_mode=True)
+            # Otherwise entries behind a damage are passed over without a word.
+            options.set_wal_recovery_mode(rocksdict.DBRecoveryMode.absolute_consistency())
             database = rocksdict.Rdict(
                 str(copy),
-                rocksdict.Options(raw_mode=True),
+                options,
                 column_families={name: rocksdict.Options(raw_mode=True) for name in families},
                 access_type=rocksdict.AccessType.read_only(),
             )
             try:
-                rows = database.get_column_family(c.JRAFT_FAMILY).items()
-                return [(int.from_bytes(bytes(key)), bytes(value)) for key, value in rows], ""
+                rows: Any = database.get_column_family(c.JRAFT_FAMILY).items()
+                return [(int.from_bytes(key), value) for key, value in rows], ""
             finally:
                 database.close()
-        except Exception as error:  # noqa: BLE001  the library knows no narrower one
+        except Exception as error:
             raise FolderUnread(f"its RocksDB: {error}") from error

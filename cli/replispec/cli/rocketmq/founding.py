@@ -12,25 +12,29 @@ from replispec.cli.rocketmq.folders import read_folder
 from replispec.cli.rocketmq.members import ask_controller
 from replispec.controller.consensus import LogDamaged
 from replispec.controller.consensus.raft import ControllerGroup, is_id
+from replispec.controller.rocketmq.core.broker_sets import BrokerSets
 from replispec.controller.rocketmq.founding import (
     FirstState,
     check_empty,
     founded,
     lived_alone,
+    told_by_brokers,
     told_of,
 )
-from replispec.controller.rocketmq.core.broker_sets import BrokerSets
 from replispec.controller.rocketmq.process import LOG_NAME
 from replispec.event.v1.event_pb2 import BrokerSetState
 from replispec.runtime.configuration import parse
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 from replispec.runtime.storage import Stores
 from replispec.runtime.storage.disk_shell import DiskStorage
+from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq import parameters as p
 from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.controller import (
     BrokerNames,
     BrokerReplicasInfo,
+    EpochEntryCache,
+    GetBrokerEpochCacheRequest,
     GetMetadataRequest,
     GetMetadataResponse,
     GetNextBrokerIdRequest,
@@ -47,6 +51,10 @@ _NOTES = (
 )
 
 
+_ALONE = (
+    "masters are in sync alone, until they are elected and their replicas have caught up once more",
+    "brokers that were not asked are not known, and have to be given up or added anew",
+)
 _STILL = "what changes after this is not in it: brokers must stand still until the group of ours leads"
 BEYOND_SHOWN = 10
 
@@ -97,6 +105,9 @@ def _from_elsewhere(
         left = [f"not known to be committed, and left out: {each}" for each in _first(kept.beyond)]
         as_of = f"entry {kept.index} of term {kept.term} in the log of {kept.source}"
         return FirstState(kept.sets, index=1, term=1), as_of, (*left, *kept.notes, _STILL)
+    if source.brokers:
+        sets = _living(source.brokers, source.master_ids)
+        return FirstState(sets, index=1, term=1), "what their brokers tell", (*_ALONE, _STILL)
     first = FirstState(_told(source.controller, source.cluster, source.broker_sets), index=1, term=1)
     return first, "record 1 in term 1", _NOTES
 
@@ -123,6 +134,24 @@ def _told(address: str, cluster: str, names: Sequence[str]) -> Sequence[BrokerSe
     if _sets(leader, names) != before:
         raise FoundingRefused(f"what {leader} tells changes while it is asked: let the brokers stand still")
     return found
+
+
+def _living(addresses: Sequence[str], master_ids: Mapping[str, int]) -> Sequence[BrokerSetState]:
+    """What the brokers at these addresses, all of their sets, tell. Raises MembersRefused, FoundingRefused,
+    and RemoteProtocolError."""
+    answers: dict[str, dict[str, EpochEntryCache]] = {}
+    for address in addresses:
+        answer = ask_controller(address, RequestCode.GET_BROKER_EPOCH_CACHE, GetBrokerEpochCacheRequest())
+        cache = EpochEntryCache.decode(answer.body)
+        answers.setdefault(cache.broker_name or "", {})[address] = cache
+    if strange := sorted(master_ids.keys() - answers.keys()):
+        raise FoundingRefused(f"no broker of {', '.join(strange)} was asked")
+    if untold := sorted(answers.keys() - master_ids.keys()):
+        raise FoundingRefused(
+            f"a master does not tell its own id: --master-id {untold[0]}=ID, as {constants.IDENTITY_FILE} in"
+            " its store says"
+        )
+    return [told_by_brokers(name, each, master_ids[name]) for name, each in sorted(answers.items())]
 
 
 def _sets(leader: str, names: Sequence[str]) -> Mapping[str, ReplicasInfo]:

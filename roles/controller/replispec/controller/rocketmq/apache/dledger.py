@@ -107,7 +107,7 @@ def _apply(sets: KeptSets, entry: DledgerEntry) -> None:
     if entry.body:
         try:
             event = DledgerEvent.decode(entry.body)
-            sets.apply(event.type, ControllerLogEvent.decode(event.event))
+            sets.apply(event.kind, ControllerLogEvent.decode(event.event))
         except RemoteProtocolError as error:
             raise FolderUnread(f"entry {entry.index}: {error}") from error
         except FolderUnread as error:
@@ -117,7 +117,7 @@ def _apply(sets: KeptSets, entry: DledgerEntry) -> None:
 def _shown(entry: DledgerEntry) -> str:
     try:
         event = DledgerEvent.decode(entry.body)
-        kind, name = ControllerEventType(event.type), ControllerLogEvent.decode(event.event).broker_name
+        kind, name = ControllerEventType(event.kind), ControllerLogEvent.decode(event.event).broker_name
     except (RemoteProtocolError, ValueError):
         return f"entry {entry.index} of term {entry.term}, which cannot be read"
     return f"entry {entry.index} of term {entry.term}: {kind.name} of {name}"

@@ -72,7 +72,7 @@ class KeptSets:
     def restore(self, held: HeldSets) -> None:
         """Go on from a snapshot. Raises RemoteProtocolError and FolderUnread."""
         for each in held.replicas:
-            found = HeldReplicas.from_json(read_hessian(each.object))
+            found = HeldReplicas.from_json(read_hessian(each.value))
             brokers = {
                 broker: (kept.object1 or "", kept.object2 or "")
                 for broker, kept in (found.broker_id_info or {}).items()
@@ -82,7 +82,7 @@ class KeptSets:
                 raise FolderUnread(f"the snapshot does not say which id is granted next in {each.name}")
             self.replicas[each.name] = Replicas(found.cluster_name or "", next_id, brokers)
         for each in held.sync_state:
-            state = HeldSyncState.from_json(read_hessian(each.object))
+            state = HeldSyncState.from_json(read_hessian(each.value))
             epochs = [
                 epoch.value if epoch is not None else None
                 for epoch in (state.master_epoch, state.sync_state_set_epoch)
