@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import tarfile
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from replispec.cli.rocketmq.folders import _rocksdb
@@ -12,7 +14,13 @@ from replispec.controller.rocketmq.apache.dledger import DledgerFiles
 from replispec.controller.rocketmq.apache.jraft import JraftFiles
 from replispec.event.v1.event_pb2 import BrokerSetState
 
-FOLDERS = Path(__file__).with_name("apache_folders")
+PACKED = Path(__file__).with_name("apache_folders")
+# Unpacked once for all tests of a process, which change copies alone.
+_PLACE = TemporaryDirectory(prefix="replispec-folders-")
+FOLDERS = Path(_PLACE.name)
+for _packed in PACKED.glob("*.tar.xz"):
+    with tarfile.open(_packed) as _archive:
+        _archive.extractall(FOLDERS, filter="data")
 DLEDGER, JRAFT = FOLDERS / "dledger", FOLDERS / "jraft"
 SNAPSHOT = JRAFT / "snapshot/snapshot_77"
 SNAPSHOT_INDEX = 77
@@ -41,7 +49,7 @@ def jraft(log: list[tuple[int, bytes]] | None = None, *, snapshot: bool = True) 
 
 def told(kind: str) -> Mapping[str, Any]:
     """What the controller answered to 1006 and 1012, in the words of `shown`."""
-    said = json.loads((FOLDERS / f"{kind}.json").read_text())
+    said = json.loads((PACKED / f"{kind}.json").read_text())
     return {
         name: {
             "master": each.get("masterBrokerId"),

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replispec.controller.rocketmq.apache import FolderUnread, Kept
+from replispec.controller.rocketmq.apache import FolderUnread, KeptRecord
 from replispec.controller.rocketmq.apache.dledger import DledgerFiles, read_dledger
 from replispec.controller.rocketmq.apache.jraft import JraftFiles, read_jraft
 from replispec.controller.rocketmq.founding import FirstState, founded
@@ -53,7 +53,7 @@ from tests.controller.test_founding import GROUP, NAME
 from tests.sim.controller_script import question
 from tests.sim.controllers import Controllers
 
-READ: dict[str, Callable[[], Kept]] = {
+READ: dict[str, Callable[[], KeptRecord]] = {
     "dledger": lambda: read_dledger(dledger(), takes_all=False),
     "jraft": lambda: read_jraft(jraft(), unclean=False, takes_all=False),
 }
@@ -280,7 +280,7 @@ def test_whatever_bytes_a_folder_has_are_read_or_refused(data: st.DataObject) ->
 # Requests of jRaft's log, as Java decides them
 
 
-def decided(*requests: tuple[int, dict[str, str | None]], unclean: bool = False) -> Kept:
+def decided(*requests: tuple[int, dict[str, str | None]], unclean: bool = False) -> KeptRecord:
     """What they make behind the log that is there."""
     log = entries()
     index = itertools.count(log[-1][0] + 1)

@@ -13,7 +13,7 @@ Examples:
   replispec admin found -c controller-1.properties
   replispec admin found -c controller-1.properties --from-controller 127.0.0.1:9878 \\
       --cluster DefaultCluster --broker-set broker-a
-  replispec admin found -c controller-1.properties --from-folder DledgerController --dry-run
+  replispec admin found -c controller-1.properties --from-folder old-controller-store --dry-run
 
 \b
 The file is that of the new group's first member: controllerDLegerPeers names it alone, controllerStorePath is
@@ -52,7 +52,7 @@ Exit codes:
     "folder",
     metavar="FOLDER",
     default="",
-    help="Begin with what a stopped controller of Apache RocketMQ has here (DLedger, jRaft).",
+    help="Begin with what a stopped controller of another make has here, its store path.",
 )
 @click.option(
     "--beyond",
@@ -94,7 +94,7 @@ def found(
 
     With --from-controller the store is empty, and begins with what living controllers tell, of whatever make:
     of the broker sets that are named, their ids, masters, epochs and SyncStateSets. With --from-folder it
-    begins with all broker sets that a controller of Apache RocketMQ has in its controllerStorePath. With
+    begins with all broker sets that a stopped controller of another make has in its folder. With
     --from-brokers, where nothing else is left, with what living brokers tell of themselves.
     """
     from replispec.cli.foundings import FoundingRefused, FoundingSource

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from replispec.cli.foundings import FoundingRefused
-from replispec.controller.rocketmq.apache import FolderUnread, Kept
+from replispec.controller.rocketmq.apache import FolderUnread, KeptRecord
 from replispec.controller.rocketmq.apache.dledger import DledgerFiles, read_dledger
 from replispec.controller.rocketmq.apache.jraft import JraftFiles, read_jraft
 from replispec.wire.rocketmq import constants as c
@@ -24,7 +24,7 @@ NO_READER = "RocksDB is not read without rocksdict: pip install '.[jraft]'"
 ROCKSDB_NOTES = ("LOG*", "OPTIONS-*", "LOCK")
 
 
-def read_folder(folder: Path, *, unclean: bool, takes_all: bool) -> Kept:
+def read_folder(folder: Path, *, unclean: bool, takes_all: bool) -> KeptRecord:
     """What the controller of this folder has on record. `unclean`: its enableElectUncleanMaster; `takes_all`:
     also that of which nobody knows whether it is committed. Raises FoundingRefused."""
     try:
@@ -67,7 +67,7 @@ def _dledger(folder: Path) -> Path | None:
     return members[0] if members else None
 
 
-def _read_dledger(folder: Path, *, takes_all: bool) -> Kept:
+def _read_dledger(folder: Path, *, takes_all: bool) -> KeptRecord:
     data = {}
     for path in sorted((folder / c.DLEDGER_DATA_FOLDER).iterdir()):
         if path.name.isdigit() and path.stat().st_size:
@@ -81,7 +81,7 @@ def _read_dledger(folder: Path, *, takes_all: bool) -> Kept:
     return read_dledger(DledgerFiles(member, data, noted), takes_all=takes_all)
 
 
-def _read_jraft(folder: Path, *, unclean: bool, takes_all: bool) -> Kept:
+def _read_jraft(folder: Path, *, unclean: bool, takes_all: bool) -> KeptRecord:
     snapshots = {
         int(number): each
         for each in (folder / c.JRAFT_SNAPSHOT_FOLDER).glob(f"{c.JRAFT_SNAPSHOT}*")

@@ -21,8 +21,8 @@ _TYPE, _TYPE_REFERENCE, _LENGTH_BYTE, _LENGTH = b"tunl"
 _REFERENCE, _REFERENCE_BYTE, _REFERENCE_SHORT = b"RJK"
 _STRING_DIRECT_MAX: Final = 0x1F
 # The first and the last tag, the tag of zero, and how many bytes follow, of numbers that their tag begins.
-_INTS: Final = ((0x80, 0xBF, 0x90, 0), (0xC0, 0xCF, 0xC8, 1), (0xD0, 0xD7, 0xD4, 2))
-_LONGS: Final = ((0xD8, 0xEF, 0xE0, 0), (0xF0, 0xFF, 0xF8, 1), (0x38, 0x3F, 0x3C, 2))
+_INTS: Final = ((b"\x80\xbf\x90", 0), (b"\xc0\xcf\xc8", 1), (b"\xd0\xd7\xd4", 2))
+_LONGS: Final = ((b"\xd8\xef\xe0", 0), (b"\xf0\xff\xf8", 1), (b"\x38\x3f\x3c", 2))
 
 
 def read_hessian(data: bytes) -> Value:
@@ -132,7 +132,7 @@ class _Reader:
         return "".join([*parts, self._characters(length)])
 
     def _number(self, tag: int) -> int:
-        for first, last, zero, count in (*_INTS, *_LONGS):
+        for (first, last, zero), count in (*_INTS, *_LONGS):
             if first <= tag <= last:
                 return ((tag - zero) << (8 * count)) + self._unsigned(count)
         if tag in (_INT, _LONG_OF_INT):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from replispec.controller.rocketmq.apache.kept import FolderUnread, Kept
+from replispec.controller.rocketmq.apache.kept import FolderUnread, KeptRecord
 from replispec.controller.rocketmq.apache.sets import KeptSets
 from replispec.runtime.primitives.binary import Buffer, read_number
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -30,7 +30,7 @@ class DledgerFiles:
     checkpoint: bytes | None
 
 
-def read_dledger(files: DledgerFiles, *, takes_all: bool) -> Kept:
+def read_dledger(files: DledgerFiles, *, takes_all: bool) -> KeptRecord:
     """What a member has on record; with `takes_all` that of which nobody knows whether it is committed, too.
     Raises FolderUnread."""
     committed, sets = _committed(files.checkpoint), KeptSets()
@@ -52,7 +52,7 @@ def read_dledger(files: DledgerFiles, *, takes_all: bool) -> Kept:
     notes = [*sets.notes()]
     if end.why:
         notes.append(f"what lies behind entry {last.index} cannot be read: {end.why}")
-    return Kept(sets.states(), f"DLedger's {files.member}", kept.index, kept.term, beyond, notes)
+    return KeptRecord(sets.states(), f"DLedger's {files.member}", kept.index, kept.term, beyond, notes)
 
 
 class _End:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from replispec.controller.rocketmq.apache.kept import FolderUnread, Kept
+from replispec.controller.rocketmq.apache.kept import FolderUnread, KeptRecord
 from replispec.controller.rocketmq.apache.requests import DECIDED, KeptRequests
 from replispec.event.v1.event_pb2 import JraftEntry, JraftSnapshotEnd, JraftSnapshotMeta
 from replispec.runtime.documents.official_seam import decode
@@ -34,7 +34,7 @@ class JraftFiles:
     unread: str = ""
 
 
-def read_jraft(files: JraftFiles, *, unclean: bool, takes_all: bool) -> Kept:
+def read_jraft(files: JraftFiles, *, unclean: bool, takes_all: bool) -> KeptRecord:
     """What a member has on record; with `takes_all` that of which nobody knows whether it is committed, too.
     `unclean` is the setting enableElectUncleanMaster that its controllers had. Raises FolderUnread."""
     try:
@@ -44,7 +44,7 @@ def read_jraft(files: JraftFiles, *, unclean: bool, takes_all: bool) -> Kept:
             if not index:
                 raise FolderUnread(f"there is no snapshot, and its log cannot be read: {files.unread}")
             beyond = [f"whatever its log has behind entry {index}: {files.unread}"]
-            return Kept(requests.sets.states(), source, index, term, beyond, [*requests.sets.notes()])
+            return KeptRecord(requests.sets.states(), source, index, term, beyond, [*requests.sets.notes()])
         entries = list(_entries(files.entries, index))
     except RemoteProtocolError as error:
         raise FolderUnread(str(error)) from error
@@ -58,7 +58,7 @@ def read_jraft(files: JraftFiles, *, unclean: bool, takes_all: bool) -> Kept:
                 _apply(requests, entry, command)
         elif command is not None and command.header.code in DECIDED:
             beyond.append(_shown(entry, command))
-    return Kept(requests.sets.states(), source, index, term, beyond, [*requests.sets.notes()])
+    return KeptRecord(requests.sets.states(), source, index, term, beyond, [*requests.sets.notes()])
 
 
 def _snapshot(files: Mapping[str, bytes | None], *, unclean: bool) -> tuple[KeptRequests, JraftSnapshotEnd]:

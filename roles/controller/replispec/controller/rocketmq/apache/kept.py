@@ -13,7 +13,7 @@ class FolderUnread(Exception):
 
 
 @immutable
-class Kept:
+class KeptRecord:
     """What is known to be committed: broker sets up to an entry, in the words of whoever wrote it; what lies
     behind it and could change something; what people are to know."""
 
