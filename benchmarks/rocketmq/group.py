@@ -59,8 +59,10 @@ FIGURES = {
     f"{BEATING:,} sets that send heartbeats, CPU of the leader": ("s/s", False),
     "records in the log": ("", True),
     "all three killed and started: until one answers": ("s", False),
+    "leader after that start, CPU": ("s", False),
     "leader after that start, peak memory": ("MB", False),
     "an empty fourth member, until it votes": ("s", False),
+    "fourth member, CPU until it votes": ("s", False),
     "fourth member, peak memory": ("MB", False),
     "leader, peak memory": ("MB", False),
 }
@@ -348,6 +350,7 @@ def measure_joins(bench: Bench, groups: Sequence[Group], records: int) -> None:
         group.cluster.until(partial(_votes, line), "the fourth member's vote", patience_s=ATTEMPT_S)
         bench.note("an empty fourth member, until it votes", group.who, time.monotonic() - began_s)
         pid = group.cluster.processes[ADDED].pid
+        bench.note("fourth member, CPU until it votes", group.who, cpu_seconds(pid))
         bench.note("fourth member, peak memory", group.who, max(each.peak_mb for each in usage(pid)))
         line.close()
 
