@@ -21,7 +21,8 @@ from replispec.wire.rocketmq import constants
 
 
 def test_all_scenarios_are_played_unless_some_are_named() -> None:
-    assert arguments_of([]).scenarios == ["a", "b", "c", "d", "e", "f", "group", "generations"]
+    known = ["a", "b", "c", "d", "e", "f", "group", "moved", "moved-jraft", "generations"]
+    assert arguments_of([]).scenarios == known
     assert arguments_of(["c", "a"]).scenarios == ["c", "a"]
 
 
