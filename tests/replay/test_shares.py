@@ -20,7 +20,7 @@ import pytest
 
 from replispec.replay.capture import long_columns
 from replispec.replay.engines.decoding import DecodedCapture, decode_capture
-from replispec.replay.events.family import shared_observers
+from replispec.replay.events.family import observe_guests, shared_observers
 from replispec.replay.events.observe import gathered, observe
 from replispec.replay.events.rocketmq import durations, long_latencies
 from replispec.replay.events.shares import Long, Share, SharedObserver
@@ -94,6 +94,7 @@ def in_shares(
         own = own.take(pa.array(order_of(own, chance), pa.int64()))
         first = each.number == 0
         parts += [each.told, observer.look(own, streams if first else streams.slice(0, 0), each.share)]
+        parts += observe_guests(own, holes, streams) if first else []
     return gathered(parts), len(laid)
 
 
