@@ -54,6 +54,6 @@ def judged(capture: CaptureRow, events: Events, options: Options) -> CaptureResu
     """Judge the events of one capture (all of them) and tell its story."""
     capture = replace(capture, commands_unread=events[ObservationKind.UNDECODABLE].num_rows)
     result = CaptureResult(capture)
-    for family in judged_families():
+    for family in sorted(judged_families(), key=lambda each: each.spread is None):
         result.add(family.judge(capture, events, options))
     return result

@@ -21,8 +21,8 @@ class ObservedFamily:
     `FAMILY`. Each of `observers` is given FRAMES, HOLES and STREAMS of whole connections of one capture, and
     passes over the rows of other families. `shared`: how it observes connections in shares that it can.
 
-    A family whose messages travel in streams of another one names their `codes`. It needs no other frames of a
-    connection, and is given these of a share.
+    A family whose messages travel in streams of another one names their `codes`. It needs no other frames
+    of a connection, and is given these of a share.
     """
 
     observers: Sequence[Callable[[pa.Table, pa.Table, pa.Table], Observed]]

@@ -445,10 +445,10 @@ class Undecodable(Told):
 class Member(Observation):
     """What the member `member` of the group `name` says to another one; `message`: the specification's name.
 
-    `accepted`: it grants a vote, or took entries; `is_pre`: it only would. `log_index` and `log_term`: a place
-    in the log and the term of the entry there, as the message has them; `entries`: those that follow it, none
-    where there may be some that were not seen. `opened`: it opened the connection; `whole`: all that it sends
-    there was seen.
+    `accepted`: it grants a vote, or took entries; `is_pre`: it only would. `log_index` and `log_term`: a
+    place in the log and the term of the entry there, as the message has them; `entries`: those that follow
+    it, none where there may be some that were not seen. `opened`: it opened the connection; `whole`: all that
+    it sends there was seen.
     """
 
     kind = ObservationKind.MEMBER

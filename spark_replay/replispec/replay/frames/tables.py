@@ -150,8 +150,9 @@ def _entries(filled: Sequence[Decoded], count: int) -> pa.Array:
     rows: list[Any] = [None] * count
     first = 0
     for decoded in filled:
-        for at, entries in decoded.frames.entries.items():
-            rows[first + at] = entries and [dict(zip(names, each, strict=True)) for each in entries]
+        for at, held in decoded.frames.entries.items():
+            if held is not None:
+                rows[first + at] = [dict(zip(names, each, strict=True)) for each in held]
         first += len(decoded.positions)
     return pa.array(rows, kind)
 

@@ -37,7 +37,6 @@ from replispec.compiler.emit.python.tree import (
     homes,
     own,
 )
-from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import Source
 from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.message import Model

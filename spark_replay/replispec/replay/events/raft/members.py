@@ -1,7 +1,7 @@
 """What members of a group say to each other, frame by frame.
 
-A message is told by its code and by being no answer; all of them are one-way. Their order is that of the bytes
-within a direction: the order of arrival says no more of them.
+A message is told by its code and by being no answer; all of them are one-way. Their order is that of the
+bytes within a direction: the order of arrival says no more of them.
 """
 
 from __future__ import annotations
@@ -43,9 +43,20 @@ def observe_members(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Obs
     opened = _opened(streams)
     found: list[Observation] = []
     columns = values(own, *_COLUMNS)
-    for order, (capture, connection, direction, *place, time_ns, _, code, ext, size, digest, entries, start) in zip(
-        _orders(own), zip(*columns, strict=True), strict=True
-    ):
+    for order, (
+        capture,
+        connection,
+        direction,
+        *place,
+        time_ns,
+        _,
+        code,
+        ext,
+        size,
+        digest,
+        entries,
+        start,
+    ) in zip(_orders(own), zip(*columns, strict=True), strict=True):
         side = connection, direction
         at = Place(capture, order, time_ns, connection, direction, *place)
         held = [] if not size else entries
@@ -76,7 +87,9 @@ def _orders(own: pa.Table) -> list[int]:
     """Where in the capture each message came: never before one that precedes it in its direction."""
     names = [f"{name} {side}" for name, side in zip(*values(own, "connection", "direction"), strict=True)]
     _, sides = np.unique(np.array(names), return_inverse=True)
-    found: list[int] = running_maximum(sides.astype(np.int64), np.asarray(own.column("record_offset"))).tolist()
+    found: list[int] = running_maximum(
+        sides.astype(np.int64), np.asarray(own.column("record_offset"))
+    ).tolist()
     return found
 
 
@@ -84,7 +97,9 @@ def _whole(holes: pa.Table, streams: pa.Table) -> Directions:
     """Directions of which every byte was seen, from the first one on, and is of a frame."""
     holed = frozenset(zip(*values(holes, "connection", "direction"), strict=True))
     unread = streams.filter(pc.greater(streams.column("bytes_undecoded"), 0))
-    return seen_whole(streams) - holed - frozenset(zip(*values(unread, "connection", "direction"), strict=True))
+    return (
+        seen_whole(streams) - holed - frozenset(zip(*values(unread, "connection", "direction"), strict=True))
+    )
 
 
 def _opened(streams: pa.Table) -> Mapping[Side, bool]:
@@ -98,10 +113,21 @@ def _told(code: int, ext: Mapping[str, str], entries: Any) -> dict[str, Any] | N
     its type."""
     kind = REQUEST_HEADERS[code]
     header: Any = kind.from_ext_fields(ext)
-    if header.version != GROUP_VERSION or header.group is None or header.member is None or header.term is None:
+    if (
+        header.version != GROUP_VERSION
+        or header.group is None
+        or header.member is None
+        or header.term is None
+    ):
         return None
     told = dict(_FIELDS.get(kind, _nothing)(header, entries))
-    return {"name": header.group, "member": header.member, "message": kind.__name__, "term": header.term, **told}
+    return {
+        "name": header.group,
+        "member": header.member,
+        "message": kind.__name__,
+        "term": header.term,
+        **told,
+    }
 
 
 def _nothing(_header: Any, _entries: Any) -> Iterator[tuple[str, Any]]:

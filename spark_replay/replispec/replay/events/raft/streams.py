@@ -55,6 +55,43 @@ class _Held:
     row: Member
 
 
+def _side(row: Member) -> tuple[int | None, str, int]:
+    return row.member, row.connection, row.direction
+
+
+@dataclass(slots=True)
+class _Life:
+    """What one process of a member said. `until`: the place of the last message on the connections on which
+    it has spoken so far; `first_term`, `last_term`: the least and the greatest term of its own."""
+
+    until: int = -1
+    wrote: bool = False
+    asked_empty: bool = False
+    first_term: int | None = None
+    last_term: int | None = None
+
+    def take(self, row: Member, last: int) -> None:
+        """One more message; `last`: the place of the last one on its connection."""
+        self.until = max(self.until, last)
+        self.wrote |= row.message == ENTRIES or bool(
+            row.message == ACCEPTED and row.accepted and row.log_index
+        )
+        self.asked_empty |= row.message == VOTE and not row.log_index
+        if not row.is_pre and row.term is not None:
+            self.first_term = row.term if self.first_term is None else min(self.first_term, row.term)
+            self.last_term = row.term if self.last_term is None else max(self.last_term, row.term)
+
+
+def _forgot(lives: Sequence[_Life]) -> bool:
+    """Whether a later life shows less than an earlier one had."""
+    return any(
+        (one.wrote and other.asked_empty)
+        or (one.last_term is not None and other.first_term is not None and other.first_term < one.last_term)
+        for at, other in enumerate(lives)
+        for one in lives[:at]
+    )
+
+
 @dataclass
 class _Said:
     """All that members of one group said, in the order of the capture."""
@@ -64,25 +101,22 @@ class _Said:
 
     @cached_property
     def begun_again(self) -> bool:
-        """Whether somebody forgot what it had: an empty log after one that was not, or an older term on a
-        connection that it began later."""
-        terms: dict[int, int] = {}
-        written: set[int] = set()
-        known: set[tuple[int, str, int]] = set()
-        for row in self.rows:
+        """Whether a process of a member had forgotten what the member had: it asked for votes with an empty
+        log after one that was not, or spoke of an older term."""
+        return any(_forgot(lives) for lives in self._lives().values())
+
+    def _lives(self) -> Mapping[int, list[_Life]]:
+        """The lives of each member's processes: one ends where none of the connections speaks any more on
+        which the member has spoken. What is only late comes while others go on."""
+        last = {_side(row): at for at, row in enumerate(self.rows)}
+        found: dict[int, list[_Life]] = defaultdict(list)
+        for at, row in enumerate(self.rows):
             assert row.member is not None
-            side = row.member, row.connection, row.direction
-            if row.message == VOTE and not row.log_index and row.member in written:
-                return True
-            if row.message == ENTRIES or (row.message == ACCEPTED and row.accepted and row.log_index):
-                written.add(row.member)
-            if row.is_pre or row.term is None:
-                continue
-            if side not in known and row.term < terms.get(row.member, 0):
-                return True
-            known.add(side)
-            terms[row.member] = max(terms.get(row.member, 0), row.term)
-        return False
+            lives = found[row.member]
+            if not lives or at > lives[-1].until:
+                lives.append(_Life())
+            lives[-1].take(row, last[_side(row)])
+        return found
 
     @cached_property
     def candidates(self) -> Mapping[int, frozenset[int]]:
@@ -216,18 +250,20 @@ def _accepted(said: _Said) -> Iterator[AgreementEvent]:
             each.whole &= bool(row.whole)
     leaders = {(row.term, row.member) for row in said.rows if row.message in LEADING}
     elected = {
-        term for term, member in leaders if term is not None and member in said.candidates.get(term, frozenset())
+        term
+        for term, member in leaders
+        if term is not None and member in said.candidates.get(term, frozenset())
     }
     for row in said.rows:
         if row.message == ACCEPTED and row.accepted:
             source, destination = _hosts(row)
             found = sent.get((row.term, destination, source))
-            is_known = found is not None and found.whole and row.term in elected
-            told = {"member": row.member, "term": row.term, "index": row.log_index or 0}
-            yield _event("accepted", "accepted", said, row, **told, sent=found.last if is_known else UNKNOWN)
+            known = found.last if found is not None and found.whole and row.term in elected else UNKNOWN
+            told = {"member": row.member, "term": row.term, "index": row.log_index or 0, "sent": known}
+            yield _event("accepted", "accepted", said, row, **told)
 
 
-def _hosts(row: Member) -> Sequence[str]:
+def _hosts(row: Member) -> tuple[str, str]:
     """The hosts that a message goes from and to."""
     ends = ends_of(row.connection)
-    return [_host(ends[row.direction]), _host(ends[1 - row.direction])]
+    return _host(ends[row.direction]), _host(ends[1 - row.direction])

@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from replispec.replay.capture.long_columns import LongColumns
 from replispec.replay.events.columns import Observed
-from replispec.replay.events.family import codes_of_guests
 from replispec.replay.events.directions import cut_short, seen_whole, unseen
+from replispec.replay.events.family import codes_of_guests
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.closings import closings
 from replispec.replay.events.rocketmq.commands import interesting, pairings, read_commands

@@ -1,1 +1,1 @@
-"""What of judging knows members of a group: the rules of their agreement, asked of the events of a capture."""
+"""What of judging knows members of a group: the rules of their agreement, asked of captured events."""

@@ -1,4 +1,4 @@
-"""From what members of groups said in one capture to findings about each group, by the rules of an agreement."""
+"""From what members of groups said in one capture to findings about each group, by the rules of agreement."""
 
 from __future__ import annotations
 
