@@ -7,7 +7,7 @@ the fields of its class are its columns (`tables.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any, ClassVar, Final, NamedTuple
@@ -464,7 +464,6 @@ class Member(Observation):
     entries: Sequence[dict[str, int]] | None = None
     opened: bool | None = None
     whole: bool | None = None
-    from_start: bool | None = None
 
 
 _ALL: Final[tuple[type[Observation], ...]] = (
@@ -494,18 +493,3 @@ def names_of(kind: ObservationKind) -> tuple[str, ...]:
 def ends_of(connection: str) -> Sequence[str]:
     """Both endpoints in the name of a connection, ADDRESS:PORT: who sends in direction 0, and in 1."""
     return connection.rpartition("#")[0].split("<->")
-
-
-def capture_place(row: Observation) -> tuple[Any, ...]:
-    """Where a row stands in the order of its capture: as it was seen delivered; within one direction in the
-    order of the bytes.
-
-    A connection is opened before its first frame, and a gap stands after the frame before it.
-    """
-    side = (row.kind is ObservationKind.GAP) - (row.kind is ObservationKind.OPENED)
-    return row.capture, row.order, row.connection, row.direction, row.sequence, row.index, side
-
-
-def in_capture_order(observations: Iterable[Observation]) -> list[Observation]:
-    """Sorted by their places in the capture."""
-    return sorted(observations, key=capture_place)

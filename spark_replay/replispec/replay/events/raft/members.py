@@ -20,7 +20,6 @@ from replispec.replay.events.observation import Member, Observation, Place, Unde
 from replispec.replay.frames.raft.family import REMOTING
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.wire.raft import member as wire
-from replispec.wire.raft.codes import RequestCode
 from replispec.wire.raft.commands import REQUEST_HEADERS
 from replispec.wire.raft.constants import GROUP_VERSION
 from replispec.wire.rocketmq.codes import RemotingFlag
@@ -29,7 +28,7 @@ CODES: Final = frozenset(REQUEST_HEADERS)
 """The codes by which the messages of members are told."""
 _COLUMNS: Final = (
     *("capture", "connection", "direction", "sequence", "index", "time_ns", "record_offset"),
-    *("code", "ext_fields", "body_size", "body_digest", "entries", "from_start"),
+    *("code", "ext_fields", "body_size", "body_digest", "entries"),
 )
 Side = tuple[str, int]
 
@@ -39,36 +38,18 @@ def observe_members(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Obs
     own = _messages(frames)
     if not own.num_rows:
         return [], []
-    whole = _whole(holes, streams)
-    opened = _opened(streams)
+    whole, opened = _whole(holes, streams), _opened(streams)
     found: list[Observation] = []
-    columns = values(own, *_COLUMNS)
-    for order, (
-        capture,
-        connection,
-        direction,
-        *place,
-        time_ns,
-        _,
-        code,
-        ext,
-        size,
-        digest,
-        entries,
-        start,
-    ) in zip(_orders(own), zip(*columns, strict=True), strict=True):
-        side = connection, direction
-        at = Place(capture, order, time_ns, connection, direction, *place)
-        held = [] if not size else entries
+    for order, row in zip(_orders(own), own.to_pylist(), strict=True):
+        side = row["connection"], row["direction"]
+        at = Place(row["capture"], order, row["time_ns"], *side, row["sequence"], row["index"])
         try:
-            if held is None and code == RequestCode.ENTRIES and digest is not None:
-                raise RemoteProtocolError("its body holds no entries")
-            told = _told(code, dict(ext or ()), held)
+            told = _told(row)
         except RemoteProtocolError as fault:
-            found.append(Undecodable(*at, code=code, text=str(fault)[:200]))
+            found.append(Undecodable(*at, code=row["code"], text=str(fault)[:200]))
             continue
         if told is not None:
-            found.append(Member(*at, **told, opened=opened.get(side), whole=side in whole, from_start=start))
+            found.append(Member(*at, **told, opened=opened.get(side), whole=side in whole))
     return found, []
 
 
@@ -108,26 +89,20 @@ def _opened(streams: pa.Table) -> Mapping[Side, bool]:
     return {(connection, direction): not accepted for connection, direction, accepted in rows}
 
 
-def _told(code: int, ext: Mapping[str, str], entries: Any) -> dict[str, Any] | None:
+def _told(row: Mapping[str, Any]) -> dict[str, Any] | None:
     """The fields of one message; None for one of another version. Raises RemoteProtocolError when one breaks
-    its type."""
-    kind = REQUEST_HEADERS[code]
-    header: Any = kind.from_ext_fields(ext)
-    if (
-        header.version != GROUP_VERSION
-        or header.group is None
-        or header.member is None
-        or header.term is None
-    ):
+    its type, or its entries cannot be read."""
+    kind = REQUEST_HEADERS[row["code"]]
+    header: Any = kind.from_ext_fields(dict(row["ext_fields"] or ()))
+    names = header.group, header.member, header.term
+    if header.version != GROUP_VERSION or None in names:
         return None
-    told = dict(_FIELDS.get(kind, _nothing)(header, entries))
-    return {
-        "name": header.group,
-        "member": header.member,
-        "message": kind.__name__,
-        "term": header.term,
-        **told,
-    }
+    entries = row["entries"] if row["body_size"] else []
+    if entries is None and kind is wire.RaftEntriesRequest and row["body_digest"] is not None:
+        raise RemoteProtocolError("its body holds no entries")
+    group, member, term = names
+    said = dict(_FIELDS.get(kind, _nothing)(header, entries))
+    return {"name": group, "member": member, "message": kind.__name__, "term": term, **said}
 
 
 def _nothing(_header: Any, _entries: Any) -> Iterator[tuple[str, Any]]:
