@@ -4,4 +4,5 @@ from replispec.cli.family import FrameWords
 from replispec.wire.raft.codes import RequestCode
 from replispec.wire.raft.commands import REQUEST_HEADERS
 
-FAMILY = FrameWords((), lambda _: iter(()), requests={code: RequestCode(code).name for code in REQUEST_HEADERS})
+_REQUESTS = {code: RequestCode(code).name for code in REQUEST_HEADERS}
+FAMILY = FrameWords((), lambda _: iter(()), requests=_REQUESTS)
