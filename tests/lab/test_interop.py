@@ -35,7 +35,10 @@ def test_rounds_and_their_seed_are_of_the_command_line() -> None:
 def test_an_unknown_scenario_is_named_with_those_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         arguments_of(["z"])
-    assert "no scenario 'z': there are a, b, c, d, e, f, group, moved, moved-jraft, generations" in capsys.readouterr().err
+    assert (
+        "no scenario 'z': there are a, b, c, d, e, f, group, moved, moved-jraft, generations"
+        in capsys.readouterr().err
+    )
 
 
 def line(offset: int, at_ms: int, status: str = "READ") -> dict[str, object]:
