@@ -32,10 +32,12 @@ from replispec.runtime.world.events import (
 )
 from replispec.runtime.world.node import Member, Node
 from replispec.runtime.world.outbox import Outbox
+from replispec.runtime.world.view import Check, Numbers, View
 from replispec.runtime.world.writes import Writes, Written
 
 __all__ = [
     "Accepted",
+    "Check",
     "Close",
     "Closed",
     "Connected",
@@ -47,6 +49,7 @@ __all__ = [
     "Member",
     "Node",
     "Note",
+    "Numbers",
     "Outbox",
     "Pause",
     "Persist",
@@ -58,6 +61,7 @@ __all__ = [
     "Started",
     "Stopping",
     "Ticked",
+    "View",
     "Writable",
     "Writes",
     "Written",

@@ -84,6 +84,11 @@ class Clients:
         """The ids of a group's clients."""
         return sorted(set(self._groups.get(group, {}).values()))
 
+    def sizes(self) -> Iterator[tuple[str, int]]:
+        """Every group, and how many connections its clients have."""
+        for group, members in self._groups.items():
+            yield group, len(members)
+
     @property
     def has_news(self) -> bool:
         """Whether somebody has to be told of a change."""

@@ -1,0 +1,2 @@
+PAGE = b""
+POLICY = ""
