@@ -2,9 +2,9 @@
 
 Layout of a family: statemachines/FAMILY/*.yaml, systems/FAMILY/*.yaml, invariants/FAMILY/*.yaml
 (streams.yaml declares the streams of events), parameters/FAMILY/*.yaml (roles.yaml names the roles),
-constants/FAMILY/*.yaml, metrics/FAMILY/*.yaml (labels.yaml declares their labels), clauses/FAMILY/*.yaml (coverage.yaml says which of them cover a document's
-paragraphs), vectors/FAMILY/*.yaml. All are optional, so that a family may grow; its documents lie below
-docs/FAMILY."""
+constants/FAMILY/*.yaml, metrics/FAMILY/*.yaml (labels.yaml declares their labels), clauses/FAMILY/*.yaml
+(coverage.yaml says which of them cover a document's paragraphs), vectors/FAMILY/*.yaml. All are optional, so
+that a family may grow; its documents lie below docs/FAMILY."""
 
 from __future__ import annotations
 

@@ -115,13 +115,17 @@ def _metric(
                 f"use one of: {', '.join(filter(None, allowed))}",
             )
     if (kind == "counter") != name.endswith("_total"):
-        raise SpecificationError(place, f"{name} is a {kind}", "let counters, and nothing else, end in _total")
+        raise SpecificationError(
+            place, f"{name} is a {kind}", "let counters, and nothing else, end in _total"
+        )
     own = _named(tree, "labels", labels)
     if both := {each.name for each in own} & {each.name for each in shared}:
         raise SpecificationError(tree.place_of("labels"), f"{min(both)} is shared already", "drop it here")
     buckets = tree.texts("buckets")
     if bool(buckets) != (kind == "histogram"):
-        raise SpecificationError(place, f"{name} is a {kind}", "give buckets to histograms, and to them alone")
+        raise SpecificationError(
+            place, f"{name} is a {kind}", "give buckets to histograms, and to them alone"
+        )
     if any(not _NUMBER.fullmatch(each) for each in buckets) or sorted({*buckets}, key=float) != [*buckets]:
         raise SpecificationError(
             tree.place_of("buckets"), "these are no buckets", "write ascending numbers: ['0.01', '0.1', '1']"

@@ -1,4 +1,4 @@
-"""The version of this program, for roles: to ask for that of a distribution takes a quarter of their start."""
+"""The version of this program, for roles: to ask a distribution for it takes a quarter of their start."""
 
 from typing import Final
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from replispec.compiler.emit.docs.machines import banner
 from replispec.compiler.emit.docs.tables import table
-from replispec.compiler.model.metric import MetricsSpec, MetricSpec
+from replispec.compiler.model.metric import MetricSpec, MetricsSpec
 
 
 def metrics_document(metrics: MetricsSpec, sources: Mapping[str, bytes]) -> str:
@@ -15,7 +15,11 @@ def metrics_document(metrics: MetricsSpec, sources: Mapping[str, bytes]) -> str:
     for group in metrics.groups:
         shared = group.metrics[0].shared
         carried = ", ".join(f"`{each.name}`" for each in shared)
-        lines += [f"## {group.title}", f"Of {', '.join(group.roles)}. Labels of all: {carried or 'none'}.", ""]
+        lines += [
+            f"## {group.title}",
+            f"Of {', '.join(group.roles)}. Labels of all: {carried or 'none'}.",
+            "",
+        ]
         lines += table(("metric", "kind", "unit", "labels", "what it is"), map(_row, group.metrics))
     lines += ["## Labels", "Values beyond the bound count together as `other`.", ""]
     rows = [(f"`{each.name}`", str(each.most), each.about) for each in metrics.labels]

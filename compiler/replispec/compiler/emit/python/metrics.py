@@ -7,7 +7,7 @@ from typing import Final
 
 from replispec.compiler.emit.python.codes import certificate
 from replispec.compiler.emit.python.tree import PRIMITIVES, TYPING, Comment, Constant, Module, Names, Node
-from replispec.compiler.model.metric import MetricsSpec, MetricSpec
+from replispec.compiler.model.metric import MetricSpec, MetricsSpec
 
 _METRICS: Final = Names(f"{PRIMITIVES}.metrics")
 

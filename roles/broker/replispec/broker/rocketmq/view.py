@@ -82,7 +82,9 @@ class BrokerView(NodeView):
         if role.is_master and not log.serves:
             reason = "becoming master"
         else:
-            reason = f"{name} of masterEpoch {role.master_epoch}" if has_role else "neither master nor replica"
+            reason = (
+                f"{name} of masterEpoch {role.master_epoch}" if has_role else "neither master nor replica"
+            )
         return (
             *super().checks(),
             Check(
@@ -170,5 +172,5 @@ def is_system(topic: str) -> bool:
     return topic.startswith(constants.SYSTEM_TOPIC_PREFIX)
 
 
-def _flag(value: bool) -> str:  # noqa: FBT001
+def _flag(value: bool) -> str:
     return str(value).lower()

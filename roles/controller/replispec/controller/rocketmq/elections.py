@@ -16,6 +16,7 @@ from replispec.wire.rocketmq.machines import broker_set_wire as wire
 ELECTED: Final = "new_master_elected"
 KEPT: Final = "keep_current_master"
 NOBODY: Final = "no_master_elected"
+_IDENTITY: Final = wire.NOTES["record_identity"]
 _ELECTION: Final = wire.NOTES["record_election"]
 _NO_MASTER: Final = wire.NOTES["record_no_master"]
 
@@ -41,10 +42,17 @@ class Elections:
         self.by_set.add((broker_set.variables.cluster_name, broker_set.name, result))
         self.by_cause.add((cause if has_asked else "registration", result))
 
-    def tell(self, broker_set: BrokerSet, what: str) -> None:
-        """A line for what is on record now; a set that nobody leads is an error."""
-        known = broker_set.variables
+    def tell(self, broker_set: BrokerSet, what: str, event: object) -> None:
+        """A line for what is on record now, because of an event if that came to this controller. A set that
+        nobody leads is an error, and says who of it would have to live."""
+        known, more = broker_set.variables, dict[str, object]()
+        broker_id = getattr(event, "broker_id", None)
+        if what == _IDENTITY and broker_id is not None:
+            more["id"] = broker_id
         is_lost = known.master is None and what in (_ELECTION, _NO_MASTER)
+        if is_lost:
+            waits = sorted(known.sync_state_set)
+            more["waiting_for"] = [f"{each} ({known.addresses.get(each, '')})" for each in waits]
         self._outbox.note(
             Level.ERROR if is_lost else Level.INFO,
             what,
@@ -53,4 +61,5 @@ class Elections:
             master_epoch=known.master_epoch,
             sync_state_set=sorted(known.sync_state_set),
             sync_state_set_epoch=known.sync_state_set_epoch,
+            **more,
         )

@@ -494,4 +494,4 @@ class ControllerNode:
                 if self._options.notify_broker_role_changed:
                     self._notifier.tell(broker_set.notices(), now_ms)
             case Recorded():
-                self._elections.tell(broker_set, reply.what)
+                self._elections.tell(broker_set, reply.what, None if asked is None else asked.event)

@@ -76,7 +76,9 @@ class LearnerView(NodeView):
         is_copying, broken = self._copied().is_copying, self._store.log.broken
         return (
             *super().checks(),
-            Check("connected", is_copying, "copies from a master" if is_copying else "no master sends its log"),
+            Check(
+                "connected", is_copying, "copies from a master" if is_copying else "no master sends its log"
+            ),
             Check("store", not broken, broken or f"{self._retention.percent} % of the disk are used"),
         )
 

@@ -101,13 +101,9 @@ async def serve(
     shells: list[NodeShell] = []
     shown: list[socket.socket] = []
     try:
-        for address in process.seen_at:
-            shown.append(await _listen("metricsListenAddress", address))  # noqa: PERF401  closed if one fails
+        await _listen_all(members, process, bound, shown)
         if seen_at is not None:
             seen_at += [join(sock.getsockname()) for sock in shown]
-        for index, member in enumerate(members):
-            for name, address in member.node.listeners.items():
-                bound += [(index, name, await _listen(name, address))]
         async with trio.open_nursery() as nursery:
             shells += [NodeShell(member, nursery, clock, log, tap, process.bounds) for member in members]
             addresses: dict[str, dict[str, str]] = {member.role: {} for member in members}
@@ -145,6 +141,20 @@ def _seen(shells: Sequence[NodeShell], log: Log) -> SeenServer:
 
     nodes = [Seen(shell.role, shell.view, shell.numbers) for shell in shells if shell.view is not None]
     return SeenServer(nodes, log)
+
+
+async def _listen_all(
+    members: Sequence[Member],
+    process: Process,
+    bound: list[tuple[int, str, socket.socket]],
+    shown: list[socket.socket],
+) -> None:
+    """Open all listeners; those that are open are there when one cannot be. Raises CannotListen."""
+    for address in process.seen_at:
+        shown += [await _listen("metricsListenAddress", address)]
+    for index, member in enumerate(members):
+        for name, address in member.node.listeners.items():
+            bound += [(index, name, await _listen(name, address))]
 
 
 async def _run(members: Sequence[Member], process: Process, out: TextIO, errors: TextIO) -> None:

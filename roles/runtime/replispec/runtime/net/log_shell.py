@@ -65,7 +65,7 @@ class LogFile:
 class _Rotating(RotatingFileHandler):
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802
         """Whoever writes a line hears that it is lost."""
-        raise
+        raise  # noqa: PLE0704  called while an error is handled, as the library says
 
 
 class Log:
@@ -134,9 +134,7 @@ class Log:
         for what, count in self._limits.take_left_out(now_us, at_end=at_end):
             self._put(Level.WARNING, role, "lines left out", {"of": what, "lines": count}, now_us)
 
-    def _put(
-        self, level: Level, role: str, what: str, values: Mapping[str, object], now_us: int
-    ) -> bool:
+    def _put(self, level: Level, role: str, what: str, values: Mapping[str, object], now_us: int) -> bool:
         now = datetime.fromtimestamp(now_us / 1_000_000, tz=UTC)
         line: dict[str, object] = {
             "time": now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),

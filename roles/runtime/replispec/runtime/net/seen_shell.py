@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 import trio
@@ -153,5 +153,3 @@ async def _leave(sock: socket.socket) -> None:
     with trio.move_on_after(1.0):
         while await _some(sock):
             pass
-
-

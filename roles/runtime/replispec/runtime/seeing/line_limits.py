@@ -43,9 +43,7 @@ class LineLimits:
     def take_left_out(self, now_us: int, *, at_end: bool = False) -> list[tuple[str, int]]:
         """Of windows that are over, or of all: which lines were left out, and how many."""
         over = [
-            what
-            for what, window in self._windows.items()
-            if at_end or now_us - window.start_us >= WINDOW_US
+            what for what, window in self._windows.items() if at_end or now_us - window.start_us >= WINDOW_US
         ]
         found = [(what, self._windows.pop(what).left_out) for what in over]
         return [(what, count) for what, count in found if count]
