@@ -8,6 +8,7 @@ from typing import Final
 
 import trio
 
+from replispec.runtime.net.live_page_shell import live_page
 from replispec.runtime.net.log_shell import Log
 from replispec.runtime.net.turns import Turns
 from replispec.runtime.seeing.answers import Answers, Seen, refused
@@ -31,8 +32,8 @@ _READ_BYTES: Final = 4096
 class SeenServer:
     """The listeners of one process."""
 
-    def __init__(self, nodes: Sequence[Seen], log: Log) -> None:
-        self._answers = Answers(nodes)
+    def __init__(self, nodes: Sequence[Seen], log: Log, answers: Answers | None = None) -> None:
+        self._answers = answers or Answers(nodes, live_page())
         self._log = log
         self._role = nodes[0].role
         self._turns = Turns()

@@ -10,7 +10,6 @@ from typing import Final, NamedTuple
 from replispec.runtime.primitives.metrics import Gathered
 from replispec.runtime.seeing.exposition import Exposed, Values, expose
 from replispec.runtime.seeing.http import Answer, Asked, Bad
-from replispec.runtime.seeing.live_page import PAGE, POLICY
 from replispec.runtime.world import Numbers, View
 
 EVENTS_KEPT_MAX: Final = 100
@@ -30,11 +29,19 @@ class Seen(NamedTuple):
     numbers: Callable[[], Numbers]
 
 
-class Answers:
-    """Answers for all nodes of one process."""
+class Page(NamedTuple):
+    """A page, and what it may do."""
 
-    def __init__(self, nodes: Sequence[Seen]) -> None:
+    html: bytes
+    policy: str
+
+
+class Answers:
+    """Answers for all nodes of one process; `page` is of those that have a picture."""
+
+    def __init__(self, nodes: Sequence[Seen], page: Page) -> None:
         self._nodes = nodes
+        self._page = page
         self._gathered = [Gathered() for _ in nodes]
         self._made: dict[str, tuple[int, Exposed]] = {}
         self._events: deque[tuple[int, Mapping[str, object]]] = deque(maxlen=EVENTS_KEPT_MAX)
@@ -53,7 +60,7 @@ class Answers:
             case "/readyz":
                 return self._ready()
             case "/" if self.has_page:
-                return Answer(200, _HTML, PAGE, policy=POLICY)
+                return Answer(200, _HTML, self._page.html, policy=self._page.policy)
             case "/events" if self.has_page:
                 return Answer(200, "text/event-stream", b"retry: 1000\n\n", is_stream=asked.method == "GET")
             case "/":

@@ -14,7 +14,6 @@ from replispec.runtime.primitives.immutable import immutable
 
 REQUEST_BYTES_MAX: Final = 8 * 1024
 """Request line and headers; nobody needs a body here."""
-_HTML: Final = "text/html; charset=utf-8"
 
 
 @immutable

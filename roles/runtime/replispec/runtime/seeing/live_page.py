@@ -1,2 +1,0 @@
-PAGE = b""
-POLICY = ""
