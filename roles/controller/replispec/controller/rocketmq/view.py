@@ -20,7 +20,6 @@ from replispec.wire.rocketmq.options import ControllerOptions
 ROLE: Final = "controller"
 SETS_SHOWN_MAX: Final = 500
 """Broker sets that the page shows."""
-_ROLES: Final = ("unknown", "candidate", "follower", "leader")
 _SUCCESS: Final = "success"
 
 
@@ -91,7 +90,7 @@ class ControllerView(NodeView):
             yield from self._of_a_set(broker_set)
 
     def _of_the_log(self, known: LogStanding) -> Iterator[Sample]:
-        yield metrics.CONTROLLER_ROLE.of(_ROLES.index(known.role))
+        yield metrics.CONTROLLER_ROLE.of(_number_of(known))
         yield metrics.CONTROLLER_TERM.of(known.term)
         yield metrics.CONTROLLER_HAS_LEADER.of(known.leader is not None)
         yield metrics.CONTROLLER_COMMIT_INDEX.of(known.commit)
@@ -191,3 +190,8 @@ class ControllerView(NodeView):
                 for broker_id in sorted(known.broker_ids)
             ],
         }
+
+
+def _number_of(known: LogStanding) -> int:
+    """A role as it is numbered in metrics."""
+    return ("unknown", "candidate", "follower", "leader").index(known.role)

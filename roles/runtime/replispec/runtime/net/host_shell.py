@@ -45,7 +45,7 @@ Addresses = Mapping[str, Mapping[str, str]]
 @dataclass(frozen=True, slots=True)
 class Process:
     """How a process behaves: `stop_s` is what leaving may take, `make_tap` makes the tap once there is a
-    clock (microseconds since 1970) and a log. `log_file` opens the log instead of standard error, `seen_at`
+    clock (microseconds since 1970) and a log. `open_log` opens the log instead of standard error, `seen_at`
     are the addresses at which metrics and health are served."""
 
     level: Level = Level.INFO
@@ -53,7 +53,7 @@ class Process:
     bounds: Bounds = field(default_factory=Bounds)
     make_tap: Callable[[Callable[[], int], Log], Tap] | None = None
     log_form: str = JSON
-    log_file: Callable[[], LogFile] | None = None
+    open_log: Callable[[], LogFile] | None = None
     seen_at: Sequence[str] = ()
 
 
@@ -159,7 +159,7 @@ async def _listen_all(
 
 async def _run(members: Sequence[Member], process: Process, out: TextIO, errors: TextIO) -> None:
     clock = Clock()
-    file = process.log_file() if process.log_file is not None else None
+    file = process.open_log() if process.open_log is not None else None
     log = Log(file or errors, process.level, clock.now_us, form=process.log_form)
     seen_at: list[str] = []
     tap = process.make_tap(clock.now_us, log) if process.make_tap is not None else None

@@ -139,7 +139,7 @@ def _process(role: str, options: ProcessOptions) -> Process:
         bounds=Bounds(stall_s=options.stall_timeout_ms / 1_000),
         make_tap=partial(_tap, role, options) if options.tap_file else None,
         log_form=options.log_format,
-        log_file=partial(_log_file, options) if options.log_file else None,
+        open_log=partial(_log_file, options) if options.log_file else None,
         seen_at=options.metrics_listen_address,
     )
 

@@ -8,17 +8,16 @@ from replispec.runtime.primitives.metrics import Sample
 from replispec.runtime.rocketmq.log import MessageStore
 from replispec.wire.rocketmq import metrics
 
-PLACE: tuple[str, str] = ("local", "disk")
-
 
 def log_samples(
     store: MessageStore, *, broker_id: int, confirmed: int, disk_percent: int, is_full: bool
 ) -> Iterator[Sample]:
     """The log as it is now; `confirmed` is the confirmOffset."""
     log, last = store.log, store.epochs.last
-    yield metrics.STORAGE_SIZE.of(log.end - log.first, *PLACE)
-    yield metrics.STORAGE_FLUSH_BEHIND_BYTES.of(max(0, log.end - log.flushed), *PLACE)
-    yield metrics.STORAGE_DISPATCH_BEHIND_BYTES.of(max(0, log.end - confirmed), *PLACE)
+    place = "local", "disk"
+    yield metrics.STORAGE_SIZE.of(log.end - log.first, *place)
+    yield metrics.STORAGE_FLUSH_BEHIND_BYTES.of(max(0, log.end - log.flushed), *place)
+    yield metrics.STORAGE_DISPATCH_BEHIND_BYTES.of(max(0, log.end - confirmed), *place)
     yield metrics.BROKER_ID.of(broker_id)
     yield metrics.LOG_FIRST_OFFSET.of(log.first)
     yield metrics.LOG_END_OFFSET.of(log.end)
