@@ -357,9 +357,8 @@ class Run:
                 complaints.append(f"{each['metric']} is not declared")
             elif (metric.kind, metric.about) != (each["type"], each["help"].partition(" In ")[0]):
                 complaints.append(f"{metric.name} is told as {each['type']}: {each['help']}")
-        for series in self.prometheus.ask(
-            f"series?match[]={quote('{job="replispec",__name__=~"rocketmq.+"}')}"
-        ):
+        everything = quoted('{job="replispec",__name__=~"rocketmq.+"}')
+        for series in self.prometheus.ask(f"series?match[]={everything}"):
             complaints += _series_complaints(series)
         if complaints or not told:
             raise LabError(f"{len(complaints)} complaints: {'; '.join(complaints[:5])}")
