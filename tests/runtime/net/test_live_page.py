@@ -8,6 +8,7 @@ import os
 import shutil
 import socket
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from html import unescape
 from pathlib import Path
@@ -20,8 +21,8 @@ from replispec.runtime.net.clock import Clock
 from replispec.runtime.net.live_page_shell import live_page
 from replispec.runtime.net.log_shell import Log
 from replispec.runtime.net.seen_shell import SeenServer
-from replispec.runtime.seeing.answers import Answers, Page, Seen
-from replispec.runtime.seeing.http import Answer, Asked
+from replispec.runtime.seeing.answers import Answers, Seen, ShownPage
+from replispec.runtime.seeing.http import HttpAnswer, HttpRequest
 from replispec.runtime.world import Level
 from tests.broker.simulated_set import BrokerSet
 from tests.broker.test_seen_set import numbers
@@ -75,14 +76,14 @@ class _Watched(Answers):
     def __init__(self, node: Seen, held: str) -> None:
         watch = WATCH.replace("HELD", held).encode()
         html = live_page().html.replace(b"</body>", watch + b"</body>")
-        super().__init__([node], Page(html, POLICY))
+        super().__init__([node], ShownPage(html, POLICY))
         self.saw: list[str] = []
 
-    def answer(self, asked: Asked) -> Answer:
+    def respond(self, asked: HttpRequest) -> HttpAnswer:
         if asked.path.startswith("/saw/"):
             self.saw.append(asked.path.rpartition("/")[2])
-            return Answer(200, "text/plain", b"")
-        return super().answer(asked)
+            return HttpAnswer(200, "text/plain", b"")
+        return super().respond(asked)
 
 
 def _listener() -> socket.socket:
@@ -100,8 +101,9 @@ async def _until(answers: _Watched, what: str) -> None:
 
 async def _follow(cluster: BrokerSet, home: Path, *arguments: str, width: int = 1280) -> Any:
     view: Any = cluster.world.processes["controller"].nodes[0].view  # type: ignore[attr-defined]
-    node = Seen("controller", view, numbers)
-    log = Log(io.StringIO(), Level.DEBUG, Clock().now_us)
+    clock = Clock()
+    node = Seen("controller", view, lambda: replace(numbers(), now_ms=clock.now_ms()))
+    log = Log(io.StringIO(), Level.DEBUG, clock.now_us)
     shown = list[Any]()
 
     def noted(name: str, note: Any) -> None:

@@ -17,7 +17,7 @@ from replispec.runtime.net.log_shell import Log
 from replispec.runtime.net.seen_shell import CONNECTIONS_MAX, VIEWERS_MAX
 from replispec.runtime.primitives.metrics import GAUGE, Metric, Sample
 from replispec.runtime.seeing.http import REQUEST_BYTES_MAX
-from replispec.runtime.world import Check, Effect, Event, Level, Member, Note, Numbers, Started
+from replispec.runtime.world import Effect, Event, Level, Member, Note, Numbers, ReadyCheck, Started
 from tests.runtime.net.hosted import ScriptedNode, run_jumping, until
 
 EVENTS = Metric("x_events", GAUGE, "Events.")
@@ -31,6 +31,7 @@ class _View:
 
     def __init__(self) -> None:
         self.is_ready = True
+        self.is_broken = False
         self.shown: dict[str, object] = {"sets": []}
 
     def who(self) -> Mapping[str, object]:
@@ -43,10 +44,10 @@ class _View:
         return {}
 
     def samples(self, numbers: Numbers) -> Iterable[Sample]:
-        yield EVENTS.of(numbers.events)
+        yield EVENTS.of(numbers.events / (not self.is_broken))
 
-    def checks(self) -> Sequence[Check]:
-        return (Check("leader", self.is_ready, "n1 leads" if self.is_ready else "nobody leads"),)
+    def checks(self) -> Sequence[ReadyCheck]:
+        return (ReadyCheck("leader", self.is_ready, "n1 leads" if self.is_ready else "nobody leads"),)
 
     def picture(self) -> Mapping[str, object]:
         return self.shown
@@ -223,6 +224,18 @@ async def test_a_viewer_is_told_of_lines_and_changes_and_viewers_have_a_bound() 
         while 200 not in served:
             await look()
         assert set(served) <= {200, 503}
+
+
+@pytest.mark.trio
+async def test_a_fault_of_what_is_shown_ends_no_role() -> None:
+    async with seen() as one:
+        one.view.is_broken = True
+        async with await one.open() as stream:
+            await stream.send_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert await _all(stream) == b""
+        assert (await one.get("/healthz"))[0] == 200
+        (told,) = [line for line in one.lines if line["what"] == "what is asked cannot be shown"]
+        assert (told["level"], told["reason"]) == ("error", "ZeroDivisionError: division by zero")
 
 
 @pytest.mark.trio

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replispec.runtime.seeing.answers import refused
-from replispec.runtime.seeing.http import REQUEST_BYTES_MAX, Answer, Asked, Bad, HttpConnection
+from replispec.runtime.seeing.http import REQUEST_BYTES_MAX, Bad, HttpAnswer, HttpConnection, HttpRequest
 
 REQUEST = b"GET /metrics?x=1 HTTP/1.1\r\nHost: a\r\nAccept: text/plain\r\n\r\n"
 
@@ -20,7 +20,7 @@ def test_a_request_does_not_depend_on_how_its_bytes_are_cut(cuts: list[int]) -> 
     connection, found = HttpConnection(), None
     for start, end in pairwise(places):
         found = connection.received(REQUEST[start:end]) or found
-    assert found == Asked("GET", "/metrics", "text/plain")
+    assert found == HttpRequest("GET", "/metrics", "text/plain")
 
 
 @given(st.binary(min_size=1, max_size=2 * REQUEST_BYTES_MAX), st.integers(1, 5_000))
@@ -36,7 +36,7 @@ def test_garbage_is_a_request_or_is_blamed_within_the_bound(data: bytes, step: i
         except Bad as bad:
             blamed = bad
             break
-    assert blamed is None or connection.answer(refused(blamed)).startswith(b"HTTP/1.1 4")
+    assert blamed is None or connection.respond(refused(blamed)).startswith(b"HTTP/1.1 4")
     assert taken <= REQUEST_BYTES_MAX + step
 
 
@@ -57,7 +57,7 @@ def test_whoever_ends_before_a_request_is_no_request() -> None:
 def test_an_answer_ends_the_connection_and_loads_nothing_from_elsewhere() -> None:
     connection = HttpConnection()
     connection.received(REQUEST)
-    head, _, body = connection.answer(Answer(200, "text/plain", b"hello")).partition(b"\r\n\r\n")
+    head, _, body = connection.respond(HttpAnswer(200, "text/plain", b"hello")).partition(b"\r\n\r\n")
     lines = head.decode().lower().split("\r\n")
     assert lines[0].startswith("http/1.1 200")
     assert {"connection: close", "content-length: 5", "x-content-type-options: nosniff"} <= set(lines)
@@ -68,4 +68,4 @@ def test_an_answer_ends_the_connection_and_loads_nothing_from_elsewhere() -> Non
 def test_a_head_has_no_body() -> None:
     connection = HttpConnection()
     connection.received(REQUEST.replace(b"GET", b"HEAD"))
-    assert connection.answer(Answer(200, "text/plain", b"hello"), with_body=False).endswith(b"\r\n\r\n")
+    assert connection.respond(HttpAnswer(200, "text/plain", b"hello"), with_body=False).endswith(b"\r\n\r\n")

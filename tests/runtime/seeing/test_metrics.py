@@ -14,7 +14,7 @@ from replispec.runtime.primitives.metrics import (
     HISTOGRAM,
     OTHER,
     SERIES_MAX,
-    Counts,
+    BoundedCounts,
     Gathered,
     Histogram,
     Metric,
@@ -29,7 +29,7 @@ TOOK = Metric("x_took_seconds", HISTOGRAM, "Took.", unit="seconds", buckets=(0.1
 
 @given(st.lists(st.tuples(st.text(max_size=3), st.integers(1, 9)), max_size=60))
 def test_names_without_end_become_other_and_nothing_is_lost(sent: list[tuple[str, int]]) -> None:
-    counts, gathered = Counts(3), Gathered()
+    counts, gathered = BoundedCounts(3), Gathered()
     for topic, count in sent:
         counts.add(topic, count)
     found = gathered.gather([SENT.of(count, topic) for topic, count in counts.items()], {"role": "broker"})

@@ -14,11 +14,11 @@ from replispec.broker.rocketmq.core.replicated import Replicated
 from replispec.broker.rocketmq.core.role import Role
 from replispec.broker.rocketmq.core.sends import Sends
 from replispec.broker.rocketmq.core.topics import Topics
-from replispec.runtime.primitives.metrics import OTHER, Counts, Metric, Sample
+from replispec.runtime.primitives.metrics import OTHER, BoundedCounts, Metric, Sample
 from replispec.runtime.rocketmq.remoting import RequestServer
 from replispec.runtime.rocketmq.seeing.store import log_samples
 from replispec.runtime.rocketmq.seeing.view import NodeView
-from replispec.runtime.world import Check, Numbers
+from replispec.runtime.world import Numbers, ReadyCheck
 from replispec.wire.rocketmq import constants, metrics
 from replispec.wire.rocketmq.options import BrokerOptions
 
@@ -51,7 +51,7 @@ class BrokerView(NodeView):
         self._parts = parts
 
     def who(self) -> Mapping[str, object]:
-        """See `View`."""
+        """See `RoleView`."""
         return {
             "broker_name": self._options.broker_name,
             "broker_id": self._parts.role.broker_id,
@@ -59,13 +59,13 @@ class BrokerView(NodeView):
         }
 
     def began(self) -> Mapping[str, object]:
-        """See `View`."""
+        """See `RoleView`."""
         store = self._parts.log.store
         last = store.epochs.last
         return {**super().began(), "log_end": store.log.end, "log_epoch": 0 if last is None else last.epoch}
 
     def shared(self) -> Mapping[str, str]:
-        """See `View`."""
+        """See `RoleView`."""
         return {
             **super().shared(),
             "cluster": self._options.broker_cluster_name,
@@ -73,7 +73,7 @@ class BrokerView(NodeView):
             "node_id": self._options.broker_name,
         }
 
-    def checks(self) -> Sequence[Check]:
+    def checks(self) -> Sequence[ReadyCheck]:
         """A broker is of use once it is registered, has a role, and its log takes what it must."""
         role, log, is_running = self._parts.role, self._parts.log, self._parts.manager.is_running
         broken = log.store.log.broken
@@ -87,13 +87,13 @@ class BrokerView(NodeView):
             )
         return (
             *super().checks(),
-            Check(
+            ReadyCheck(
                 "registered",
                 is_running,
                 f"with id {role.broker_id}" if is_running else "no controller has registered it yet",
             ),
-            Check("role", has_role, reason),
-            Check("store", not broken, broken or f"{log.retention.percent} % of the disk are used"),
+            ReadyCheck("role", has_role, reason),
+            ReadyCheck("store", not broken, broken or f"{log.retention.percent} % of the disk are used"),
         )
 
     def own_samples(self, numbers: Numbers) -> Iterable[Sample]:  # noqa: ARG002
@@ -155,12 +155,12 @@ def _role_of(role: Role) -> str:
     return "master" if role.is_master else "replica"
 
 
-def _sent(metric: Metric, counts: Counts) -> Iterator[Sample]:
+def _sent(metric: Metric, counts: BoundedCounts) -> Iterator[Sample]:
     for topic, count in counts.items():
         yield metric.of(count, topic, _NORMAL, _flag(is_system(str(topic))))
 
 
-def _given(metric: Metric, counts: Counts) -> Iterator[Sample]:
+def _given(metric: Metric, counts: BoundedCounts) -> Iterator[Sample]:
     for key, count in counts.items():
         topic, group = key if isinstance(key, tuple) else (OTHER, OTHER)
         is_retry = topic.startswith(constants.RETRY_TOPIC_PREFIX)

@@ -8,7 +8,7 @@ from typing import Final
 from replispec.controller.rocketmq.core.broker_set import BrokerSet
 from replispec.controller.rocketmq.core.replies import Recorded, Reply
 from replispec.event.v1.event_pb2 import ControllerEvent, ElectionCause
-from replispec.runtime.primitives.metrics import Counts
+from replispec.runtime.primitives.metrics import BoundedCounts
 from replispec.runtime.world import Level, Outbox
 from replispec.wire.rocketmq import metrics
 from replispec.wire.rocketmq.machines import broker_set_wire as wire
@@ -26,8 +26,8 @@ class Elections:
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
-        self.by_set = Counts(metrics.BROKER_SET_VALUES_MAX)
-        self.by_cause = Counts(metrics.CAUSE_VALUES_MAX * 3)
+        self.by_set = BoundedCounts(metrics.BROKER_SET_VALUES_MAX)
+        self.by_cause = BoundedCounts(metrics.CAUSE_VALUES_MAX * 3)
 
     def decided(self, record: ControllerEvent, broker_set: BrokerSet, replies: Iterable[Reply]) -> None:
         """A record was applied; count it if it asked for a master."""

@@ -27,7 +27,7 @@ from replispec.controller.rocketmq.log import ControllerLog
 from replispec.controller.rocketmq.membership import Membership, listen_address
 from replispec.controller.rocketmq.notifier import Notifier
 from replispec.controller.rocketmq.reads import Reads
-from replispec.controller.rocketmq.view import ControllerView
+from replispec.controller.rocketmq.view import ControllerNodeView
 from replispec.event.v1.event_pb2 import BrokerSetState, ControllerEvent
 from replispec.runtime.primitives.errors import LocalProtocolError
 from replispec.runtime.rocketmq import rules
@@ -126,7 +126,7 @@ class ControllerNode:
             members=lambda: self._membership.addresses,
         )
         self._elections = Elections(self._outbox)
-        self.view = ControllerView(options, self._server, self._log, self._sets, self._elections)
+        self.view = ControllerNodeView(options, self._server, self._log, self._sets, self._elections)
         self._waiting: dict[int, _Asked] = {}
         # Whose end came while a write was under way, or could not be written.
         self._losses: set[Key] = set()

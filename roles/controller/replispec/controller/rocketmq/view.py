@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 from replispec.controller.rocketmq.core.broker_set import BrokerSet
@@ -11,10 +12,10 @@ from replispec.controller.rocketmq.elections import Elections
 from replispec.controller.rocketmq.log import ControllerLog, LogStanding
 from replispec.runtime.primitives.metrics import OTHER, Sample
 from replispec.runtime.rocketmq.remoting import RequestServer
+from replispec.runtime.rocketmq.remoting.server import SUCCESS
 from replispec.runtime.rocketmq.seeing.view import NodeView
-from replispec.runtime.world import Check, Numbers
+from replispec.runtime.world import Numbers, ReadyCheck
 from replispec.wire.rocketmq import metrics
-from replispec.wire.rocketmq.codes import ResponseCode
 from replispec.wire.rocketmq.options import ControllerOptions
 
 ROLE: Final = "controller"
@@ -23,7 +24,7 @@ SETS_SHOWN_MAX: Final = 500
 _SUCCESS: Final = "success"
 
 
-class ControllerView(NodeView):
+class ControllerNodeView(NodeView):
     """Reads what the node decides by, and changes nothing."""
 
     def __init__(
@@ -43,11 +44,11 @@ class ControllerView(NodeView):
         """Why the controller ended, if its process goes on without it."""
 
     def who(self) -> Mapping[str, object]:
-        """See `View`."""
+        """See `RoleView`."""
         return {"member": self._options.controller_d_leger_self_id, "port": self.port}
 
     def began(self) -> Mapping[str, object]:
-        """See `View`."""
+        """See `RoleView`."""
         known = self._log.standing()
         return {
             **super().began(),
@@ -58,7 +59,7 @@ class ControllerView(NodeView):
         }
 
     def shared(self) -> Mapping[str, str]:
-        """See `View`."""
+        """See `RoleView`."""
         return {
             **super().shared(),
             "address": self.address,
@@ -66,16 +67,18 @@ class ControllerView(NodeView):
             "peer_id": self._options.controller_d_leger_self_id,
         }
 
-    def checks(self) -> Sequence[Check]:
+    def checks(self) -> Sequence[ReadyCheck]:
         """Who knows a leader, and applies what is agreed on, can decide or say who does."""
         known = self._log.standing()
         has_leader = known.leader is not None
         behind = known.commit - known.applied
         return (
             *super().checks(),
-            Check("runs", not self.ended, self.ended or "its log is read and written"),
-            Check("leader", has_leader, f"{known.leader} leads" if has_leader else "nobody is known to lead"),
-            Check(
+            ReadyCheck("runs", not self.ended, self.ended or "its log is read and written"),
+            ReadyCheck(
+                "leader", has_leader, f"{known.leader} leads" if has_leader else "nobody is known to lead"
+            ),
+            ReadyCheck(
                 "applies",
                 not known.is_full and behind <= 0,
                 "its disk has no room for the log" if known.is_full else f"{max(0, behind)} records behind",
@@ -86,7 +89,7 @@ class ControllerView(NodeView):
         """See `NodeView`."""
         yield from self._of_the_log(self._log.standing())
         yield from self._of_requests()
-        for broker_set in self._sets:
+        for broker_set in islice(self._sets, metrics.BROKER_SET_VALUES_MAX):
             yield from self._of_a_set(broker_set)
 
     def _of_the_log(self, known: LogStanding) -> Iterator[Sample]:
@@ -103,11 +106,13 @@ class ControllerView(NodeView):
         yield metrics.CONTROLLER_LOG_REFUSES.of(known.is_full)
         for status, count in ((_SUCCESS, known.written), ("failed", known.refused)):
             yield metrics.CONTROLLER_DLEDGER_OP_TOTAL.of(count, "append", status)
-        yield metrics.CONTROLLER_BROKER_SETS.of(sum(1 for _ in self._sets))
+        masters = [each.variables.master for each in self._sets]
+        yield metrics.CONTROLLER_BROKER_SETS.of(len(masters))
+        yield metrics.CONTROLLER_BROKER_SETS_WITHOUT_MASTER.of(masters.count(None))
 
     def _of_requests(self) -> Iterator[Sample]:
         for (request, code), count in self.answered():
-            status = _SUCCESS if code == ResponseCode.SUCCESS else "failed"
+            status = _SUCCESS if code == SUCCESS else "failed"
             yield metrics.CONTROLLER_REQUEST_TOTAL.of(count, request, status)
         for key, count in self._elections.by_set.items():
             labels = key if isinstance(key, tuple) else (OTHER, OTHER, OTHER)
@@ -147,11 +152,11 @@ class ControllerView(NodeView):
 
     @property
     def has_picture(self) -> bool:
-        """See `View`."""
+        """See `RoleView`."""
         return True
 
     def picture(self) -> Mapping[str, object]:
-        """See `View`."""
+        """See `RoleView`."""
         known = self._log.standing()
         sets = sorted(self._sets, key=lambda each: (each.variables.cluster_name, each.name))
         return {

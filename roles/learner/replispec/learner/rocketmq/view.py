@@ -11,7 +11,7 @@ from replispec.runtime.rocketmq.log import MessageStore, Retention
 from replispec.runtime.rocketmq.remoting import RequestServer
 from replispec.runtime.rocketmq.seeing.store import log_samples
 from replispec.runtime.rocketmq.seeing.view import NodeView
-from replispec.runtime.world import Check, Numbers
+from replispec.runtime.world import Numbers, ReadyCheck
 from replispec.wire.rocketmq import metrics
 from replispec.wire.rocketmq.options import LearnerOptions
 
@@ -46,7 +46,7 @@ class LearnerView(NodeView):
         self._copied = copied
 
     def who(self) -> Mapping[str, object]:
-        """See `View`."""
+        """See `RoleView`."""
         return {
             "broker_name": self._options.broker_name,
             "broker_id": self._watch.broker_id,
@@ -54,7 +54,7 @@ class LearnerView(NodeView):
         }
 
     def began(self) -> Mapping[str, object]:
-        """See `View`."""
+        """See `RoleView`."""
         last = self._store.epochs.last
         return {
             **super().began(),
@@ -63,7 +63,7 @@ class LearnerView(NodeView):
         }
 
     def shared(self) -> Mapping[str, str]:
-        """See `View`."""
+        """See `RoleView`."""
         return {
             **super().shared(),
             "cluster": self._options.broker_cluster_name,
@@ -71,15 +71,15 @@ class LearnerView(NodeView):
             "node_id": self._options.broker_name,
         }
 
-    def checks(self) -> Sequence[Check]:
+    def checks(self) -> Sequence[ReadyCheck]:
         """A learner is of use while a master sends it its log."""
         is_copying, broken = self._copied().is_copying, self._store.log.broken
         return (
             *super().checks(),
-            Check(
+            ReadyCheck(
                 "connected", is_copying, "copies from a master" if is_copying else "no master sends its log"
             ),
-            Check("store", not broken, broken or f"{self._retention.percent} % of the disk are used"),
+            ReadyCheck("store", not broken, broken or f"{self._retention.percent} % of the disk are used"),
         )
 
     def own_samples(self, numbers: Numbers) -> Iterable[Sample]:  # noqa: ARG002

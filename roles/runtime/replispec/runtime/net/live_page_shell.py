@@ -8,12 +8,12 @@ import re
 from pathlib import Path
 from typing import Final
 
-from replispec.runtime.seeing.answers import Page
+from replispec.runtime.seeing.answers import ShownPage
 
 _PARTS: Final = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
 
 
-def live_page() -> Page:
+def live_page() -> ShownPage:
     """The page as it is served."""
     text = Path(__file__).with_name("live_page.html").read_text(encoding="utf-8")
     sums = {name: _sum(inside) for name, inside in _PARTS.findall(text)}
@@ -21,7 +21,7 @@ def live_page() -> Page:
         f"default-src 'none'; connect-src 'self'; style-src {sums['style']}; script-src {sums['script']}; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
-    return Page(text.encode(), policy)
+    return ShownPage(text.encode(), policy)
 
 
 def _sum(text: str) -> str:

@@ -24,7 +24,7 @@ TEXT: Final = "TEXT"
 JSON: Final = "JSON"
 
 
-class Stream(Protocol):
+class LogStream(Protocol):
     """Where lines go."""
 
     def write(self, text: str, /) -> object:
@@ -79,7 +79,7 @@ class Log:
 
     def __init__(
         self,
-        stream: Stream,
+        stream: LogStream,
         level: Level,
         now_us: Callable[[], int],
         *,
@@ -173,7 +173,7 @@ def _word(value: object) -> str:
     return text if not isinstance(value, str) or is_plain else json.dumps(text)
 
 
-def _pipe_of(stream: Stream) -> int | None:
+def _pipe_of(stream: LogStream) -> int | None:
     """The descriptor of a stream that its reader can make wait."""
     try:
         descriptor: int = getattr(stream, "fileno")()  # noqa: B009

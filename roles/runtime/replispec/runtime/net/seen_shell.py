@@ -12,7 +12,7 @@ from replispec.runtime.net.live_page_shell import live_page
 from replispec.runtime.net.log_shell import Log
 from replispec.runtime.net.turns import Turns
 from replispec.runtime.seeing.answers import Answers, Seen, refused
-from replispec.runtime.seeing.http import Asked, Bad, HttpConnection
+from replispec.runtime.seeing.http import Bad, HttpConnection, HttpRequest
 from replispec.runtime.world import Level
 
 CONNECTIONS_MAX: Final = 32
@@ -77,6 +77,9 @@ class SeenServer:
             await self._answer(sock)
         except (OSError, trio.TooSlowError):
             pass
+        except Exception as error:  # noqa: BLE001  a role serves though it cannot be shown
+            reason = {"reason": f"{type(error).__name__}: {error}"}
+            self._log.write(Level.ERROR, self._role, "what is asked cannot be shown", reason)
         finally:
             sock.close()
             self._open -= 1
@@ -85,21 +88,21 @@ class SeenServer:
 
     async def _answer(self, sock: socket.socket) -> None:
         connection = HttpConnection()
-        asked: Asked | None = None
+        asked: HttpRequest | None = None
         try:
             with trio.fail_after(REQUEST_S):
                 while asked is None:
                     asked = connection.received(await _some(sock))
             # Text of many numbers takes a while: one is made in a turn of the loop.
             await self._turns.mine()
-            found = self._answers.answer(asked)
+            found = self._answers.respond(asked)
             if found.is_stream and self._viewers >= VIEWERS_MAX:
                 raise Bad(503, f"{VIEWERS_MAX} pages are open, and no more are served")
         except Bad as bad:
-            await _send(sock, connection.answer(refused(bad)))
+            await _send(sock, connection.respond(refused(bad)))
             await _leave(sock)
             return
-        await _send(sock, connection.answer(found, with_body=asked.method != "HEAD"))
+        await _send(sock, connection.respond(found, with_body=asked.method != "HEAD"))
         if not found.is_stream:
             await _leave(sock)
             return

@@ -74,8 +74,8 @@ class Sample:
     labels: tuple[str, ...] = ()
 
 
-class Counts:
-    """Counts by a name that a peer gives: at most `most` of them, all further ones under `other`."""
+class BoundedCounts:
+    """BoundedCounts by a name that a peer gives: at most `most` of them, all further ones under `other`."""
 
     __slots__ = ("_counts", "_most")
 

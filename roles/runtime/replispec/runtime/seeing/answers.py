@@ -9,13 +9,13 @@ from typing import Final, NamedTuple
 
 from replispec.runtime.primitives.metrics import Gathered
 from replispec.runtime.seeing.exposition import Exposed, Values, expose
-from replispec.runtime.seeing.http import Answer, Asked, Bad
-from replispec.runtime.world import Numbers, View
+from replispec.runtime.seeing.http import Bad, HttpAnswer, HttpRequest
+from replispec.runtime.world import Numbers, RoleView
 
 EVENTS_KEPT_MAX: Final = 100
 """Lines of the log that a page begins with."""
 REUSED_MS_MAX: Final = 200
-"""A text of metrics is made anew no sooner: whoever asks all the time costs no more than this."""
+"""A text of metrics is made anew no sooner, a picture twice as soon: who asks all the time costs no more."""
 _PLAIN: Final = "text/plain; charset=utf-8"
 _JSON: Final = "application/json"
 _HTML: Final = "text/html; charset=utf-8"
@@ -25,11 +25,11 @@ class Seen(NamedTuple):
     """One node: its role, how it is seen, and what the world counts of it now."""
 
     role: str
-    view: View
+    view: RoleView
     numbers: Callable[[], Numbers]
 
 
-class Page(NamedTuple):
+class ShownPage(NamedTuple):
     """A page, and what it may do."""
 
     html: bytes
@@ -39,32 +39,35 @@ class Page(NamedTuple):
 class Answers:
     """Answers for all nodes of one process; `page` is of those that have a picture."""
 
-    def __init__(self, nodes: Sequence[Seen], page: Page) -> None:
+    def __init__(self, nodes: Sequence[Seen], page: ShownPage) -> None:
         self._nodes = nodes
         self._page = page
         self._gathered = [Gathered() for _ in nodes]
         self._made: dict[str, tuple[int, Exposed]] = {}
         self._events: deque[tuple[int, Mapping[str, object]]] = deque(maxlen=EVENTS_KEPT_MAX)
         self._last_event = 0
+        self._pictured: tuple[int, bytes] = (0, b"")
 
-    def answer(self, asked: Asked) -> Answer:
+    def respond(self, asked: HttpRequest) -> HttpAnswer:
         """The answer to a request. Raises Bad."""
         if asked.method not in ("GET", "HEAD"):
             raise Bad(405, "only GET and HEAD are answered")
         match asked.path:
             case "/metrics":
                 found = self._metrics(asked.accept)
-                return Answer(200, found.content_type, found.text)
+                return HttpAnswer(200, found.content_type, found.text)
             case "/healthz":
                 return self._alive()
             case "/readyz":
                 return self._ready()
             case "/" if self.has_page:
-                return Answer(200, _HTML, self._page.html, policy=self._page.policy)
+                return HttpAnswer(200, _HTML, self._page.html, policy=self._page.policy)
             case "/events" if self.has_page:
-                return Answer(200, "text/event-stream", b"retry: 1000\n\n", is_stream=asked.method == "GET")
+                return HttpAnswer(
+                    200, "text/event-stream", b"retry: 1000\n\n", is_stream=asked.method == "GET"
+                )
             case "/":
-                return Answer(200, _PLAIN, b"/metrics\n/healthz\n/readyz\n")
+                return HttpAnswer(200, _PLAIN, b"/metrics\n/healthz\n/readyz\n")
         raise Bad(404, "there are /, /metrics, /healthz and /readyz")
 
     @property
@@ -90,13 +93,13 @@ class Answers:
 
     # Health
 
-    def _alive(self) -> Answer:
+    def _alive(self) -> HttpAnswer:
         """Whoever answers has a loop that turns."""
         now_ms = self._nodes[0].numbers().now_ms
         roles = {node.role: {"events": node.numbers().events} for node in self._nodes}
         return _json(200, {"alive": True, "now_ms": now_ms, "roles": roles})
 
-    def _ready(self) -> Answer:
+    def _ready(self) -> HttpAnswer:
         checks = {
             node.role: {
                 check.name: {"ok": check.holds, "reason": check.reason} for check in node.view.checks()
@@ -123,14 +126,22 @@ class Answers:
         return self._last_event, b"".join(parts)
 
     def picture(self) -> bytes:
-        """How all is now, as the stream says it."""
+        """How all is now, as the stream says it; made once for all who look at about the same time."""
+        now_ms = self._nodes[0].numbers().now_ms
+        made_ms, found = self._pictured
+        if not found or now_ms >= made_ms + REUSED_MS_MAX // 2:
+            found = self._picture()
+            self._pictured = now_ms, found
+        return found
+
+    def _picture(self) -> bytes:
         pictures = [node.view.picture() for node in self._nodes if node.view.has_picture]
         return b"event: picture\ndata: %s\n\n" % _encoded(pictures)
 
 
-def refused(bad: Bad) -> Answer:
+def refused(bad: Bad) -> HttpAnswer:
     """The answer to what is no request that is taken here."""
-    return Answer(bad.status, _PLAIN, f"{bad}\n".encode())
+    return HttpAnswer(bad.status, _PLAIN, f"{bad}\n".encode())
 
 
 def _encoded(value: object) -> bytes:
@@ -138,5 +149,5 @@ def _encoded(value: object) -> bytes:
     return json.dumps(value, default=str, separators=(",", ":")).encode()
 
 
-def _json(status: int, value: object) -> Answer:
-    return Answer(status, _JSON, json.dumps(value, indent=2).encode() + b"\n")
+def _json(status: int, value: object) -> HttpAnswer:
+    return HttpAnswer(status, _JSON, json.dumps(value, indent=2).encode() + b"\n")

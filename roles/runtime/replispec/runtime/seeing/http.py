@@ -17,7 +17,7 @@ REQUEST_BYTES_MAX: Final = 8 * 1024
 
 
 @immutable
-class Asked:
+class HttpRequest:
     """A request; `accept` is the header of this name, or empty."""
 
     method: str
@@ -26,7 +26,7 @@ class Asked:
 
 
 @immutable
-class Answer:
+class HttpAnswer:
     """What is answered. `is_stream`: the body is only the beginning."""
 
     status: int
@@ -51,7 +51,7 @@ class HttpConnection:
         self._h11 = h11.Connection(our_role=h11.SERVER, max_incomplete_event_size=REQUEST_BYTES_MAX)
         self._bytes = 0
 
-    def received(self, data: bytes) -> Asked | None:
+    def received(self, data: bytes) -> HttpRequest | None:
         """Take the next bytes, none of them at the end; None while the request is not whole. Raises Bad."""
         self._bytes += len(data)
         if self._bytes > REQUEST_BYTES_MAX:
@@ -67,9 +67,9 @@ class HttpConnection:
             raise Bad(400, "the connection ended before its request")
         names = dict(event.headers)
         method, target = event.method.decode("ascii"), event.target.decode("ascii", "replace")
-        return Asked(method, target.partition("?")[0], names.get(b"accept", b"").decode("latin-1"))
+        return HttpRequest(method, target.partition("?")[0], names.get(b"accept", b"").decode("latin-1"))
 
-    def answer(self, answer: Answer, *, with_body: bool = True) -> bytes:
+    def respond(self, answer: HttpAnswer, *, with_body: bool = True) -> bytes:
         """The bytes of an answer."""
         headers = [
             ("Content-Type", answer.content_type),

@@ -32,12 +32,11 @@ from replispec.runtime.world.events import (
 )
 from replispec.runtime.world.node import Member, Node
 from replispec.runtime.world.outbox import Outbox
-from replispec.runtime.world.view import Check, Numbers, View
+from replispec.runtime.world.view import Numbers, ReadyCheck, RoleView
 from replispec.runtime.world.writes import Writes, Written
 
 __all__ = [
     "Accepted",
-    "Check",
     "Close",
     "Closed",
     "Connected",
@@ -55,13 +54,14 @@ __all__ = [
     "Persist",
     "PersistFailed",
     "Persisted",
+    "ReadyCheck",
     "Received",
     "Resume",
+    "RoleView",
     "Send",
     "Started",
     "Stopping",
     "Ticked",
-    "View",
     "Writable",
     "Writes",
     "Written",

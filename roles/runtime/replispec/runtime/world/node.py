@@ -9,7 +9,7 @@ from typing import Protocol
 from replispec.runtime.storage.operations import NOTHING, Stores
 from replispec.runtime.world.effects import Effect
 from replispec.runtime.world.events import Event
-from replispec.runtime.world.view import View
+from replispec.runtime.world.view import RoleView
 
 
 class Node(Protocol):
@@ -45,4 +45,4 @@ class Member:
     role: str
     node: Node
     stores: Stores = NOTHING
-    view: View | None = None
+    view: RoleView | None = None

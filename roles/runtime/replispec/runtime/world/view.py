@@ -10,7 +10,7 @@ from replispec.runtime.primitives.metrics import Histogram, Sample
 
 
 @immutable
-class Check:
+class ReadyCheck:
     """One condition of being ready, and why it is as it is."""
 
     name: str
@@ -35,7 +35,7 @@ class Numbers:
     lines_left_out: int
 
 
-class View(Protocol):
+class RoleView(Protocol):
     """What a node shows. Nothing that is secret is among it: whoever reaches the port may read all of it."""
 
     @property
@@ -59,7 +59,7 @@ class View(Protocol):
         """All numbers, as they are now."""
         ...
 
-    def checks(self) -> Sequence[Check]:
+    def checks(self) -> Sequence[ReadyCheck]:
         """Whether the node can do what it is there for: it is ready when all hold."""
         ...
 

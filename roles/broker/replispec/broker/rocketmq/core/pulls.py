@@ -15,7 +15,7 @@ from replispec.broker.rocketmq.core.held import HeldPull, HeldPulls, QueueKey
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.topics import Topics
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.primitives.metrics import SERIES_MAX, Counts
+from replispec.runtime.primitives.metrics import SERIES_MAX, BoundedCounts
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import MessageStore, Queue
 from replispec.runtime.rocketmq.remoting import host_of
@@ -67,8 +67,8 @@ class Pulls:
         self._is_master_ms = -1
         self._ask_ms = 0
         self.given_count = 0
-        self.given: Final = Counts(SERIES_MAX)
-        self.given_bytes: Final = Counts(SERIES_MAX)
+        self.given: Final = BoundedCounts(SERIES_MAX)
+        self.given_bytes: Final = BoundedCounts(SERIES_MAX)
         self._answering = Answering(
             wire.bound(self, rules),
             {"give_messages": self._give_messages},

@@ -17,7 +17,7 @@ from replispec.broker.rocketmq.core.addresses import host
 from replispec.broker.rocketmq.core.topics import NAME, Topics
 from replispec.runtime.primitives.bindings import Refused
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.primitives.metrics import Counts
+from replispec.runtime.primitives.metrics import BoundedCounts
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import MessageStore, Placed, RoomListener, ends_as_torn
 from replispec.runtime.rocketmq.remoting.answering import Answering, give
@@ -116,8 +116,8 @@ class Sends:
         self._store_host = str(ipaddress.ip_address(self._store_ip))
         self.store_port = options.listen_port
         self.stored_count = 0
-        self.stored_by_topic: Final = Counts(metrics.TOPIC_VALUES_MAX)
-        self.bytes_by_topic: Final = Counts(metrics.TOPIC_VALUES_MAX)
+        self.stored_by_topic: Final = BoundedCounts(metrics.TOPIC_VALUES_MAX)
+        self.bytes_by_topic: Final = BoundedCounts(metrics.TOPIC_VALUES_MAX)
         self._is_refusing = False
         self._now_ms = 0
         # What waits for the log's next file, in the order in which it came; what the first one is as records

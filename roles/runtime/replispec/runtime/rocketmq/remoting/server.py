@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.primitives.metrics import OTHER, Counts
+from replispec.runtime.primitives.metrics import OTHER, BoundedCounts
 from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
 from replispec.runtime.rocketmq.remoting.prepared import Prepared
 from replispec.runtime.rocketmq.remoting.shares import Shares
@@ -42,6 +42,9 @@ BYTES_AT_ONCE: Final = 256 * 1024
 _ANSWER: Final = int(RemotingFlag.RESPONSE)
 _JSON: Final = SerializeType.JSON
 _KNOWN: Final = {int(code): code.name for code in RequestCode}
+_CODES: Final = {int(code): code.name for code in ResponseCode}
+SUCCESS: Final = ResponseCode.SUCCESS.name
+"""What an answer is counted as that grants what was asked."""
 ANSWERS_COUNTED_MAX: Final = 4_096
 """Pairs of a request's name and the code of its answer that are counted apart."""
 PROTOCOL: Final = "protocol"
@@ -156,8 +159,8 @@ class RequestServer:
         self._shares = Shares[int](limits.connections_max)
         self._told_full = False
         self._held_bytes = 0
-        self.answers: Final = Counts(ANSWERS_COUNTED_MAX)
-        """How often each request was answered with each code."""
+        self.answers: Final = BoundedCounts(ANSWERS_COUNTED_MAX)
+        """How often each request was answered with each code, both by name."""
         self.refused: Final = dict.fromkeys((PROTOCOL, WAITING, CONNECTIONS), 0)
         """Connections that were ended on this side's account, by the reason."""
 
@@ -242,7 +245,7 @@ class RequestServer:
         remark: str | None,
     ) -> None:
         """Send the answer to a request; see `Request.answer`."""
-        self.answers.add((_KNOWN.get(request.code, OTHER), int(code)))
+        self.answers.add((_KNOWN.get(request.code, OTHER), _CODES.get(int(code), OTHER)))
         peer = self._peers.get(request.connection)
         if peer is None:
             return
@@ -268,7 +271,7 @@ class RequestServer:
         if opaque < 0 or command.serialize_type is not _JSON:
             self.answer(request, answer.code, answer.ext_fields, answer.body, None)
             return
-        self.answers.add((_KNOWN.get(request.code, OTHER), int(answer.code)))
+        self.answers.add((_KNOWN.get(request.code, OTHER), _CODES.get(int(answer.code), OTHER)))
         peer = self._peers.get(request.connection)
         if peer is None:
             return

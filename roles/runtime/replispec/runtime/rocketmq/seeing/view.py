@@ -7,13 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from replispec.runtime.primitives.metrics import OTHER, Sample
 from replispec.runtime.rocketmq.remoting import RequestServer
 from replispec.runtime.version import VERSION
-from replispec.runtime.world import Check, Numbers
+from replispec.runtime.world import Numbers, ReadyCheck
 from replispec.wire.rocketmq import metrics
-from replispec.wire.rocketmq.codes import ResponseCode
 
 
 class NodeView:
-    """The part that is the same for all; see `replispec.runtime.world.View`."""
+    """The part that is the same for all; see `replispec.runtime.world.RoleView`."""
 
     def __init__(self, role: str, server: RequestServer) -> None:
         self.role = role
@@ -23,11 +22,11 @@ class NodeView:
 
     @property
     def write_buckets(self) -> Sequence[float]:
-        """See `View`."""
+        """See `RoleView`."""
         return metrics.PROCESS_FSYNC_SECONDS.buckets
 
     def who(self) -> Mapping[str, object]:
-        """See `View`."""
+        """See `RoleView`."""
         return {"port": self.port}
 
     @property
@@ -36,29 +35,29 @@ class NodeView:
         return int(self.address.rpartition(":")[2] or 0)
 
     def began(self) -> Mapping[str, object]:
-        """See `View`."""
+        """See `RoleView`."""
         return {"version": VERSION, "listens": self.address}
 
     def shared(self) -> Mapping[str, str]:
-        """See `View`."""
+        """See `RoleView`."""
         return {"role": self.role}
 
-    def checks(self) -> Sequence[Check]:
-        """See `View`."""
+    def checks(self) -> Sequence[ReadyCheck]:
+        """See `RoleView`."""
         reason = f"listens on {self.address}" if self.address else "does not listen yet"
-        return (Check("listens", bool(self.address), reason),)
+        return (ReadyCheck("listens", bool(self.address), reason),)
 
     @property
     def has_picture(self) -> bool:
-        """See `View`."""
+        """See `RoleView`."""
         return False
 
     def picture(self) -> Mapping[str, object]:
-        """See `View`."""
+        """See `RoleView`."""
         return {}
 
     def samples(self, numbers: Numbers) -> Iterable[Sample]:
-        """See `View`."""
+        """See `RoleView`."""
         yield metrics.BUILD_INFO.of(1, VERSION)
         yield metrics.PROCESS_START_TIME_SECONDS.of(numbers.start_ms / 1_000)
         yield metrics.PROCESS_READY.of(all(check.holds for check in self.checks()))
@@ -85,16 +84,9 @@ class NodeView:
 
     def _answers(self) -> Iterator[Sample]:
         for (request, code), count in self.answered():
-            yield metrics.REMOTING_ANSWERS_TOTAL.of(count, request, _name_of(code))
+            yield metrics.REMOTING_ANSWERS_TOTAL.of(count, request, code)
 
-    def answered(self) -> Iterator[tuple[tuple[str, int], int]]:
+    def answered(self) -> Iterator[tuple[tuple[str, str], int]]:
         """How often each request was answered with each code."""
         for key, count in self.server.answers.items():
-            yield (key if isinstance(key, tuple) else (OTHER, -1)), count
-
-
-def _name_of(code: int) -> str:
-    try:
-        return ResponseCode(code).name
-    except ValueError:
-        return OTHER
+            yield (key if isinstance(key, tuple) else (OTHER, OTHER)), count
