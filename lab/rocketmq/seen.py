@@ -222,6 +222,7 @@ class Run:
             self._master()
         self._until_in_sync()
         self.prometheus = Prometheus(cluster)
+        cluster.until(self._is_scraped, "all of it to be scraped")
         self.load = Load(cluster)
         self.load.start()
 
@@ -238,6 +239,12 @@ class Run:
         del values["namesrvAddr"]
         values["controllerAddr"] = ";".join(map(self.cluster.address, CONTROLLERS))
         self.cluster.start(OURS, "broker", name, values)
+
+    def _is_scraped(self) -> bool | None:
+        """Whether Prometheus has seen every process, and the whole set."""
+        up = len(self.prometheus.query("up == 1"))
+        size = self.prometheus.query("rocketmq_controller_sync_state_set_size == 2")
+        return (up == len(CONTROLLERS) + len(BROKERS) and bool(size)) or None
 
     def _until_leads(self) -> str:
         return self.cluster.until(lambda: leading(self.cluster, CONTROLLERS), "a leading controller")
@@ -352,7 +359,8 @@ class Run:
         complaints: list[str] = []
         told = self.prometheus.ask("targets/metadata")
         for each in told:
-            metric = METRICS.get(each["metric"])
+            # OpenMetrics tells of a counter without the end of its name.
+            metric = METRICS.get(each["metric"]) or METRICS.get(f"{each['metric']}_total")
             if metric is None:
                 complaints.append(f"{each['metric']} is not declared")
             elif (metric.kind, metric.about) != (each["type"], each["help"].partition(" In ")[0]):
