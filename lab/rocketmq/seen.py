@@ -367,7 +367,7 @@ class Run:
                 complaints.append(f"{metric.name} is told as {each['type']}: {each['help']}")
         everything = quoted('{job="replispec",__name__=~"rocketmq.+"}')
         for series in self.prometheus.ask(f"series?match[]={everything}"):
-            complaints += _series_complaints(series)
+            complaints += series_complaints(series)
         if complaints or not told:
             raise LabError(f"{len(complaints)} complaints: {'; '.join(complaints[:5])}")
         return len({each["metric"] for each in told})
@@ -382,7 +382,8 @@ class Run:
         return len(asked)
 
 
-def _series_complaints(series: dict[str, str]) -> Iterator[str]:
+def series_complaints(series: dict[str, str]) -> Iterator[str]:
+    """What is wrong with the name or the labels of one series."""
     name = series["__name__"]
     metric: Metric | None = METRICS.get(name)
     for suffix in ("_bucket", "_sum", "_count"):
