@@ -199,6 +199,10 @@ interop: jdk $(READY) ## our roles among Apache RocketMQ's own programs (SCENARI
 hosts: jdk $(READY) ## four hosts in network namespaces, clocks apart, one behind a translation: their captures merged, on both engines (needs root; ARGS=--help)
 	@$(BIN)/python -m lab.rocketmq.hosts $(ARGS)
 
+.PHONY: seen
+seen: $(READY) ## a real Prometheus scrapes a cluster of ours through ten minutes of faults: names, alerts, dashboard, live page (needs prometheus; ARGS="--seconds 60")
+	@$(BIN)/python -m lab.rocketmq.seen $(ARGS)
+
 .PHONY: kills
 kills: $(READY) ## kill, stop and take the power from processes of ours at random moments under load, 50 times (KILLS=10 SEED=2)
 	@$(BIN)/python -m lab.kills --kills $(or $(KILLS),50) --seed $(or $(SEED),1) $(ARGS)

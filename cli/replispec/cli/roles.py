@@ -62,6 +62,16 @@ def make_command(role: str) -> click.Command:
         help="A properties file with the role's parameters.",
     )
     @click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="Counts more than the file.")
+    @click.option(
+        "--log-format",
+        type=click.Choice(("text", "json")),
+        help="How lines of the log are written; as --set logFormat=.",
+    )
+    @click.option(
+        "--log-level",
+        type=click.Choice(("debug", "info", "warning", "error")),
+        help="The least that is logged; as --set logLevel=.",
+    )
     @click.option("--print-config", is_flag=True, help="Print every parameter with its value, and end.")
     @click.option("--family", metavar="NAME", help="Whose role it is, where several families have one.")
     @click.pass_context
@@ -70,12 +80,16 @@ def make_command(role: str) -> click.Command:
         config: Path | None,
         settings: tuple[str, ...],
         family: str | None,
+        log_format: str | None,
+        log_level: str | None,
         *,
         print_config: bool,
     ) -> int:
         if context.invoked_subcommand is not None:
             return 0
-        return _run(role, family, config, settings, print_config=print_config)
+        named = (("logFormat", log_format), ("logLevel", log_level))
+        said = [f"{name}={value.upper()}" for name, value in named if value]
+        return _run(role, family, config, (*settings, *said), print_config=print_config)
 
     return _with_import(command) if role == "controller" else command
 

@@ -17,6 +17,7 @@ from replispec.broker.rocketmq.core.sends import Sends
 from replispec.broker.rocketmq.core.slave import SlaveSync
 from replispec.broker.rocketmq.core.statistics import Statistics
 from replispec.broker.rocketmq.core.topics import Topics
+from replispec.broker.rocketmq.view import BrokerView, Parts
 from replispec.runtime.rocketmq.derived_options import join_address, log_folder
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.log import MessageStore, RoomListener
@@ -107,6 +108,20 @@ class BrokerNode:
         others |= statistics.table
         self._requests.serve(others, body_bytes_max=BODY_BYTES_MAX)
         self._requests.serve(self._sends.table)
+        self.view = BrokerView(
+            options,
+            Parts(
+                server=self._server,
+                role=self._role,
+                manager=self._manager,
+                log=self._log,
+                sends=self._sends,
+                pulls=self._pulls,
+                topics=self._topics,
+                groups=self._groups,
+                offsets=self._offsets,
+            ),
+        )
         self._address = self._ha_address = ""
         self._ha_addresses: dict[str, str] = {}
         self._announce_due = self._topics_changed = False
@@ -187,6 +202,7 @@ class BrokerNode:
         addresses = {**self.listeners, **event.addresses}
         ports = {name: address.rpartition(":")[2] for name, address in addresses.items()}
         self._address = join_address(host(self._options), ports[MAIN])
+        self.view.address = self._address
         self._ha_address = join_address(ha_host(self._options), ports[HA])
         self._sends.store_port = int(self._address.rpartition(":")[2])
         self._log.start(event.now_ms)

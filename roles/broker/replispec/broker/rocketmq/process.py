@@ -25,4 +25,5 @@ def members(options: BrokerOptions, storage: Storage, seed: int) -> Sequence[Mem
         raise p.CONTROLLER_ADDR.refuse(options, "HOST:PORT of at least one controller")
     check_members(options)
     files = storage.files(options.store_path_root_dir)
-    return (Member(BROKER, BrokerNode(options, files), Stores(files)),)
+    node = BrokerNode(options, files)
+    return (Member(BROKER, node, Stores(files), node.view),)

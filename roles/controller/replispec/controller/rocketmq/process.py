@@ -56,7 +56,7 @@ def controller(
         snapshot_records=snapshot_records,
         member_options=member_options,
     )
-    return Member(CONTROLLER, node, Stores(journal=journal))
+    return Member(CONTROLLER, node, Stores(journal=journal), node.view)
 
 
 def _group(options: ControllerOptions, journal: JournalReader) -> ControllerGroup | None:

@@ -25,4 +25,5 @@ def members(options: LearnerOptions, storage: Storage, seed: int) -> Sequence[Me
     check_members(options)
     files = storage.files(options.store_path_root_dir)
     lines = storage.lines(options.export_path) if options.export_path else None
-    return (Member(LEARNER, LearnerNode(options, files, lines), Stores(files, lines=lines)),)
+    node = LearnerNode(options, files, lines)
+    return (Member(LEARNER, node, Stores(files, lines=lines), node.view),)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from replispec.nameserver.rocketmq.routes import Limits, RouteRegistration, Routes
+from replispec.nameserver.rocketmq.view import NameServerView
 from replispec.runtime.primitives.bindings import TEXT_MAX, Kept
 from replispec.runtime.rocketmq.derived_options import join_address
 from replispec.runtime.rocketmq.membership import MachineRunner, Nothing
@@ -56,6 +57,7 @@ class NameServerNode:
             self._outbox, self._requests.take, limits=options.limits, dropped=self._forget
         )
         self._routes = Routes(limits or Limits())
+        self.view = NameServerView(self._server, self._routes)
         self._stranger = 0
         answering = Answering(
             wire.bound(self),
@@ -87,6 +89,7 @@ class NameServerNode:
                 self._server.closed(event)
                 self._forget(event.connection)
             case Started():
+                self.view.address = {**self.listeners, **event.addresses}[LISTENER]
                 self._watching.begin(event.now_ms)
             case Ticked():
                 self._watching.ticked(event.now_ms)

@@ -20,7 +20,8 @@ def members(options: NameServerOptions, storage: Storage, seed: int) -> Sequence
 
     Raises ConfigurationError and StorageFailed.
     """
-    name_server = Member(NAME_SERVER, NameServerNode(options))
+    node = NameServerNode(options)
+    name_server = Member(NAME_SERVER, node, view=node.view)
     if not options.enable_controller_in_namesrv:
         return (name_server,)
     if not options.controller_d_leger_peers:

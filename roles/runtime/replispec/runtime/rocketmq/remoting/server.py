@@ -12,11 +12,19 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.primitives.metrics import OTHER, BoundedCounts
 from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
 from replispec.runtime.rocketmq.remoting.prepared import Prepared
 from replispec.runtime.rocketmq.remoting.shares import Shares
 from replispec.runtime.world import Accepted, Closed, Level, Outbox, Received, Writable
-from replispec.wire.rocketmq.codes import LanguageCode, Release, RemotingFlag, ResponseCode, SerializeType
+from replispec.wire.rocketmq.codes import (
+    LanguageCode,
+    Release,
+    RemotingFlag,
+    RequestCode,
+    ResponseCode,
+    SerializeType,
+)
 from replispec.wire.rocketmq.options import RemotingLimits
 from replispec.wire.rocketmq.remoting import RemotingHeader
 from replispec.wire.rocketmq.streams import REMOTING
@@ -33,6 +41,15 @@ BYTES_AT_ONCE: Final = 256 * 1024
 """Likewise: no further request is begun after so many bytes of requests."""
 _ANSWER: Final = int(RemotingFlag.RESPONSE)
 _JSON: Final = SerializeType.JSON
+_KNOWN: Final = {int(code): code.name for code in RequestCode}
+_CODES: Final = {int(code): code.name for code in ResponseCode}
+SUCCESS: Final = ResponseCode.SUCCESS.name
+"""What an answer is counted as that grants what was asked."""
+ANSWERS_COUNTED_MAX: Final = 4_096
+"""Pairs of a request's name and the code of its answer that are counted apart."""
+PROTOCOL: Final = "protocol"
+WAITING: Final = "waiting"
+CONNECTIONS: Final = "connections"
 
 
 @dataclass(slots=True, eq=False)
@@ -142,6 +159,10 @@ class RequestServer:
         self._shares = Shares[int](limits.connections_max)
         self._told_full = False
         self._held_bytes = 0
+        self.answers: Final = BoundedCounts(ANSWERS_COUNTED_MAX)
+        """How often each request was answered with each code, both by name."""
+        self.refused: Final = dict.fromkeys((PROTOCOL, WAITING, CONNECTIONS), 0)
+        """Connections that were ended on this side's account, by the reason."""
 
     def serves(self, connection: int) -> bool:
         """Whether this connection is one of ours, and open."""
@@ -161,6 +182,7 @@ class RequestServer:
         """Take a connection, if need be in the place of another one, or close it when there are too many."""
         host = host_of(event.peer)
         if self._shares.is_full and not self._make_room(host):
+            self.refused[CONNECTIONS] += 1
             self._outbox.close(event.connection)
             return
         self._shares.take(host, event.connection, is_loose=True)
@@ -177,6 +199,7 @@ class RequestServer:
         going = self._shares.giving_way(host)
         if going is None:
             return False
+        self.refused[CONNECTIONS] += 1
         self._end(going, self._peers[going])
         return True
 
@@ -222,6 +245,7 @@ class RequestServer:
         remark: str | None,
     ) -> None:
         """Send the answer to a request; see `Request.answer`."""
+        self.answers.add((_KNOWN.get(request.code, OTHER), _CODES.get(int(code), OTHER)))
         peer = self._peers.get(request.connection)
         if peer is None:
             return
@@ -247,6 +271,7 @@ class RequestServer:
         if opaque < 0 or command.serialize_type is not _JSON:
             self.answer(request, answer.code, answer.ext_fields, answer.body, None)
             return
+        self.answers.add((_KNOWN.get(request.code, OTHER), _CODES.get(int(answer.code), OTHER)))
         peer = self._peers.get(request.connection)
         if peer is None:
             return
@@ -328,10 +353,11 @@ class RequestServer:
 
     def _drop_greediest(self) -> None:
         connection, peer = max(self._peers.items(), key=lambda item: item[1].held_bytes)
-        self._drop(connection, peer, f"{peer.held_bytes} bytes of requests wait, too many in all")
+        self._drop(connection, peer, f"{peer.held_bytes} bytes of requests wait, too many in all", WAITING)
 
-    def _drop(self, connection: int, peer: _Peer, reason: str) -> None:
+    def _drop(self, connection: int, peer: _Peer, reason: str, kind: str = PROTOCOL) -> None:
         """End the connection of a peer at fault, after what it was answered before."""
+        self.refused[kind] += 1
         self._outbox.note(Level.WARNING, "peer dropped", peer=peer.address, reason=reason)
         self._end(connection, peer)
 
