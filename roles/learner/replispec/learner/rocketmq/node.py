@@ -24,7 +24,7 @@ from replispec.runtime.rocketmq.membership import (
 from replispec.runtime.rocketmq.remoting.answering import Requests
 from replispec.runtime.rocketmq.remoting.calls import Calls
 from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, RequestServer
-from replispec.runtime.rocketmq.replication import HaReplica
+from replispec.runtime.rocketmq.replication import HaReplica, is_plain
 from replispec.runtime.storage import FilesReader, LinesReader, StorageFailed
 from replispec.runtime.world import (
     Accepted,
@@ -180,6 +180,7 @@ class LearnerNode:
             self._options.replication,
             broker_id=broker_id,
             is_learner=True,
+            plain=is_plain(self._options.tls),
         )
         self._name_servers.announce(now_ms)
 

@@ -22,6 +22,7 @@ from replispec.runtime.net.clock import Clock
 from replispec.runtime.net.link import Tap
 from replispec.runtime.net.log_shell import Log
 from replispec.runtime.net.node_shell import Bounds, Halted, NodeShell, reason_of
+from replispec.runtime.net.sealing import Sealing
 from replispec.runtime.net.tap_shell import TapError
 from replispec.runtime.world import Level, Member
 
@@ -42,12 +43,13 @@ Addresses = Mapping[str, Mapping[str, str]]
 @dataclass(frozen=True, slots=True)
 class Process:
     """How a process behaves: `stop_s` is what leaving may take, `make_tap` makes the tap once there is a
-    clock (microseconds since 1970) and a log."""
+    clock (microseconds since 1970) and a log. `sealing`: its connections may have TLS."""
 
     level: Level = Level.INFO
     stop_s: float = 5.0
     bounds: Bounds = field(default_factory=Bounds)
     make_tap: Callable[[Callable[[], int], Log], Tap] | None = None
+    sealing: Sealing | None = None
 
 
 class CannotListen(Exception):
@@ -94,7 +96,8 @@ async def serve(
             for name, address in member.node.listeners.items():
                 bound += [(index, name, await _listen(name, address))]
         async with trio.open_nursery() as nursery:
-            shells += [NodeShell(member, nursery, clock, log, tap, process.bounds) for member in members]
+            parts = nursery, clock, log, tap, process.bounds, process.sealing
+            shells += [NodeShell(member, *parts) for member in members]
             addresses: dict[str, dict[str, str]] = {member.role: {} for member in members}
             for index, name, sock in bound:
                 addresses[members[index].role][name] = join(sock.getsockname())

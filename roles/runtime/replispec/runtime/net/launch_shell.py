@@ -14,6 +14,7 @@ from typing import Final, Protocol, TextIO
 from replispec.runtime.net.host_shell import EXIT_FAILED, Process, run
 from replispec.runtime.net.log_shell import Log
 from replispec.runtime.net.node_shell import Bounds
+from replispec.runtime.net.sealing import Sealing, TlsOptions
 from replispec.runtime.net.tap_shell import FileTap, TapError
 from replispec.runtime.storage import Storage, StorageFailed
 from replispec.runtime.storage.disk_shell import DiskStorage
@@ -70,12 +71,13 @@ def launch(
     options: ProcessOptions,
     make: MakeMembers,
     *,
+    tls: TlsOptions | None = None,
     notes: Iterable[str] = (),
     out: TextIO,
     errors: TextIO,
 ) -> int:
-    """Run a role until a signal and return the exit code. Raises ConfigurationError."""
-    process = _process(role, options)
+    """Run a role until a signal and return the exit code. Raises ConfigurationError and SealingError."""
+    process = _process(role, options, tls)
     _take_descriptors()
     _keep_memory()
     errors.writelines(f"replispec: {note}\n" for note in notes)
@@ -107,12 +109,13 @@ def _keep_memory() -> None:
     bytes(REUSED_BYTES_MAX)
 
 
-def _process(role: str, options: ProcessOptions) -> Process:
+def _process(role: str, options: ProcessOptions, tls: TlsOptions | None) -> Process:
     return Process(
         level=Level[options.log_level],
         stop_s=options.stop_timeout_ms / 1_000,
         bounds=Bounds(stall_s=options.stall_timeout_ms / 1_000),
         make_tap=partial(_tap, role, options) if options.tap_file else None,
+        sealing=None if tls is None else Sealing(tls),
     )
 
 

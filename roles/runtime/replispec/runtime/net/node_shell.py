@@ -22,6 +22,8 @@ from replispec.runtime.net.clock import Clock
 from replispec.runtime.net.link import Link, Tap
 from replispec.runtime.net.log_shell import Log
 from replispec.runtime.net.persistence import Persistence
+from replispec.runtime.net.sealed import SealedSocket
+from replispec.runtime.net.sealing import Sealing
 from replispec.runtime.net.turns import Turns
 from replispec.runtime.world import (
     Accepted,
@@ -79,9 +81,19 @@ class NodeShell:
     """One node of the process. `nursery` holds all its tasks: an error of the node ends them all."""
 
     def __init__(
-        self, member: Member, nursery: trio.Nursery, clock: Clock, log: Log, tap: Tap | None, bounds: Bounds
+        self,
+        member: Member,
+        nursery: trio.Nursery,
+        clock: Clock,
+        log: Log,
+        tap: Tap | None,
+        bounds: Bounds,
+        sealing: Sealing | None = None,
     ) -> None:
         self.role: Final = member.role
+        self._plain = member.plain_listeners
+        self._accepting = sealing if sealing is not None and sealing.takes_sealed else None
+        self._dialling = sealing if sealing is not None and sealing.dials_sealed else None
         self._node = member.node
         self._persistence = Persistence(member.stores, clock, self.deliver)
         self._nursery = nursery
@@ -125,8 +137,14 @@ class NodeShell:
             return
         self._last_accepted = link.number
         self._links[link.number] = link
-        self.deliver(Accepted(link.number, listener, peer, self._clock.now_ms()))
-        self._nursery.start_soon(self._read, link)
+        if self._accepting is None or listener in self._plain:
+            self.deliver(Accepted(link.number, listener, peer, self._clock.now_ms()))
+            self._nursery.start_soon(self._read, link)
+        else:
+            # It counts from now on; what is sent waits.
+            link.draining = True
+            self.deliver(Accepted(link.number, listener, peer, self._clock.now_ms()))
+            self._nursery.start_soon(self._begin, link, sock, self._accepting)
 
     async def stop(self) -> None:
         """Tell the node that the process ends, and let what it sent leave and what it wants written be."""
@@ -177,10 +195,10 @@ class NodeShell:
                 self._log.write(level, self.role, what, values)
             case Persist():
                 self._persistence.ask(effect)
-            case Dial(connection, address):
+            case Dial(connection, address, plain):
                 link = Link(connection, address, self._tap)
                 self._links[connection] = link
-                self._nursery.start_soon(self._dial, link, address)
+                self._nursery.start_soon(self._dial, link, address, None if plain else self._dialling)
             case Pause(connection) | Resume(connection):
                 link = self._links.get(connection)
                 if link is not None:
@@ -284,12 +302,47 @@ class NodeShell:
 
     # Opening and closing
 
-    async def _dial(self, link: Link, address: str) -> None:
+    async def _begin(self, link: Link, sock: socket.socket, sealing: Sealing) -> None:
+        """Let a connection that was accepted begin with TLS, if it does; then read it."""
+        reason = None
+        try:
+            sealed = await sealing.accept(sock, link.peer, self._log, self._turns.mine)
+            if sealed is not None:
+                link.sock = sealed
+        except trio.ClosedResourceError:
+            return
+        except OSError as error:
+            reason = reason_of(error)
+        finally:
+            link.draining = False
+            if link.emptied is not None:
+                link.emptied.set()
+        if reason is not None:
+            self._lost(link, reason)
+        else:
+            await self._read_sealed(link)
+
+    async def _read_sealed(self, link: Link) -> None:
+        """Send what waits, hand over what came with the end of the beginning, and go on reading."""
+        self._push(link)
+        try:
+            data = b"" if link.gone else link.take_rest()
+        except OSError as error:
+            self._lost(link, reason_of(error))
+            return
+        if data and not link.closing:
+            self.deliver(Received(link.number, data, self._clock.now_ms()))
+        await self._read(link)
+
+    async def _dial(self, link: Link, address: str, sealing: Sealing | None) -> None:
         reason = f"no connection in {self._bounds.dial_s:g} s"
-        sock = None
+        sock: socket.socket | SealedSocket | None = None
         with link.scope, trio.move_on_after(self._bounds.dial_s):
             try:
-                sock = await _connect(address)
+                sock = plain = await _connect(address)
+                if sealing is not None:
+                    sock = None
+                    sock = await self._begin_dialled(plain, address, sealing)
             except (OSError, ValueError) as error:
                 reason = reason_of(error)
         if link.gone:
@@ -305,8 +358,15 @@ class NodeShell:
                 sock.close()
                 self._lost(link, reason_of(error))
                 return
-            self._nursery.start_soon(self._read, link)
             self.deliver(Connected(link.number, local, self._clock.now_ms(), peer))
+            self._nursery.start_soon(self._read if sealing is None else self._read_sealed, link)
+
+    async def _begin_dialled(self, sock: socket.socket, address: str, sealing: Sealing) -> SealedSocket:
+        try:
+            return await sealing.dialled(sock, address, self._log, self._turns.mine)
+        except BaseException:
+            sock.close()
+            raise
 
     def _close(self, link: Link, nursery: trio.Nursery) -> None:
         if link.closing:

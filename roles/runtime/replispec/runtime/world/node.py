@@ -36,6 +36,7 @@ class Node(Protocol):
 @dataclass(frozen=True, slots=True)
 class Member:
     """A node as a process holds it: the name of its role, and what its Persist effects are carried out on.
+    Listeners in `plain_listeners` know no TLS, also in a process whose others do.
 
     Each role has a factory `members(settings, storage, seed)` that makes them: several roles may live in
     one process. `seed` is all the randomness that a node gets.
@@ -44,3 +45,4 @@ class Member:
     role: str
     node: Node
     stores: Stores = NOTHING
+    plain_listeners: frozenset[str] = frozenset()
