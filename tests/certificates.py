@@ -91,4 +91,5 @@ def _pem(certificate: x509.Certificate) -> bytes:
 
 def _key(key: Any, password: bytes) -> bytes:
     how: Any = serialization.BestAvailableEncryption(password) if password else serialization.NoEncryption()
-    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, how)
+    made: bytes = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, how)
+    return made

@@ -101,9 +101,8 @@ def _run(
             return 0
         options = parsed.options
         make = partial(_maker(role, chosen), options)
-        tls = getattr(options, "tls", None)
-        said = {"notes": parsed.notes, "out": sys.stdout, "errors": sys.stderr}
-        return launch(role, options.process, make, tls=tls, **said)
+        tls, notes = getattr(options, "tls", None), parsed.notes
+        return launch(role, options.process, make, tls=tls, notes=notes, out=sys.stdout, errors=sys.stderr)
     except (ConfigurationError, SealingError) as error:
         raise click.ClickException(f"{place}: {error}") from error
     except UnicodeDecodeError as error:

@@ -1,16 +1,16 @@
-"""TLS on real sockets of loopback: what a node says and hears is the same with it, and who may not is told of once."""
+"""TLS on loopback: what a node says and hears is the same with it, and who may not is told of once."""
 
 from __future__ import annotations
 
 import os
 import ssl
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
-from dataclasses import replace
 
 from replispec.runtime.net.sealed import BEGIN_BYTES_MAX, RECORD_BYTES
 from replispec.runtime.net.sealing import LOOK_S, Sealing, SealingError
@@ -48,16 +48,14 @@ def _stranger(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 def _options(authority: Authority, files: Files | None = None, **others: Any) -> TlsOptions:
     """Listeners with TLS alone, and connections with it too."""
     files = files or authority.issue("server")
-    return TlsOptions(
-        **{
-            "tls_server_mode": "ENFORCING",
-            "tls_server_cert_path": files.certificate,
-            "tls_server_key_path": files.key,
-            "tls_enable": True,
-            "tls_client_trust_cert_path": authority.trust,
-        }
-        | others
+    options = TlsOptions(
+        tls_server_mode="ENFORCING",
+        tls_server_cert_path=files.certificate,
+        tls_server_key_path=files.key,
+        tls_enable=True,
+        tls_client_trust_cert_path=authority.trust,
     )
+    return replace(options, **others)
 
 
 def _client(authority: Authority, own: Files | None = None) -> ssl.SSLContext:
@@ -105,7 +103,7 @@ def test_a_node_hears_and_says_the_same_bytes_with_tls(authority: Authority) -> 
 
 
 def test_what_comes_with_the_last_word_of_the_handshake_is_heard(authority: Authority) -> None:
-    """A peer may send its request in the same packet that ends the beginning of TLS: no further byte would tell."""
+    """A peer may send a request in the packet that ends the beginning of TLS: no further byte would tell."""
 
     async def test() -> None:
         node = ScriptedNode(_echo)
@@ -322,11 +320,11 @@ def test_a_beginning_takes_no_more_than_so_many_bytes(authority: Authority) -> N
             stream = await host.connect()
             # Fragments of one message that announces more than there may be.
             piece = b"\x16\x03\x01\x40\x00" + b"\x01\xff\xff\xff" + b"\0" * (0x4000 - 4)
-            with pytest.raises(trio.BrokenResourceError):
+            try:
                 for _ in range(2 + 4 * BEGIN_BYTES_MAX // len(piece)):
                     await stream.send_all(piece)
-                await _gone(stream)
-                raise trio.BrokenResourceError
+            except trio.BrokenResourceError:
+                pass
             await until(lambda: bool(node.of(Closed)))
             assert len(_refusals(host)) == 1
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from replispec.learner.rocketmq.core.export import Export
 from replispec.learner.rocketmq.core.watch import Watch
+from replispec.runtime.rocketmq.access import OPEN, Guard, Security
 from replispec.runtime.rocketmq.derived_options import join_address, log_folder
 from replispec.runtime.rocketmq.log import GroupCommit, MessageStore, Retention
 from replispec.runtime.rocketmq.membership import (
@@ -32,6 +33,7 @@ from replispec.runtime.world import (
     Connected,
     Effect,
     Event,
+    FileRead,
     Level,
     Outbox,
     Persisted,
@@ -56,12 +58,19 @@ class LearnerNode:
     """A learner; see `replispec.runtime.world.Node`. Without `lines` nothing is exported. Raises
     StorageFailed when what is on its disk cannot be used."""
 
-    def __init__(self, options: LearnerOptions, files: FilesReader, lines: LinesReader | None = None) -> None:
+    def __init__(
+        self,
+        options: LearnerOptions,
+        files: FilesReader,
+        lines: LinesReader | None = None,
+        security: Security = OPEN,
+    ) -> None:
         self._options = options
         self._outbox = Outbox()
         self._writes = Writes(self._outbox)
-        self._calls = Calls(self._outbox, version=BROKER_RELEASE)
-        self._requests = Requests()
+        self._calls = Calls(self._outbox, version=BROKER_RELEASE, sign=security.sign)
+        self._guard = Guard(self._outbox, security)
+        self._requests = Requests(self._guard)
         self._server = RequestServer(
             self._outbox, self._requests.take, limits=options.limits, version=BROKER_RELEASE
         )
@@ -120,6 +129,7 @@ class LearnerNode:
     def _take(self, event: Event) -> None:
         match event:
             case Started():
+                self._guard.started(self._options)
                 port = {**self.listeners, **event.addresses}[MAIN].rpartition(":")[2]
                 self._address = join_address(self._options.broker_ip1 or self._options.bind_address, port)
                 self._commit.request()
@@ -134,6 +144,8 @@ class LearnerNode:
             case Persisted() | PersistFailed():
                 self._writes.answered(event)
                 self._export_what_is_safe()
+            case FileRead():
+                self._guard.file_read(event)
             case Stopping(now_ms):
                 self._name_servers.leave(now_ms)
                 self._commit.stop()

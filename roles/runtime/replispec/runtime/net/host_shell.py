@@ -21,8 +21,9 @@ from replispec.runtime.net.addresses import join, resolve
 from replispec.runtime.net.clock import Clock
 from replispec.runtime.net.link import Tap
 from replispec.runtime.net.log_shell import Log
-from replispec.runtime.net.node_shell import Bounds, Halted, NodeShell, reason_of
+from replispec.runtime.net.node_shell import Bounds, Halted, NodeShell
 from replispec.runtime.net.sealing import Sealing
+from replispec.runtime.net.sockets import reason_of
 from replispec.runtime.net.tap_shell import TapError
 from replispec.runtime.world import Level, Member
 

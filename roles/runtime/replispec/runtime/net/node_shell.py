@@ -7,24 +7,24 @@ send on a connection leaves in one write.
 from __future__ import annotations
 
 import math
-import os
 import socket
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 import trio
 
-from replispec.runtime.net.addresses import join, resolve
+from replispec.runtime.net.addresses import join
 from replispec.runtime.net.clock import Clock
 from replispec.runtime.net.link import Link, Tap
 from replispec.runtime.net.log_shell import Log
 from replispec.runtime.net.persistence import Persistence
 from replispec.runtime.net.sealed import SealedSocket
 from replispec.runtime.net.sealing import Sealing
+from replispec.runtime.net.sockets import connect, prepare, reason_of
 from replispec.runtime.net.turns import Turns
+from replispec.runtime.net.watching import contents
 from replispec.runtime.world import (
     Accepted,
     Close,
@@ -33,6 +33,7 @@ from replispec.runtime.world import (
     Dial,
     Effect,
     Event,
+    FileRead,
     Halt,
     Member,
     Note,
@@ -49,15 +50,6 @@ from replispec.runtime.world import (
 
 RECEIVE_BYTES_MAX: Final = 256 * 1024
 """The most that one Received carries."""
-SILENCE_OPTIONS: Final = MappingProxyType(
-    {
-        "TCP_KEEPIDLE": 10,
-        "TCP_KEEPINTVL": 5,
-        "TCP_KEEPCNT": 4,
-        "TCP_USER_TIMEOUT": 30_000,
-    }
-)
-"""A machine that acknowledges nothing for 30 s is gone: seconds, seconds, probes, milliseconds."""
 RECEIVE_BYTES_SMALL: Final = 16 * 1024
 """Room for a read while a connection carries little."""
 
@@ -92,6 +84,7 @@ class NodeShell:
     ) -> None:
         self.role: Final = member.role
         self._plain = member.plain_listeners
+        self._watched = member.watched
         self._accepting = sealing if sealing is not None and sealing.takes_sealed else None
         self._dialling = sealing if sealing is not None and sealing.dials_sealed else None
         self._node = member.node
@@ -123,6 +116,8 @@ class NodeShell:
         self._nursery.start_soon(self._tell_soon)
         self._nursery.start_soon(self._keep_time)
         self._nursery.start_soon(self._persistence.run)
+        for name in self._watched:
+            self._nursery.start_soon(self._watch, name)
         self.deliver(Started(self._clock.now_ms(), addresses))
 
     def accepted(self, sock: socket.socket, listener: str, peer: str) -> None:
@@ -339,7 +334,7 @@ class NodeShell:
         sock: socket.socket | SealedSocket | None = None
         with link.scope, trio.move_on_after(self._bounds.dial_s):
             try:
-                sock = plain = await _connect(address)
+                sock = plain = await connect(address)
                 if sealing is not None:
                     sock = None
                     sock = await self._begin_dialled(plain, address, sealing)
@@ -420,6 +415,13 @@ class NodeShell:
     def _forget(self, link: Link) -> None:
         self._links.pop(link.number, None)
 
+    # Files of others
+
+    async def _watch(self, name: str) -> None:
+        """Tell the node what a file holds, and again when it has changed."""
+        async for data in contents(name):
+            self.deliver(FileRead(name, data, self._clock.now_ms()))
+
     # Time
 
     def _arm(self) -> None:
@@ -441,56 +443,3 @@ class NodeShell:
             if due_ms is not None and now_ms >= due_ms:
                 self.deliver(Ticked(now_ms))
             self._arm()
-
-
-async def _connect(address: str) -> socket.socket:
-    """An open socket to the first place of ADDRESS:PORT that answers. Raises OSError, ValueError."""
-    failed: OSError | None = None
-    for family, kind, protocol, place in await resolve(address):
-        sock = socket.socket(family, kind, protocol)
-        try:
-            prepare(sock)
-            await open_socket(sock, place)
-        except OSError as error:
-            sock.close()
-            failed = error
-        except BaseException:
-            sock.close()
-            raise
-        else:
-            return sock
-    raise failed or OSError(f"{address} names no place")
-
-
-async def open_socket(sock: socket.socket, place: tuple[Any, ...]) -> None:
-    """Connect a socket that never waits. Raises OSError."""
-    try:
-        sock.connect(place)
-    except BlockingIOError:
-        await trio.lowlevel.wait_writable(sock)
-        code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-        if code:
-            raise OSError(code, os.strerror(code)) from None
-    except OverflowError as error:
-        raise OSError(str(error)) from error
-    # A dial to a free port of this machine can be given that very port and find itself.
-    if sock.getsockname() == sock.getpeername():
-        raise OSError("nobody listens there")
-
-
-def prepare(sock: socket.socket) -> None:
-    """Make a TCP socket ready for the loop: never waits, sends small writes at once, and ends when its peer's
-    machine is silent, whether there is something to be sent (USER_TIMEOUT) or not (KEEPALIVE)."""
-    sock.setblocking(False)
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in SILENCE_OPTIONS.items():
-        # What a system does not have keeps its defaults.
-        option = getattr(socket, name, None)
-        if option is not None:
-            sock.setsockopt(socket.IPPROTO_TCP, option, value)
-
-
-def reason_of(error: Exception) -> str:
-    """What to tell of an error, without the numbers of this system."""
-    return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__

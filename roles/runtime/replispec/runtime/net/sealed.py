@@ -1,7 +1,7 @@
 """A TCP socket with TLS in it: takes and gives what is said, and never waits, as a plain one does.
 
-The library seals and opens in memory (`ssl.MemoryBIO`); only sealed bytes touch the socket here, so that whoever
-holds a connection reads, writes and closes it in one way, with TLS or without.
+The library seals and opens in memory (`ssl.MemoryBIO`); only sealed bytes touch the socket here, so that
+whoever holds a connection reads, writes and closes it in one way, with TLS or without.
 """
 
 from __future__ import annotations
@@ -92,9 +92,10 @@ class SealedSocket:
         return self.send(next(iter(parts)))
 
     def recv(self, size: int) -> bytes:
-        """What has come: all of it that is whole, so that nothing waits unseen. Raises BlockingIOError, OSError.
+        """What has come: all of it that is whole, so that nothing waits unseen.
 
-        At most `size` bytes where that is several records, else a little more.
+        At most `size` bytes where that is several records, else a little more. Raises BlockingIOError and
+        OSError.
         """
         data = self._sock.recv(max(size - RECORD_BYTES, RECORD_BYTES // 2))
         if not data:

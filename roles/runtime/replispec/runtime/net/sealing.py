@@ -1,13 +1,12 @@
 """TLS of one process: what its files hold, read again when they change.
 
-A changed file counts for connections that begin later. Files that do not go together, because one of them is half
-written, say, leave what was read before in use, and one line tells of it.
+A changed file counts for connections that begin later. Files that do not go together, because one of them is
+half written, say, leave what was read before in use, and one line tells of it.
 """
 
 from __future__ import annotations
 
 import math
-import os
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterable
@@ -19,6 +18,7 @@ import trio
 
 from replispec.runtime.net.log_shell import Log
 from replispec.runtime.net.sealed import HANDSHAKE, SealedSocket
+from replispec.runtime.net.watching import state_of
 from replispec.runtime.world import Level
 
 DISABLED: Final = "DISABLED"
@@ -159,7 +159,7 @@ class _Context:
         if kept.certificate:
             _load(kept.certificate, lambda path: _load_chain(context, path, kept))
         if kept.trusted:
-            _load(kept.trusted, lambda path: context.load_verify_locations(path))
+            _load(kept.trusted, context.load_verify_locations)
         return context
 
 
@@ -234,8 +234,8 @@ class Sealing:
         return self._client.at(0.0)[0]
 
     def _refused_as(self, peer: str, reason: str, log: Log) -> OSError:
-        """The error for whoever waits for a connection. One line tells of it, and of all others that are refused
-        soon after it."""
+        """The error for whoever waits for a connection. One line tells of it, and of all others that are
+        refused soon after it."""
         self._refused += 1
         now_s = trio.current_time()
         if now_s - self._told_s >= LINES_S:
@@ -332,12 +332,4 @@ def _load(name: str, load: Callable[[Path], None]) -> None:
 
 def _state(files: Iterable[str]) -> tuple[object, ...]:
     """What tells that one of the files changed."""
-    return tuple(map(_state_of, files))
-
-
-def _state_of(name: str) -> object:
-    try:
-        found = os.stat(Path(name).expanduser())
-    except (OSError, RuntimeError):
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return tuple(map(state_of, files))

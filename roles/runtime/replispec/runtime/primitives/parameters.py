@@ -58,12 +58,17 @@ class Parameter(Generic[T]):
     changes: bool = False
     not_below: str = ""
 
+    @property
+    def is_secret(self) -> bool:
+        """Whether nobody is shown its value."""
+        return self.kind is SECRET
+
     def value(self, text: str) -> T:
         """The value of a text. Raises ConfigurationError."""
         try:
             return self.kind.read(text)
         except ValueError:
-            shown = self.kind.write(text) if self.kind is SECRET else text
+            shown = HIDDEN if self.is_secret else text
             raise ConfigurationError(self.name, shown, self.kind.allowed) from None
 
     def of(self, options: Any) -> T:

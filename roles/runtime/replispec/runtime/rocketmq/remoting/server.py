@@ -31,6 +31,8 @@ REQUESTS_AT_ONCE: Final = 32
 loop, after those of all others."""
 BYTES_AT_ONCE: Final = 256 * 1024
 """Likewise: no further request is begun after so many bytes of requests."""
+REFUSALS_MAX: Final = 64
+"""Requests of one connection that are refused because of who sends them; then it ends."""
 _ANSWER: Final = int(RemotingFlag.RESPONSE)
 _JSON: Final = SerializeType.JSON
 
@@ -78,6 +80,10 @@ class Request:
         self.answered = True
         self._server.answer_prepared(self, answer)
 
+    def refused(self) -> None:
+        """It was answered that its sender may not ask it: one that goes on so is hung up on."""
+        self._server.refused(self)
+
     def refuse_unknown(self) -> None:
         """Answer that the code is none that is served here.
 
@@ -106,6 +112,7 @@ class _Peer:
     held_bytes: int = 0
     was_full: bool = False
     has_asked: bool = False
+    refusals: int = 0
     unanswered: int = 0
     unsent_bytes: int = 0
     awaits_writable: bool = False
@@ -254,6 +261,14 @@ class RequestServer:
             _put(peer, answer.frame(opaque))
         if not peer.serving:
             self._send_answers(request.connection, peer)
+
+    def refused(self, request: Request) -> None:
+        """Count a refusal; see `Request.refused`."""
+        peer = self._peers.get(request.connection)
+        if peer is not None:
+            peer.refusals += 1
+            if peer.refusals >= REFUSALS_MAX:
+                self._drop(request.connection, peer, f"{peer.refusals} requests that it may not ask")
 
     def tell(self, connection: int, data: bytes) -> None:
         """Send what a peer did not ask for, unless too much waits for it: it hears of that by asking."""
