@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Any
 
 from replispec.broker.rocketmq.process import members as broker_members
 from replispec.controller.rocketmq.process import members as controller_members
@@ -29,7 +30,6 @@ from replispec.runtime.world import (
 )
 from replispec.wire.raft.rights import NEEDS as MEMBERS_NEED
 from replispec.wire.rocketmq.codes import RemotingFlag
-from replispec.wire.rocketmq.commands import REQUEST_BODIES, REQUEST_HEADERS
 from replispec.wire.rocketmq.options import (
     AccessOptions,
     BrokerOptions,
@@ -66,7 +66,11 @@ PEER = "10.9.8.7:40000"
 def made(role: str, access: AccessOptions = ACCESS, text: str = USERS) -> Member:
     """A role as its process makes it."""
     storage = SimulatedStorage(Disk(Rng(1)), {FILE: text.encode()})
-    own = {"broker_name": "broker-a", "controller_addr": ("127.0.0.1:1",), "namesrv_addr": ("127.0.0.1:2",)}
+    own: dict[str, Any] = {
+        "broker_name": "broker-a",
+        "controller_addr": ("127.0.0.1:1",),
+        "namesrv_addr": ("127.0.0.1:2",),
+    }
     own |= {"mapped_file_size_commit_log": 1 << 20}
     makers: Mapping[str, Callable[[], Member]] = {
         "controller": lambda: controller_members(ControllerOptions(access=access), storage, 1)[0],
@@ -126,7 +130,8 @@ class Stage:
 
 def answers(effects: list[Effect], connection: int | None = None) -> list[Command]:
     """What was sent to a peer that connected itself."""
-    buffer, found = FrameBuffer(REMOTING), []
+    buffer = FrameBuffer(REMOTING)
+    found: list[Command] = []
     for effect in effects:
         if isinstance(effect, Send) and effect.connection > 0 and connection in (None, effect.connection):
             found += map(decode_command, buffer.receive(bytes(effect.data)))
@@ -147,8 +152,3 @@ def request(code: int, *, flag: int = RemotingFlag.REQUEST, body: bytes = b"", *
     """A request with these fields, and nothing else in it."""
     header = RemotingHeader(code=code, flag=int(flag), ext_fields=dict(fields))
     return Command(header, body)
-
-
-def names_in(code: int) -> bool:
-    """Whether a request is of a message that is specified."""
-    return code in REQUEST_HEADERS or code in REQUEST_BODIES

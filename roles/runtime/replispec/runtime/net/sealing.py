@@ -107,6 +107,26 @@ class TlsOptions(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ClientTls:
+    """What is configured of a process that listens to nobody."""
+
+    tls_server_mode: str = DISABLED
+    tls_server_cert_path: str = ""
+    tls_server_key_path: str = ""
+    tls_server_key_password: str = ""
+    tls_server_need_client_auth: str = "NONE"
+    tls_server_trust_cert_path: str = ""
+    tls_enable: bool = True
+    tls_client_cert_path: str = ""
+    tls_client_key_path: str = ""
+    tls_client_key_password: str = ""
+    tls_client_trust_cert_path: str = ""
+    tls_client_auth_server: bool = True
+    tls_server_name: str = ""
+    tls_handshake_timeout_ms: int = 10_000
+
+
 class SealingError(Exception):
     """Files that cannot be used: names the file, or the parameter that is missing."""
 
@@ -228,10 +248,15 @@ class Sealing:
         """The name that is expected of whoever is at ADDRESS:PORT."""
         return self._name or address.rpartition(":")[0].strip("[]")
 
-    def client_context(self) -> ssl.SSLContext:
-        """As of the files at the start, for a command that ends soon."""
-        assert self._client is not None, "connections are opened without TLS"
-        return self._client.at(0.0)[0]
+    def around(self, sock: socket.socket, address: str) -> socket.socket:
+        """A socket that waits, connected to ADDRESS:PORT, with TLS in it where others are opened with it;
+        for commands that ask once. Raises OSError."""
+        if self._client is None:
+            return sock
+        try:
+            return self._client.at(0.0)[0].wrap_socket(sock, server_hostname=self.name_of(address))
+        except ssl.SSLError as error:
+            raise OSError(reason_of_tls(error)) from None
 
     def _refused_as(self, peer: str, reason: str, log: Log) -> OSError:
         """The error for whoever waits for a connection. One line tells of it, and of all others that are

@@ -7,7 +7,7 @@ with `Access`; what a request needs is generated (`replispec.wire.rocketmq.right
 from replispec.runtime.rocketmq.access.access import Access
 from replispec.runtime.rocketmq.access.guard import Guard
 from replispec.runtime.rocketmq.access.replicas import ReplicaGuard, replica_hosts
-from replispec.runtime.rocketmq.access.security import OPEN, Security, is_mutual, security_of
+from replispec.runtime.rocketmq.access.security import OPEN, Security, is_mutual, security_of, signer_of
 from replispec.runtime.rocketmq.access.signer import Sign, Signer
 from replispec.runtime.rocketmq.access.users import User, Users, UsersError, read_users
 
@@ -26,4 +26,5 @@ __all__ = [
     "read_users",
     "replica_hosts",
     "security_of",
+    "signer_of",
 ]

@@ -72,10 +72,14 @@ def security_of(holder: RoleOptions, storage: Storage) -> Security:
         except (UsersError, UnicodeDecodeError) as error:
             reason = str(error) if isinstance(error, UsersError) else "not UTF-8"
             raise ConfigurationError(p.ACL_FILE.name, options.acl_file, f"users: {reason}") from None
-    return Security(users, _signer(holder, storage), options.acl_file if users is not None else "")
+    return Security(users, signer_of(holder, storage), options.acl_file if users is not None else "")
 
 
-def _signer(holder: RoleOptions, storage: Storage) -> Signer | None:
+def signer_of(holder: RoleOptions, storage: Storage) -> Signer | None:
+    """Signs for the user that the options name, if they name one.
+
+    Raises ConfigurationError and StorageFailed.
+    """
     options = holder.access
     if options.secret_key and options.secret_key_file:
         raise p.SECRET_KEY_FILE.refuse(holder, "empty, or secretKey is")
