@@ -29,7 +29,7 @@ accounts:
 
 
 class SecureCluster(Cluster):
-    """A name server with the controller inside, and two brokers, none of which takes a connection without TLS."""
+    """A name server with the controller inside, and two brokers, none of which takes plain connections."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self.authority = Authority(folder)

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
-
-if TYPE_CHECKING:
-    from replispec.runtime.net.sealing import Sealing
 
 _KEPT: Final = "replispec.speaking"
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -48,22 +45,10 @@ class Speaking:
             raise click.ClickException(f"{self.secret_key_file}: its first line is empty")
         return self.access_key, secret
 
-    def sealing(self) -> Sealing | None:
-        """How connections are sealed; None: not at all. Raises click.ClickException."""
-        if not (self.tls or self.tls_ca or self.tls_cert or self.tls_key or self.tls_name):
-            return None
-        from replispec.runtime.net.sealing import ClientTls, Sealing, SealingError
-
-        wanted = ClientTls(
-            tls_client_cert_path=str(self.tls_cert or ""),
-            tls_client_key_path=str(self.tls_key or ""),
-            tls_client_trust_cert_path=str(self.tls_ca or ""),
-            tls_server_name=self.tls_name,
-        )
-        try:
-            return Sealing(wanted)
-        except SealingError as error:
-            raise click.ClickException(str(error)) from error
+    @property
+    def is_sealed(self) -> bool:
+        """Whether connections have TLS."""
+        return bool(self.tls or self.tls_ca or self.tls_cert or self.tls_key or self.tls_name)
 
 
 def current() -> Speaking:

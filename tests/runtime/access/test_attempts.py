@@ -9,9 +9,7 @@ import pytest
 
 from replispec.runtime.primitives.parameters import ConfigurationError
 from replispec.runtime.rocketmq.access import Signer, replica_hosts, security_of
-from replispec.runtime.rocketmq.access.access import NO_KEY, WRONG
-from replispec.runtime.rocketmq.access.lines import EVERY_MS, KINDS_MAX, Lines
-from replispec.runtime.rocketmq.access.replicas import REASON
+from replispec.runtime.rocketmq.access.rarely_told import KINDS_MAX, RarelyTold
 from replispec.runtime.rocketmq.remoting.server import REFUSALS_MAX
 from replispec.runtime.sim import Disk, Rng
 from replispec.runtime.sim.journal import SimulatedStorage
@@ -30,7 +28,7 @@ from replispec.runtime.world import (
 from replispec.wire.raft.rights import NEEDS as MEMBERS_NEED
 from replispec.wire.rocketmq import rights
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
-from replispec.wire.rocketmq.constants import ACCESS_KEY, SIGNATURE_KEY, UNSIGNED_KEY
+from replispec.wire.rocketmq.constants import ACCESS_KEY, REFUSED_LINE_MS, SIGNATURE_KEY, UNSIGNED_KEY
 from replispec.wire.rocketmq.options import AccessOptions, BrokerOptions, LearnerOptions, TlsOptions
 from tests.runtime.access.attempts import (
     ADMINISTRATOR,
@@ -56,9 +54,9 @@ RESTRICTED = sorted(
     code for code, needs in ALL_NEEDS.items() if {each.right for each in needs} & OF_THE_CLUSTER
 )
 WHO = {
-    "without a signature": (None, NO_KEY),
-    "with a key that nobody has": (STRANGER, WRONG),
-    "with a wrong signature": (LIAR, WRONG),
+    "without a signature": (None, "not signed"),
+    "with a key that nobody has": (STRANGER, "signature is wrong"),
+    "with a wrong signature": (LIAR, "signature is wrong"),
 }
 
 
@@ -70,7 +68,7 @@ def _stages() -> dict[str, Stage]:
 def _refused(stage: Stage, code: int, signed: Signer | None, reason: str) -> None:
     """It is answered that it may not, a line tells of it, and nothing else comes of it, whatever it says."""
     stage.connect()
-    stage.now_ms += EVERY_MS
+    stage.now_ms += REFUSED_LINE_MS
     stage.give(Ticked(stage.now_ms))
     fields: dict[str, Any] = {
         "topic": "other",
@@ -203,7 +201,7 @@ def test_the_same_refusal_is_one_line_a_minute(stages: dict[str, Stage]) -> None
     assert len(notes(stage.ask(asked), "request refused")) == 1
     for _ in range(20):
         assert not notes(stage.ask(asked), "request refused")
-    stage.now_ms += EVERY_MS
+    stage.now_ms += REFUSED_LINE_MS
     (note,) = notes(stage.ask(asked), "request refused")
     assert note.values["times"] == 21
 
@@ -220,10 +218,10 @@ def test_who_goes_on_with_what_it_may_not_is_hung_up_on(stages: dict[str, Stage]
 
 
 def test_lines_of_many_kinds_take_bounded_room() -> None:
-    lines = Lines()
+    lines = RarelyTold()
     told = [lines.due(number, 0) for number in range(10 * KINDS_MAX)]
     assert told.count(1) == KINDS_MAX + 1
-    assert lines.due("later", EVERY_MS) == 1
+    assert lines.due("later", REFUSED_LINE_MS) == 1
 
 
 @pytest.mark.parametrize("role", LISTENERS)
@@ -295,7 +293,7 @@ def test_a_replica_is_let_in_by_its_host() -> None:
         assert Close(100 + number) in effects, "there is no master yet"
         assert bool(notes(effects, "no master: a replica was sent away")) is is_let_in
         assert [each.values["reason"] for each in notes(effects, "replica refused")] == (
-            [REASON] if number == 1 else []
+            ["it is none of haAllowedHosts"] if number == 1 else []
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from replispec.cli.memberships import MembersRefused, ShownGroup, ShownMember
-from replispec.cli.rocketmq.signing import signer
+from replispec.cli.rocketmq.signing import sealing, signer
 from replispec.cli.speaking import current
 from replispec.runtime.net.ask_shell import ask
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -124,9 +124,9 @@ def ask_controller(address: str, code: int, header: Header, body: bytes = b"") -
     if (sign := signer(speaking)) is not None:
         fields = sign(fields, body)
     asked = RemotingHeader(code=code, language=LANGUAGE, version=0, opaque=1, flag=0, ext_fields=fields)
-    sealing = speaking.sealing()
+    sealed = sealing(speaking)
     try:
-        answer = ask(address, Command(asked, body).encode(), read, timeout_s=ANSWER_S, sealing=sealing)
+        answer = ask(address, Command(asked, body).encode(), read, timeout_s=ANSWER_S, sealing=sealed)
     except (OSError, RemoteProtocolError) as error:
         raise MembersRefused(f"{address}: {error}", again=True) from error
     if answer.header.code == ResponseCode.SUCCESS:

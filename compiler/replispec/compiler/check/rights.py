@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from replispec.compiler.model.faults import attempt
-from replispec.compiler.model.message import Field, Message, Model, Need, SpecificationError
+from replispec.compiler.model.message import Field, Message, Model, NeededRight, SpecificationError
 
 
 def check_rights(model: Model) -> None:
@@ -40,7 +40,7 @@ def field_of(model: Model, message: Message, path: str) -> tuple[Field, ...]:
     return tuple(found)
 
 
-def is_in_body(message: Message, need: Need) -> bool:
+def is_in_body(message: Message, need: NeededRight) -> bool:
     """Whether what the right is of stands in the body."""
     return bool(need.of) and message.field_named(need.of) is None
 

@@ -162,7 +162,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class NeededRight:
     """A right that the sender of a request must have: of what the field `of` names, when the flag `when` is
     set; both may be empty."""
 
@@ -206,7 +206,7 @@ class Message:
     hot: str = ""
     head: str = ""
     places: str = ""
-    needs: tuple[Need, ...] = ()
+    needs: tuple[NeededRight, ...] = ()
     audited: bool = False
 
     @property

@@ -23,7 +23,7 @@ from replispec.compiler.model.message import (
     Given,
     Message,
     Model,
-    Need,
+    NeededRight,
     Place,
     SpecificationError,
     When,
@@ -218,7 +218,7 @@ class _FileReader:
             hot=wire.hot,
             head=wire.head,
             places=wire.places,
-            needs=tuple(Need(need.right, need.of, need.when) for need in wire.need),
+            needs=tuple(NeededRight(need.right, need.of, need.when) for need in wire.need),
             audited=wire.audited,
         )
 

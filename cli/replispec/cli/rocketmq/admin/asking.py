@@ -10,7 +10,7 @@ import click
 
 from replispec.administrator.rocketmq.node import AdministratorNode
 from replispec.administrator.rocketmq.plans import NotAsWantedError, Plan
-from replispec.cli.rocketmq.signing import signer
+from replispec.cli.rocketmq.signing import sealing, signer
 from replispec.cli.speaking import current
 from replispec.runtime.net.visit_shell import visit
 
@@ -77,7 +77,7 @@ def ask(plan: Plan[T]) -> T:
     """Carry a plan out. Raises RefusedToAskError."""
     speaking = current()
     node = AdministratorNode(plan, sign=signer(speaking))
-    visit(node, speaking.sealing())
+    visit(node, sealing(speaking))
     try:
         return node.result()
     except NotAsWantedError as error:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from replispec.compiler.check.rights import field_of, is_in_body
 from replispec.compiler.emit.python.codes import certificate
 from replispec.compiler.emit.python.tree import PRIMITIVES, TYPING, Constant, Module, Names, Node
-from replispec.compiler.model.message import Message, Model, Need
+from replispec.compiler.model.message import Message, Model, NeededRight
 
 _RIGHTS = Names(f"{PRIMITIVES}.rights")
 _NOTE = "<!-- made by `make generate`; change the specification, not this page -->"
@@ -39,7 +39,7 @@ def _audited(message: Message) -> str:
     return field.key if field is not None else ""
 
 
-def _need(model: Model, message: Message, need: Need) -> str:
+def _need(model: Model, message: Message, need: NeededRight) -> str:
     keys = tuple(field.key for field in field_of(model, message, need.of)) if need.of else ()
     flag = message.field_named(need.when) if need.when else None
     said = [repr(need.right), repr(keys), repr(is_in_body(message, need)), repr(flag.key if flag else "")]
@@ -70,6 +70,6 @@ def rights_markdown(model: Model) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _said(need: Need) -> str:
+def _said(need: NeededRight) -> str:
     of = f" of `{need.of}`" if need.of else ""
     return f"{need.right}{of}" + (f" where `{need.when}` is set" if need.when else "")

@@ -16,7 +16,7 @@ from replispec.broker.rocketmq.core.role import Role
 from replispec.broker.rocketmq.core.sends import Sends
 from replispec.broker.rocketmq.core.slave import SlaveSync
 from replispec.broker.rocketmq.core.topics import Topics
-from replispec.runtime.rocketmq.access import OPEN, Guard, ReplicaGuard, Security, replica_hosts
+from replispec.runtime.rocketmq.access import OPEN, ReplicaGuard, RequestGuard, Security, replica_hosts
 from replispec.runtime.rocketmq.derived_options import join_address, log_folder
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.log import MessageStore, RoomListener
@@ -59,7 +59,7 @@ class BrokerNode:
         self._outbox = Outbox()
         self._writes = Writes(self._outbox)
         self._calls = Calls(self._outbox, version=BROKER_RELEASE, sign=security.sign)
-        self._guard = Guard(self._outbox, security)
+        self._guard = RequestGuard(self._outbox, security)
         self._replicas = ReplicaGuard(self._outbox, replica_hosts(options))
         self._requests = Requests(self._guard)
         self._server = RequestServer(

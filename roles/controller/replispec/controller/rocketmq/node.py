@@ -29,7 +29,7 @@ from replispec.controller.rocketmq.reads import Reads
 from replispec.event.v1.event_pb2 import BrokerSetState, ControllerEvent
 from replispec.runtime.primitives.errors import LocalProtocolError
 from replispec.runtime.rocketmq import rules
-from replispec.runtime.rocketmq.access import OPEN, Guard, Security
+from replispec.runtime.rocketmq.access import OPEN, RequestGuard, Security
 from replispec.runtime.rocketmq.derived_options import is_any
 from replispec.runtime.rocketmq.membership import MachineRunner, Nothing
 from replispec.runtime.rocketmq.remoting import Prepared, Request, RequestServer, host_of
@@ -110,7 +110,7 @@ class ControllerNode:
         # The term in which it has begun to lead; None once it knows what is on record.
         self._begun_term: int | None = None
         self._reads = Reads()
-        self._guard = Guard(self._outbox, security, MEMBERS_NEED)
+        self._guard = RequestGuard(self._outbox, security, MEMBERS_NEED)
         self._requests = Requests(self._guard)
         self._server = RequestServer(
             self._outbox, self._requests.take, limits=options.limits, dropped=self._forget

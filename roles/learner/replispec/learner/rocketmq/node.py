@@ -11,7 +11,7 @@ from typing import Final
 
 from replispec.learner.rocketmq.core.export import Export
 from replispec.learner.rocketmq.core.watch import Watch
-from replispec.runtime.rocketmq.access import OPEN, Guard, Security
+from replispec.runtime.rocketmq.access import OPEN, RequestGuard, Security
 from replispec.runtime.rocketmq.derived_options import join_address, log_folder
 from replispec.runtime.rocketmq.log import GroupCommit, MessageStore, Retention
 from replispec.runtime.rocketmq.membership import (
@@ -69,7 +69,7 @@ class LearnerNode:
         self._outbox = Outbox()
         self._writes = Writes(self._outbox)
         self._calls = Calls(self._outbox, version=BROKER_RELEASE, sign=security.sign)
-        self._guard = Guard(self._outbox, security)
+        self._guard = RequestGuard(self._outbox, security)
         self._requests = Requests(self._guard)
         self._server = RequestServer(
             self._outbox, self._requests.take, limits=options.limits, version=BROKER_RELEASE

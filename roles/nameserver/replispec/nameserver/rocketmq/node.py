@@ -11,7 +11,7 @@ from typing import Final
 
 from replispec.nameserver.rocketmq.routes import Limits, RouteRegistration, Routes
 from replispec.runtime.primitives.bindings import TEXT_MAX, Kept
-from replispec.runtime.rocketmq.access import OPEN, Guard, Security
+from replispec.runtime.rocketmq.access import OPEN, RequestGuard, Security
 from replispec.runtime.rocketmq.derived_options import join_address
 from replispec.runtime.rocketmq.membership import MachineRunner, Nothing
 from replispec.runtime.rocketmq.remoting import Request, RequestServer
@@ -49,7 +49,7 @@ class NameServerNode:
     ) -> None:
         self._options = options
         self._outbox = Outbox()
-        self._guard = Guard(self._outbox, security)
+        self._guard = RequestGuard(self._outbox, security)
         self._requests = Requests(self._guard)
         self._server = RequestServer(
             self._outbox, self._requests.take, limits=options.limits, dropped=self._forget

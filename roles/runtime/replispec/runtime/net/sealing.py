@@ -107,26 +107,6 @@ class TlsOptions(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ClientTls:
-    """What is configured of a process that listens to nobody."""
-
-    tls_server_mode: str = DISABLED
-    tls_server_cert_path: str = ""
-    tls_server_key_path: str = ""
-    tls_server_key_password: str = ""
-    tls_server_need_client_auth: str = "NONE"
-    tls_server_trust_cert_path: str = ""
-    tls_enable: bool = True
-    tls_client_cert_path: str = ""
-    tls_client_key_path: str = ""
-    tls_client_key_password: str = ""
-    tls_client_trust_cert_path: str = ""
-    tls_client_auth_server: bool = True
-    tls_server_name: str = ""
-    tls_handshake_timeout_ms: int = 10_000
-
-
 class SealingError(Exception):
     """Files that cannot be used: names the file, or the parameter that is missing."""
 

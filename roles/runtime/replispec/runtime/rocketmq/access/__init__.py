@@ -5,7 +5,7 @@ with `Access`; what a request needs is generated (`replispec.wire.rocketmq.right
 """
 
 from replispec.runtime.rocketmq.access.access import Access
-from replispec.runtime.rocketmq.access.guard import Guard
+from replispec.runtime.rocketmq.access.guard import RequestGuard
 from replispec.runtime.rocketmq.access.replicas import ReplicaGuard, replica_hosts
 from replispec.runtime.rocketmq.access.security import OPEN, Security, is_mutual, security_of, signer_of
 from replispec.runtime.rocketmq.access.signer import Sign, Signer
@@ -14,8 +14,8 @@ from replispec.runtime.rocketmq.access.users import User, Users, UsersError, rea
 __all__ = [
     "OPEN",
     "Access",
-    "Guard",
     "ReplicaGuard",
+    "RequestGuard",
     "Security",
     "Sign",
     "Signer",

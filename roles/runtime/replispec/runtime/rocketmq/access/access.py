@@ -13,9 +13,9 @@ from typing import Any, Final
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.jsons import loads
 from replispec.runtime.primitives.rights import Need
-from replispec.runtime.rocketmq.access.audit import is_set
-from replispec.runtime.rocketmq.access.lines import Lines
+from replispec.runtime.rocketmq.access.rarely_told import RarelyTold
 from replispec.runtime.rocketmq.access.users import User, Users, UsersError, read_users
+from replispec.runtime.rocketmq.remoting.audit import is_set
 from replispec.runtime.rocketmq.remoting.server import Request, host_of
 from replispec.runtime.rocketmq.rules.signatures import signature_of
 from replispec.runtime.world import FileRead, Level, Outbox
@@ -23,8 +23,6 @@ from replispec.wire.rocketmq import rights
 from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.constants import ACCESS_KEY, SIGNATURE_KEY, UNSIGNED_KEY
 
-NO_KEY: Final = "the request is not signed: it has no AccessKey"
-WRONG: Final = "the signature is wrong, or nobody has this AccessKey"
 _NAMES: Final = {int(each): each.name for each in RequestCode}
 
 
@@ -35,7 +33,7 @@ class Access:
         self._outbox = outbox
         self._users = users
         self._needs = needs
-        self._lines = Lines()
+        self._lines = RarelyTold()
         self._text: bytes | None = None
 
     def file_read(self, event: FileRead) -> None:
@@ -67,9 +65,9 @@ class Access:
         if self._users.trusts(host_of(request.peer), user):
             return None
         if not key:
-            return NO_KEY
+            return f"the request is not signed: it has no {ACCESS_KEY}"
         if user is None or not _is_signed(user, fields, request.command.body):
-            return WRONG
+            return f"the signature is wrong, or nobody has this {ACCESS_KEY}"
         if user.is_admin:
             return None
         for need in self._needs.get(request.code, ()):

@@ -7,14 +7,14 @@ from typing import Final
 
 from replispec.runtime.primitives.rights import Need
 from replispec.runtime.rocketmq.access.access import Access
-from replispec.runtime.rocketmq.access.audit import Audit
 from replispec.runtime.rocketmq.access.security import RoleOptions, Security, note_openness
+from replispec.runtime.rocketmq.remoting.audit import Audit
 from replispec.runtime.rocketmq.remoting.server import Request
 from replispec.runtime.world import FileRead, Outbox
 from replispec.wire.rocketmq.rights import AUDITED, NEEDS
 
 
-class Guard:
+class RequestGuard:
     """`needs`: what requests of other families need that come to the same listener."""
 
     def __init__(

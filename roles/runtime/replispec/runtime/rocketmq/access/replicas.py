@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-from replispec.runtime.rocketmq.access.lines import Lines
+from replispec.runtime.rocketmq.access.rarely_told import RarelyTold
 from replispec.runtime.rocketmq.access.security import RoleOptions, is_mutual
 from replispec.runtime.rocketmq.access.users import Hosts, UsersError
 from replispec.runtime.rocketmq.remoting.server import host_of
@@ -12,8 +10,6 @@ from replispec.runtime.rocketmq.replication import is_plain
 from replispec.runtime.world import Accepted, Level, Outbox
 from replispec.wire.rocketmq import parameters as p
 from replispec.wire.rocketmq.options import BrokerOptions
-
-REASON: Final = "it is none of haAllowedHosts"
 
 
 def replica_hosts(options: BrokerOptions) -> Hosts | None:
@@ -46,7 +42,7 @@ class ReplicaGuard:
     def __init__(self, outbox: Outbox, hosts: Hosts | None) -> None:
         self._outbox = outbox
         self._hosts = hosts
-        self._lines = Lines()
+        self._lines = RarelyTold()
 
     def admits(self, event: Accepted) -> bool:
         """Whether whoever connected may go on; else the connection ends, and a line tells of it, not too
@@ -57,6 +53,10 @@ class ReplicaGuard:
         self._outbox.close(event.connection)
         count = self._lines.due(host, event.now_ms)
         if count is not None:
-            values = {"peer": event.peer, "reason": REASON, "times": count}
+            values = {
+                "peer": event.peer,
+                "reason": f"it is none of {p.HA_ALLOWED_HOSTS.name}",
+                "times": count,
+            }
             self._outbox.note(Level.WARNING, "replica refused", **values)
         return False

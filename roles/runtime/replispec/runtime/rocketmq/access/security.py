@@ -9,14 +9,9 @@ from typing import Final, Protocol
 from replispec.runtime.primitives.parameters import ConfigurationError
 from replispec.runtime.rocketmq.access.signer import Sign, Signer
 from replispec.runtime.rocketmq.access.users import Users, UsersError, read_users
-from replispec.runtime.storage import Storage
 from replispec.runtime.world import Level, Outbox
 from replispec.wire.rocketmq import parameters as p
 from replispec.wire.rocketmq.options import AccessOptions, TlsOptions
-
-_ENFORCING: Final = "ENFORCING"
-_DISABLED: Final = "DISABLED"
-_REQUIRE: Final = "REQUIRE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +33,14 @@ OPEN: Final = Security()
 """Everybody is served, nothing is signed."""
 
 
+class Contents(Protocol):
+    """Reads files that somebody else writes, as `replispec.runtime.storage.Storage` does."""
+
+    def content(self, name: str) -> bytes:
+        """What a file holds. Raises StorageFailed, also when it is not there."""
+        ...
+
+
 class RoleOptions(Protocol):
     """The options of any role."""
 
@@ -57,7 +60,7 @@ class RoleOptions(Protocol):
         ...
 
 
-def security_of(holder: RoleOptions, storage: Storage) -> Security:
+def security_of(holder: RoleOptions, files: Contents) -> Security:
     """What a role's options and the files that they name come to.
 
     Raises ConfigurationError and StorageFailed.
@@ -68,14 +71,14 @@ def security_of(holder: RoleOptions, storage: Storage) -> Security:
         if not options.acl_file:
             raise p.ACL_FILE.refuse(holder, "with aclEnable, a file that holds the users")
         try:
-            users = read_users(storage.content(options.acl_file).decode())
+            users = read_users(files.content(options.acl_file).decode())
         except (UsersError, UnicodeDecodeError) as error:
             reason = str(error) if isinstance(error, UsersError) else "not UTF-8"
             raise ConfigurationError(p.ACL_FILE.name, options.acl_file, f"users: {reason}") from None
-    return Security(users, signer_of(holder, storage), options.acl_file if users is not None else "")
+    return Security(users, signer_of(holder, files), options.acl_file if users is not None else "")
 
 
-def signer_of(holder: RoleOptions, storage: Storage) -> Signer | None:
+def signer_of(holder: RoleOptions, files: Contents) -> Signer | None:
     """Signs for the user that the options name, if they name one.
 
     Raises ConfigurationError and StorageFailed.
@@ -85,9 +88,7 @@ def signer_of(holder: RoleOptions, storage: Storage) -> Signer | None:
         raise p.SECRET_KEY_FILE.refuse(holder, "empty, or secretKey is")
     secret = options.secret_key
     if options.secret_key_file:
-        secret = (
-            storage.content(options.secret_key_file).decode("utf-8", "replace").partition("\n")[0].strip()
-        )
+        secret = files.content(options.secret_key_file).decode("utf-8", "replace").partition("\n")[0].strip()
     if bool(secret) != bool(options.access_key):
         raise p.ACCESS_KEY.refuse(holder, "given, with a secret in secretKey or secretKeyFile, or neither")
     return Signer(options.access_key, secret) if secret else None
@@ -95,7 +96,7 @@ def signer_of(holder: RoleOptions, storage: Storage) -> Signer | None:
 
 def is_mutual(options: TlsOptions) -> bool:
     """Whether nobody is connected to a listener without a certificate that was verified."""
-    return options.tls_server_mode == _ENFORCING and options.tls_server_need_client_auth == _REQUIRE
+    return options.tls_server_mode == "ENFORCING" and options.tls_server_need_client_auth == "REQUIRE"
 
 
 def note_openness(outbox: Outbox, options: RoleOptions) -> None:
@@ -115,4 +116,4 @@ def _asks(options: AccessOptions) -> bool:
 
 
 def _seals(options: TlsOptions) -> bool:
-    return options.tls_server_mode != _DISABLED
+    return options.tls_server_mode != "DISABLED"

@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Any, Final
 
 from replispec.runtime.documents.yaml_seam import NotYamlError, read
-from replispec.wire.rocketmq.constants import ACCESS_WORD_MIN, RETRY_TOPIC_PREFIX
+from replispec.wire.rocketmq.constants import ACCESS_WORD_MIN, ACL_VERSION_KEY, RETRY_TOPIC_PREFIX
 
 FILE_BYTES_MAX: Final = 4 * 1024 * 1024
 _ROLE_BROKER: Final = "broker"
@@ -24,7 +24,7 @@ _ACCOUNT: Final = frozenset(
         *("defaultTopicPerm", "defaultGroupPerm", "topicPerms", "groupPerms"),
     )
 )
-_FILE: Final = frozenset(("accounts", "globalWhiteRemoteAddresses", "dataVersion"))
+_FILE: Final = frozenset(("accounts", "globalWhiteRemoteAddresses", ACL_VERSION_KEY))
 
 
 class UsersError(Exception):

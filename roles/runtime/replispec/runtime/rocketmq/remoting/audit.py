@@ -12,7 +12,6 @@ from replispec.runtime.world import Level, Outbox
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.constants import ACCESS_KEY, SIGNATURE_KEY
 
-SHOWN_MAX: Final = 300
 _CODES: Final = {int(each): each.name for each in RequestCode}
 _RESULTS: Final = {int(each): each.name for each in ResponseCode}
 
