@@ -121,6 +121,7 @@ def _run(
     from replispec.runtime import families
     from replispec.runtime.configuration import ConfigurationError, parse
     from replispec.runtime.net.launch_shell import launch
+    from replispec.runtime.net.sealing import SealingError
     from replispec.runtime.primitives.properties import write_properties
 
     place = str(config) if config is not None else "configuration"
@@ -139,8 +140,9 @@ def _run(
             return 0
         options = parsed.options
         make = partial(_maker(role, chosen), options)
-        return launch(role, options.process, make, notes=parsed.notes, out=sys.stdout, errors=sys.stderr)
-    except ConfigurationError as error:
+        tls, notes = getattr(options, "tls", None), parsed.notes
+        return launch(role, options.process, make, tls=tls, notes=notes, out=sys.stdout, errors=sys.stderr)
+    except (ConfigurationError, SealingError) as error:
         raise click.ClickException(f"{place}: {error}") from error
     except UnicodeDecodeError as error:
         raise click.ClickException(f"{place}: not UTF-8 (at byte {error.start})") from error
