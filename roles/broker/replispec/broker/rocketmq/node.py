@@ -112,20 +112,9 @@ class BrokerNode:
         others |= statistics.table
         self._requests.serve(others, body_bytes_max=BODY_BYTES_MAX)
         self._requests.serve(self._sends.table)
-        self.view = BrokerView(
-            options,
-            Parts(
-                server=self._server,
-                role=self._role,
-                manager=self._manager,
-                log=self._log,
-                sends=self._sends,
-                pulls=self._pulls,
-                topics=self._topics,
-                groups=self._groups,
-                offsets=self._offsets,
-            ),
-        )
+        kept = self._topics, self._groups, self._offsets
+        traffic = self._sends, self._pulls, *kept
+        self.view = BrokerView(options, Parts(self._server, self._role, self._manager, self._log, *traffic))
         self._address = self._ha_address = ""
         self._ha_addresses: dict[str, str] = {}
         self._announce_due = self._topics_changed = False
