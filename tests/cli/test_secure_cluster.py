@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from lab.ports import free_ports
 from replispec.cli.main import command_line
 from replispec.runtime.net.ask_shell import until
 from tests.certificates import Authority, Files
@@ -169,3 +170,27 @@ def test_users_are_taken_away_while_it_runs(cluster: SecureCluster) -> None:
     finally:
         users.write_text(USERS)
     cluster.until(lambda: cluster.run(*said).exit_code == 0)
+
+
+def test_three_controllers_agree_with_tls_and_signatures(cluster: SecureCluster) -> None:
+    """The members' messages are signed requests on sealed connections, in both directions."""
+    ports = free_ports((0, 1, 2))
+    peers = ";".join(f"n{number}-127.0.0.1:{port}" for number, port in enumerate(ports, start=1))
+    for number in (1, 2, 3):
+        cluster.start(
+            f"controller-{number}",
+            "controller",
+            controllerDLegerGroup="secured",
+            controllerDLegerPeers=peers,
+            controllerDLegerSelfId=f"n{number}",
+            controllerStorePath=f"controller-store-{number}",
+        )
+    asked = ["admin", "members", "list", "--at", f"127.0.0.1:{ports[0]}"]
+    assert until(lambda: "leads" in cluster.run(*asked).output or None, wait_s=WAIT_S, pause_s=0.1)
+    assert cluster.run(*asked).output.count("votes") == 2
+    # A certificate without the right of a process of the cluster is not enough to be told of them.
+    client = ["--access-key", "only-a-client", "--secret-key-file", str(cluster.folder / "secret")]
+    done = cluster.as_anybody(*asked, *cluster.tls(), *client)
+    assert "only processes of the cluster may ask this" in done.output
+    for number in (1, 2, 3):
+        assert SECRET not in (cluster.folder / f"controller-{number}.err").read_text()

@@ -19,7 +19,12 @@ CLEANING = 'need: {right: "ADMINISTRATOR"}  audited: true };\n  string cluster_n
     [
         (CONTROLLER, CLEANING, "};\n  string cluster_name", "does not say which right it needs"),
         (CONTROLLER, CLEANING, CLEANING.replace("ADMIN", "KING"), "declares no right 'KINGISTRATOR'"),
-        (CONTROLLER, CLEANING, CLEANING.replace('TOR"', 'TOR"  of: "else"'), "'else', which is no field of it"),
+        (
+            CONTROLLER,
+            CLEANING,
+            CLEANING.replace('TOR"', 'TOR"  of: "else"'),
+            "'else', which is no field of it",
+        ),
         (CONTROLLER, CLEANING, CLEANING.replace('TOR"', 'TOR"  when: "cluster_name"'), "is no flag of it"),
         (FAMILY, "  CONSUME: ", "  CONSUMED: ", "declares no right 'CONSUME'"),
     ],
