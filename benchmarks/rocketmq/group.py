@@ -311,6 +311,7 @@ def measure_restart(bench: Bench, groups: Sequence[Group], records: int) -> None
         group.start()
         pid = group.pid()
         bench.note("all three killed and started: until one answers", group.who, time.monotonic() - began_s)
+        bench.note("leader after that start, CPU", group.who, cpu_seconds(pid))
         bench.note(
             "leader after that start, peak memory", group.who, max(each.peak_mb for each in usage(pid))
         )
@@ -324,6 +325,7 @@ def _lengthen(bench: Bench, group: Group, records: int) -> None:
     many.make(line)
     while group.records < records:
         group.records += many.alter(line, 5.0)
+        many.beat(line)
     bench.note("records in the log", group.who, group.records)
     line.close()
 

@@ -112,14 +112,19 @@ class ManySets:
         for broker in BROKERS:
             line.ask_all([application(name, broker) for name in self.names])
             line.ask_all([_registration(name, broker) for name in self.names])
-            if lives is None:
-                line.ask_all([heartbeat(name, broker) for name in self.names])
-        if lives is not None:
+        if lives is None:
+            self.beat(line)
+        else:
             lives()
         line.ask_all([_election(name) for name in self.names])
         self.set_epochs = dict.fromkeys(self.names, 1)
         line.ask_all([self.alteration(name) for name in self.names])
         self.set_epochs = dict.fromkeys(self.names, 2)
+
+    def beat(self, line: Line) -> None:
+        """Have all of them alive for LIVES_MS from now on, by this connection."""
+        for broker in BROKERS:
+            line.ask_all([heartbeat(name, broker) for name in self.names])
 
     def alteration(self, name: str) -> Question:
         """1001: from {1} to {1, 2} or back."""

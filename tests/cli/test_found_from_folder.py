@@ -81,10 +81,9 @@ def test_a_dry_run_says_what_would_be_on_record_and_writes_nothing(words: Sequen
 def test_what_may_not_be_committed_is_decided_by_people() -> None:
     Path("dledger/dledger-n1/checkpoint").write_text("committedIndex=30\nendIndex=34\n")
     dry = asked("--from-folder", "dledger", "--dry-run")
-    assert (dry.return_value, dry.stdout.splitlines()[0][-38:]) == (
-        0,
-        "0 of term 0 in the log of DLedger's n1",
-    )
+    first = "4 broker sets, as of entry 30 of term 0 in the log of DLedger's n1"
+    assert dry.return_value == 0
+    assert dry.stdout.splitlines()[0] == f"{first}, which ends with entry 34 of term 0"
     assert "left out: entry 31 of term 0: ELECT_MASTER of b" in dry.stderr
     says = (
         "whether this is committed: entry 31 of term 0: ELECT_MASTER of b, and 3 more. Say --beyond take or"
@@ -118,6 +117,14 @@ def test_what_is_no_folder_of_one_controller_is_refused_by_name() -> None:
     shutil.rmtree("dledger/dledger-n2/data")
     Path("dledger/dledger-n2/data").mkdir()
     assert "DLedger's log is not there" in refused("--from-folder", "dledger/dledger-n2")
+
+
+@pytest.mark.usefixtures("here")
+def test_the_folder_of_the_others_is_not_the_store_of_ours() -> None:
+    before = files(Path("dledger"))
+    result = asked("--from-folder", "dledger/../dledger", "--set", "controllerStorePath=dledger")
+    assert (result.return_value, "name another controllerStorePath" in result.stderr) == (1, True)
+    assert files(Path("dledger")) == before
 
 
 @pytest.mark.usefixtures("here")

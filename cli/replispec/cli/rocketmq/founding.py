@@ -68,6 +68,8 @@ def found(text: str, overrides: Mapping[str, str], *, dry_run: bool, source: Fou
     options: ControllerOptions = parse(text, ROLES["controller"], overrides=overrides).options
     group = _group(options)
     folder = options.controller_store_path or options.store_path_root_dir
+    if source.folder and Path(source.folder).resolve() == Path(folder).resolve():
+        raise FoundingRefused(f"{folder} is to be the store of the group: name another controllerStorePath")
     journal = DiskStorage().journal(f"{folder}/{LOG_NAME}")
     try:
         if source.is_other:
@@ -104,6 +106,8 @@ def _from_elsewhere(
             )
         left = [f"not known to be committed, and left out: {each}" for each in _first(kept.beyond)]
         as_of = f"entry {kept.index} of term {kept.term} in the log of {kept.source}"
+        if kept.end is not None and kept.end != (kept.index, kept.term):
+            as_of += f", which ends with entry {kept.end[0]} of term {kept.end[1]}"
         return FirstState(kept.sets, index=1, term=1), as_of, (*left, *kept.notes, _STILL)
     if source.brokers:
         sets = _living(source.brokers, source.master_ids)

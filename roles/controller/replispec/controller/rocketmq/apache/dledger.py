@@ -52,7 +52,8 @@ def read_dledger(files: DledgerFiles, *, takes_all: bool) -> KeptRecord:
     notes = [*sets.notes()]
     if end.why:
         notes.append(f"what lies behind entry {last.index} cannot be read: {end.why}")
-    return KeptRecord(sets.states(), f"DLedger's {files.member}", kept.index, kept.term, beyond, notes)
+    source, ends = f"DLedger's {files.member}", (last.index, last.term)
+    return KeptRecord(sets.states(), source, kept.index, kept.term, beyond, notes, ends)
 
 
 class _End:

@@ -49,6 +49,7 @@ def read_jraft(files: JraftFiles, *, unclean: bool, takes_all: bool) -> KeptReco
     except RemoteProtocolError as error:
         raise FolderUnread(str(error)) from error
     takes_all = takes_all or _is_alone(entries, end)
+    ends = (entries[-1].index, entries[-1].term) if entries else (index, term)
     beyond = []
     for entry in entries:
         command = _command(entry)
@@ -58,7 +59,7 @@ def read_jraft(files: JraftFiles, *, unclean: bool, takes_all: bool) -> KeptReco
                 _apply(requests, entry, command)
         elif command is not None and command.header.code in DECIDED:
             beyond.append(_shown(entry, command))
-    return KeptRecord(requests.sets.states(), source, index, term, beyond, [*requests.sets.notes()])
+    return KeptRecord(requests.sets.states(), source, index, term, beyond, [*requests.sets.notes()], ends)
 
 
 def _snapshot(files: Mapping[str, bytes | None], *, unclean: bool) -> tuple[KeptRequests, JraftSnapshotEnd]:

@@ -15,7 +15,7 @@ class FolderUnread(Exception):
 @immutable
 class KeptRecord:
     """What is known to be committed: broker sets up to an entry, in the words of whoever wrote it; what lies
-    behind it and could change something; what people are to know."""
+    behind it and could change something; what people are to know; index and term of the last entry."""
 
     sets: Sequence[BrokerSetState]
     source: str
@@ -23,3 +23,4 @@ class KeptRecord:
     term: int
     beyond: Sequence[str] = ()
     notes: Sequence[str] = ()
+    end: tuple[int, int] | None = None
