@@ -31,6 +31,7 @@ from replispec.controller.rocketmq.view import ControllerNodeView
 from replispec.event.v1.event_pb2 import BrokerSetState, ControllerEvent
 from replispec.runtime.primitives.errors import LocalProtocolError
 from replispec.runtime.rocketmq import rules
+from replispec.runtime.rocketmq.access import OPEN, RequestGuard, Security
 from replispec.runtime.rocketmq.derived_options import is_any
 from replispec.runtime.rocketmq.membership import MachineRunner, Nothing
 from replispec.runtime.rocketmq.remoting import Prepared, Request, RequestServer, host_of
@@ -43,6 +44,7 @@ from replispec.runtime.world import (
     Connected,
     Effect,
     Event,
+    FileRead,
     Level,
     Outbox,
     Persisted,
@@ -55,6 +57,7 @@ from replispec.runtime.world import (
     Writes,
 )
 from replispec.wire.raft.options import MemberOptions
+from replispec.wire.raft.rights import NEEDS as MEMBERS_NEED
 from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.constants import SNAPSHOT_RECORDS
 from replispec.wire.rocketmq.machines import broker_set as machine
@@ -88,6 +91,7 @@ class ControllerNode:
         ends_process: bool = True,
         snapshot_records: int = SNAPSHOT_RECORDS,
         member_options: MemberOptions | None = None,
+        security: Security = OPEN,
     ) -> None:
         self._options = options
         self._ends_process = ends_process
@@ -108,14 +112,14 @@ class ControllerNode:
         # The term in which it has begun to lead; None once it knows what is on record.
         self._begun_term: int | None = None
         self._reads = Reads()
-        self._requests = Requests()
+        self._guard = RequestGuard(self._outbox, security, MEMBERS_NEED)
+        self._requests = Requests(self._guard)
         self._server = RequestServer(
             self._outbox, self._requests.take, limits=options.limits, dropped=self._forget
         )
-        self._notifier = Notifier(self._outbox)
-        self._membership = Membership(
-            self._outbox, self._log, options, group, halt=self._halt, close=self._server.close
-        )
+        self._notifier = Notifier(self._outbox, security.sign)
+        said = self._outbox, self._log, options, group
+        self._membership = Membership(*said, halt=self._halt, close=self._server.close, sign=security.sign)
         self._hearings = Hearings(options, self._elect, self._tell)
         self._sets = BrokerSets(unclean=options.enable_elect_unclean_master, misses=self._hearings.misses)
         self._administration = Administration(
@@ -150,7 +154,10 @@ class ControllerNode:
             return (Close(event.connection),) if isinstance(event, Accepted) else ()
         self._sets.heartbeats.now_ms = event.now_ms
         self._log.tell_time(event.now_ms)
-        self._take(event)
+        if isinstance(event, FileRead):
+            self._guard.file_read(event)
+        else:
+            self._take(event)
         if not self._halted:
             if self._reads.are_due and self._log.leads:
                 self._reads.asked(self._log.read())
@@ -161,13 +168,8 @@ class ControllerNode:
         """The next look at heartbeats, a notification that waits too long, or a disk to be tried again."""
         if self._halted:
             return None
-        times = (
-            self._watching.deadline_ms(),
-            self._notifier.deadline_ms(),
-            self._membership.deadline_ms(),
-            self._log.deadline_ms(),
-            self._hearings.deadline_ms(),
-        )
+        parts = (self._watching, self._notifier, self._membership, self._log, self._hearings)
+        times = [part.deadline_ms() for part in parts]
         return min((each for each in times if each is not None), default=None)
 
     def _take(self, event: Event) -> None:
@@ -211,15 +213,13 @@ class ControllerNode:
 
     def _start(self, event: Started) -> None:
         """Read the log and apply it; a log that is damaged ends the start."""
+        self._guard.started(self._options)
         address = event.addresses.get(LISTENER, listen_address(self._options))
         self.view.address = address
         self._administration.address = self._options.controller_advertised_address or address
         if is_any(self._administration.address):
-            self._outbox.note(
-                Level.WARNING,
-                "brokers are told an address of this controller that reaches it nowhere else",
-                address=self._administration.address,
-            )
+            what = "brokers are told an address of this controller that reaches it nowhere else"
+            self._outbox.note(Level.WARNING, what, address=self._administration.address)
         try:
             self._log.start(event.now_ms)
         except (StorageFailed, LogDamaged) as error:

@@ -12,6 +12,7 @@ from typing import Final
 from replispec.nameserver.rocketmq.routes import Limits, RouteRegistration, Routes
 from replispec.nameserver.rocketmq.view import NameServerView
 from replispec.runtime.primitives.bindings import TEXT_MAX, Kept
+from replispec.runtime.rocketmq.access import OPEN, RequestGuard, Security
 from replispec.runtime.rocketmq.derived_options import join_address
 from replispec.runtime.rocketmq.membership import MachineRunner, Nothing
 from replispec.runtime.rocketmq.remoting import Request, RequestServer
@@ -22,6 +23,7 @@ from replispec.runtime.world import (
     Closed,
     Effect,
     Event,
+    FileRead,
     Level,
     Outbox,
     Received,
@@ -49,10 +51,13 @@ LISTENER: Final = "nameserver"
 class NameServerNode:
     """One name server; `limits` bound what brokers may register."""
 
-    def __init__(self, options: NameServerOptions, limits: Limits | None = None) -> None:
+    def __init__(
+        self, options: NameServerOptions, limits: Limits | None = None, security: Security = OPEN
+    ) -> None:
         self._options = options
         self._outbox = Outbox()
-        self._requests = Requests()
+        self._guard = RequestGuard(self._outbox, security)
+        self._requests = Requests(self._guard)
         self._server = RequestServer(
             self._outbox, self._requests.take, limits=options.limits, dropped=self._forget
         )
@@ -88,8 +93,11 @@ class NameServerNode:
             case Closed():
                 self._server.closed(event)
                 self._forget(event.connection)
+            case FileRead():
+                self._guard.file_read(event)
             case Started():
                 self.view.address = {**self.listeners, **event.addresses}[LISTENER]
+                self._guard.started(self._options)
                 self._watching.begin(event.now_ms)
             case Ticked():
                 self._watching.ticked(event.now_ms)

@@ -21,7 +21,9 @@ from replispec.runtime.net.addresses import join, resolve
 from replispec.runtime.net.clock import Clock
 from replispec.runtime.net.link import Tap
 from replispec.runtime.net.log_shell import JSON, Log, LogError, LogFile
-from replispec.runtime.net.node_shell import STOPPED, Bounds, Halted, NodeShell, reason_of
+from replispec.runtime.net.node_shell import STOPPED, Bounds, Halted, NodeShell
+from replispec.runtime.net.sealing import Sealing
+from replispec.runtime.net.sockets import reason_of
 from replispec.runtime.net.tap_shell import TapError
 from replispec.runtime.world import Level, Member
 
@@ -46,7 +48,7 @@ Addresses = Mapping[str, Mapping[str, str]]
 class Process:
     """How a process behaves: `stop_s` is what leaving may take, `make_tap` makes the tap once there is a
     clock (microseconds since 1970) and a log. `open_log` opens the log instead of standard error, `seen_at`
-    are the addresses at which metrics and health are served."""
+    are the addresses at which metrics and health are served. `sealing`: its connections may have TLS."""
 
     level: Level = Level.INFO
     stop_s: float = 5.0
@@ -55,6 +57,7 @@ class Process:
     log_form: str = JSON
     open_log: Callable[[], LogFile] | None = None
     seen_at: Sequence[str] = ()
+    sealing: Sealing | None = None
 
 
 class CannotListen(Exception):
@@ -105,7 +108,8 @@ async def serve(
         if seen_at is not None:
             seen_at += [join(sock.getsockname()) for sock in shown]
         async with trio.open_nursery() as nursery:
-            shells += [NodeShell(member, nursery, clock, log, tap, process.bounds) for member in members]
+            parts = nursery, clock, log, tap, process.bounds, process.sealing
+            shells += [NodeShell(member, *parts) for member in members]
             addresses: dict[str, dict[str, str]] = {member.role: {} for member in members}
             for index, name, sock in bound:
                 addresses[members[index].role][name] = join(sock.getsockname())

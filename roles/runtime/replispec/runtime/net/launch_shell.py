@@ -14,6 +14,7 @@ from typing import Final, Protocol, TextIO
 from replispec.runtime.net.host_shell import EXIT_FAILED, Process, run
 from replispec.runtime.net.log_shell import Log, LogError, LogFile
 from replispec.runtime.net.node_shell import Bounds
+from replispec.runtime.net.sealing import Sealing, TlsOptions
 from replispec.runtime.net.tap_shell import FileTap, TapError
 from replispec.runtime.storage import Storage, StorageFailed
 from replispec.runtime.storage.disk_shell import DiskStorage
@@ -95,12 +96,13 @@ def launch(
     options: ProcessOptions,
     make: MakeMembers,
     *,
+    tls: TlsOptions | None = None,
     notes: Iterable[str] = (),
     out: TextIO,
     errors: TextIO,
 ) -> int:
-    """Run a role until a signal and return the exit code. Raises ConfigurationError."""
-    process = _process(role, options)
+    """Run a role until a signal and return the exit code. Raises ConfigurationError and SealingError."""
+    process = _process(role, options, tls)
     _take_descriptors()
     _keep_memory()
     errors.writelines(f"replispec: {note}\n" for note in notes)
@@ -132,7 +134,7 @@ def _keep_memory() -> None:
     bytes(REUSED_BYTES_MAX)
 
 
-def _process(role: str, options: ProcessOptions) -> Process:
+def _process(role: str, options: ProcessOptions, tls: TlsOptions | None) -> Process:
     return Process(
         level=Level[options.log_level],
         stop_s=options.stop_timeout_ms / 1_000,
@@ -141,6 +143,7 @@ def _process(role: str, options: ProcessOptions) -> Process:
         log_form=options.log_format,
         open_log=partial(_log_file, options) if options.log_file else None,
         seen_at=options.metrics_listen_address,
+        sealing=None if tls is None else Sealing(tls),
     )
 
 

@@ -13,7 +13,7 @@ from replispec.broker.rocketmq.core.role import Role
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import GroupCommit, MessageStore, Retention, RoomListener
 from replispec.runtime.rocketmq.remoting.calls import Calls
-from replispec.runtime.rocketmq.replication import DigestCheck, HaMaster, HaReplica, is_durable
+from replispec.runtime.rocketmq.replication import DigestCheck, HaMaster, HaReplica, is_durable, is_plain
 from replispec.runtime.storage import FilesReader
 from replispec.runtime.world import (
     Accepted,
@@ -179,6 +179,7 @@ class Replicated:
             self._options.replication,
             broker_id=self._role.broker_id,
             comparison=self._check,
+            plain=is_plain(self._options.tls),
         )
 
     def _log_differs(self, now_ms: int) -> None:

@@ -39,6 +39,8 @@ REQUESTS_AT_ONCE: Final = 32
 loop, after those of all others."""
 BYTES_AT_ONCE: Final = 256 * 1024
 """Likewise: no further request is begun after so many bytes of requests."""
+REFUSALS_MAX: Final = 64
+"""Requests of one connection that are refused because of who sends them; then it ends."""
 _ANSWER: Final = int(RemotingFlag.RESPONSE)
 _JSON: Final = SerializeType.JSON
 _KNOWN: Final = {int(code): code.name for code in RequestCode}
@@ -95,6 +97,10 @@ class Request:
         self.answered = True
         self._server.answer_prepared(self, answer)
 
+    def refused(self) -> None:
+        """It was answered that its sender may not ask it: one that goes on so is hung up on."""
+        self._server.refused(self)
+
     def refuse_unknown(self) -> None:
         """Answer that the code is none that is served here.
 
@@ -123,6 +129,7 @@ class _Peer:
     held_bytes: int = 0
     was_full: bool = False
     has_asked: bool = False
+    refusals: int = 0
     unanswered: int = 0
     unsent_bytes: int = 0
     awaits_writable: bool = False
@@ -161,7 +168,7 @@ class RequestServer:
         self._held_bytes = 0
         self.answers: Final = BoundedCounts(ANSWERS_COUNTED_MAX)
         """How often each request was answered with each code, both by name."""
-        self.refused: Final = dict.fromkeys((PROTOCOL, WAITING, CONNECTIONS), 0)
+        self.refusals: Final = dict.fromkeys((PROTOCOL, WAITING, CONNECTIONS), 0)
         """Connections that were ended on this side's account, by the reason."""
 
     def serves(self, connection: int) -> bool:
@@ -182,7 +189,7 @@ class RequestServer:
         """Take a connection, if need be in the place of another one, or close it when there are too many."""
         host = host_of(event.peer)
         if self._shares.is_full and not self._make_room(host):
-            self.refused[CONNECTIONS] += 1
+            self.refusals[CONNECTIONS] += 1
             self._outbox.close(event.connection)
             return
         self._shares.take(host, event.connection, is_loose=True)
@@ -199,7 +206,7 @@ class RequestServer:
         going = self._shares.giving_way(host)
         if going is None:
             return False
-        self.refused[CONNECTIONS] += 1
+        self.refusals[CONNECTIONS] += 1
         self._end(going, self._peers[going])
         return True
 
@@ -280,6 +287,14 @@ class RequestServer:
         if not peer.serving:
             self._send_answers(request.connection, peer)
 
+    def refused(self, request: Request) -> None:
+        """Count a refusal; see `Request.refused`."""
+        peer = self._peers.get(request.connection)
+        if peer is not None:
+            peer.refusals += 1
+            if peer.refusals >= REFUSALS_MAX:
+                self._drop(request.connection, peer, f"{peer.refusals} requests that it may not ask")
+
     def tell(self, connection: int, data: bytes) -> None:
         """Send what a peer did not ask for, unless too much waits for it: it hears of that by asking."""
         peer = self._peers.get(connection)
@@ -357,7 +372,7 @@ class RequestServer:
 
     def _drop(self, connection: int, peer: _Peer, reason: str, kind: str = PROTOCOL) -> None:
         """End the connection of a peer at fault, after what it was answered before."""
-        self.refused[kind] += 1
+        self.refusals[kind] += 1
         self._outbox.note(Level.WARNING, "peer dropped", peer=peer.address, reason=reason)
         self._end(connection, peer)
 

@@ -81,7 +81,9 @@ class HaReplica(Stepping):
         broker_id: int,
         is_learner: bool = False,
         comparison: Comparison | None = None,
+        plain: bool = False,
     ) -> None:
+        self._plain = plain
         self._outbox = outbox
         self._comparison = comparison
         self._store = store
@@ -336,7 +338,7 @@ class HaReplica(Stepping):
 
     def _do_dial(self, _event: object) -> None:
         assert self._address is not None
-        self._connection = self._outbox.dial(self._address)
+        self._connection = self._outbox.dial(self._address, plain=self._plain)
 
     def _do_send_handshake(self, _event: machine.Connected) -> None:
         message = wire.handshake_sent(self._variables, self)

@@ -73,7 +73,7 @@ class NodeView:
         yield metrics.PROCESS_LOG_LINES_LEFT_OUT_TOTAL.of(numbers.lines_left_out)
         yield metrics.REMOTING_CONNECTIONS.of(self.server.connections)
         yield metrics.REMOTING_WAITING_BYTES.of(self.server.held_bytes)
-        for reason, count in self.server.refused.items():
+        for reason, count in self.server.refusals.items():
             yield metrics.REMOTING_REFUSED_PEERS_TOTAL.of(count, reason)
         yield from self._answers()
         yield from self.own_samples(numbers)
