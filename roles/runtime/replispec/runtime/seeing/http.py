@@ -49,13 +49,9 @@ class HttpConnection:
 
     def __init__(self) -> None:
         self._h11 = h11.Connection(our_role=h11.SERVER, max_incomplete_event_size=REQUEST_BYTES_MAX)
-        self._bytes = 0
 
     def received(self, data: bytes) -> HttpRequest | None:
         """Take the next bytes, none of them at the end; None while the request is not whole. Raises Bad."""
-        self._bytes += len(data)
-        if self._bytes > REQUEST_BYTES_MAX:
-            raise Bad(431, "the request is too long")
         try:
             self._h11.receive_data(data)
             event = self._h11.next_event()
