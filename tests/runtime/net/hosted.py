@@ -87,7 +87,7 @@ async def hosted(
     clock, written, stop = Clock(), io.StringIO(), trio.Event()
     log = Log(written, Level.DEBUG, clock.now_us)
     process = Process(bounds=bounds or Bounds(), sealing=sealing)
-    member = Member("role", node, stores or Stores(), plain)
+    member = Member("role", node, stores or Stores(), plain_listeners=plain)
     run = partial(serve, [member], process, log, clock=clock, tap=tap, stop=stop)
     async with trio.open_nursery() as nursery:
         addresses = await nursery.start(run)

@@ -15,7 +15,9 @@ from replispec.broker.rocketmq.core.replicated import Replicated
 from replispec.broker.rocketmq.core.role import Role
 from replispec.broker.rocketmq.core.sends import Sends
 from replispec.broker.rocketmq.core.slave import SlaveSync
+from replispec.broker.rocketmq.core.statistics import Statistics
 from replispec.broker.rocketmq.core.topics import Topics
+from replispec.broker.rocketmq.view import BrokerView, Parts
 from replispec.runtime.rocketmq.access import OPEN, ReplicaGuard, RequestGuard, Security, replica_hosts
 from replispec.runtime.rocketmq.derived_options import join_address, log_folder
 from replispec.runtime.rocketmq.framing import Command
@@ -100,13 +102,19 @@ class BrokerNode:
         self._sends = Sends(self._outbox, store, self._topics, options, self)
         self._pulls = Pulls(store, self._topics, self._offsets, self)
         self._groups = Groups(self._server, self._offsets, self._pulls, self._topics, self)
+        name, clients = options.broker_name, self._groups.clients
+        statistics = Statistics(name, self._topics, self._offsets, self._pulls, clients, self)
         copied = CopiedTables(self._outbox, self._writes, files)
         self._admin = Admin(store, self._topics, self._offsets, copied, options, self)
         self._slave = SlaveSync(self._outbox, self._calls, self._topics, self._offsets, copied, options)
         self._digests = DigestAnswers(store, self)
         others = self._pulls.table | self._groups.table | self._admin.table | self._digests.table
+        others |= statistics.table
         self._requests.serve(others, body_bytes_max=BODY_BYTES_MAX)
         self._requests.serve(self._sends.table)
+        kept = self._topics, self._groups, self._offsets
+        traffic = self._sends, self._pulls, *kept
+        self.view = BrokerView(options, Parts(self._server, self._role, self._manager, self._log, *traffic))
         self._address = self._ha_address = ""
         self._ha_addresses: dict[str, str] = {}
         self._announce_due = self._topics_changed = False
@@ -190,6 +198,7 @@ class BrokerNode:
         addresses = {**self.listeners, **event.addresses}
         ports = {name: address.rpartition(":")[2] for name, address in addresses.items()}
         self._address = join_address(host(self._options), ports[MAIN])
+        self.view.address = self._address
         self._ha_address = join_address(ha_host(self._options), ports[HA])
         self._sends.store_port = int(self._address.rpartition(":")[2])
         self._log.start(event.now_ms)

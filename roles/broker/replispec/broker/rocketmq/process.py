@@ -32,4 +32,4 @@ def members(options: BrokerOptions, storage: Storage, seed: int) -> Sequence[Mem
     files = storage.files(options.store_path_root_dir)
     node = BrokerNode(options, files, security)
     plain = frozenset({HA}) if is_plain(options.tls) else frozenset()
-    return (Member(BROKER, node, Stores(files), plain, security.watched),)
+    return (Member(BROKER, node, Stores(files), node.view, plain, security.watched),)

@@ -22,10 +22,12 @@ from replispec.controller.rocketmq.core.broker_sets import BrokerSets
 from replispec.controller.rocketmq.core.hearings import Hearings
 from replispec.controller.rocketmq.core.heartbeats import Key
 from replispec.controller.rocketmq.core.replies import Answer, Notice, Recorded, Replies, Reply
+from replispec.controller.rocketmq.elections import Elections
 from replispec.controller.rocketmq.log import ControllerLog
 from replispec.controller.rocketmq.membership import Membership, listen_address
 from replispec.controller.rocketmq.notifier import Notifier
 from replispec.controller.rocketmq.reads import Reads
+from replispec.controller.rocketmq.view import ControllerNodeView
 from replispec.event.v1.event_pb2 import BrokerSetState, ControllerEvent
 from replispec.runtime.primitives.errors import LocalProtocolError
 from replispec.runtime.rocketmq import rules
@@ -127,6 +129,8 @@ class ControllerNode:
             heard=self._hearings.heard,
             members=lambda: self._membership.addresses,
         )
+        self._elections = Elections(self._outbox)
+        self.view = ControllerNodeView(options, self._server, self._log, self._sets, self._elections)
         self._waiting: dict[int, _Asked] = {}
         # Whose end came while a write was under way, or could not be written.
         self._losses: set[Key] = set()
@@ -211,6 +215,7 @@ class ControllerNode:
         """Read the log and apply it; a log that is damaged ends the start."""
         self._guard.started(self._options)
         address = event.addresses.get(LISTENER, listen_address(self._options))
+        self.view.address = address
         self._administration.address = self._options.controller_advertised_address or address
         if is_any(self._administration.address):
             what = "brokers are told an address of this controller that reaches it nowhere else"
@@ -226,7 +231,7 @@ class ControllerNode:
 
     def _halt(self, reason: str) -> None:
         """Stop serving, and end the process unless other nodes live in it."""
-        self._halted = True
+        self._halted, self.view.ended = True, reason
         if self._ends_process:
             self._outbox.halt(reason)
             return
@@ -323,7 +328,8 @@ class ControllerNode:
         broker_set = self._sets.find(name)
         if broker_set is None or broker_id not in broker_set.variables.broker_ids:
             return
-        self._outbox.note(Level.INFO, "broker lost", broker=name, id=broker_id, reason=reason)
+        level = Level.WARNING if broker_set.variables.master == broker_id else Level.INFO
+        self._outbox.note(level, "broker lost", broker=name, id=broker_id, reason=reason)
         self._hearings.gone(name, broker_id, now_ms)
         self._replace_master(broker_set, broker_id, now_ms)
 
@@ -371,8 +377,10 @@ class ControllerNode:
         self, event: controller.Elected | controller.Deposed, leader: str | None, term: int, now_ms: int
     ) -> None:
         if leader != self._leader:
-            what = "leader lost" if leader is None else "leader found"
-            self._outbox.note(Level.INFO, what, leader=leader or self._leader, term=term)
+            if leader is None:
+                self._outbox.note(Level.WARNING, "leader lost", leader=self._leader, term=term)
+            else:
+                self._outbox.note(Level.INFO, "leader found", leader=leader, term=term)
             self._leader = leader
         begins = isinstance(event, controller.Elected) and not self._leads
         self._leads = isinstance(event, controller.Elected)
@@ -427,6 +435,7 @@ class ControllerNode:
         applied = self._sets.apply(entry.event, release, asker)
         if applied is not None and entry.is_told:
             broker_set, replies = applied
+            self._elections.decided(entry.event, broker_set, replies)
             self._hearings.decided(broker_set.name, broker_set.variables.master, now_ms)
             self._carry_out(broker_set, replies, asked, now_ms)
         if entry.event.term == self._begun_term:
@@ -485,13 +494,4 @@ class ControllerNode:
                 if self._options.notify_broker_role_changed:
                     self._notifier.tell(broker_set.notices(), now_ms)
             case Recorded():
-                known = broker_set.variables
-                self._outbox.note(
-                    Level.INFO,
-                    reply.what,
-                    broker=broker_set.name,
-                    master=known.master,
-                    master_epoch=known.master_epoch,
-                    sync_state_set=sorted(known.sync_state_set),
-                    sync_state_set_epoch=known.sync_state_set_epoch,
-                )
+                self._elections.tell(broker_set, reply.what, None if asked is None else asked.event)

@@ -59,7 +59,7 @@ def controller(
         member_options=member_options,
         security=security,
     )
-    return Member(CONTROLLER, node, Stores(journal=journal), watched=security.watched)
+    return Member(CONTROLLER, node, Stores(journal=journal), node.view, watched=security.watched)
 
 
 def _group(options: ControllerOptions, journal: JournalReader) -> ControllerGroup | None:

@@ -11,6 +11,7 @@ from typing import Final
 
 from replispec.learner.rocketmq.core.export import Export
 from replispec.learner.rocketmq.core.watch import Watch
+from replispec.learner.rocketmq.view import Copied, LearnerView
 from replispec.runtime.rocketmq.access import OPEN, RequestGuard, Security
 from replispec.runtime.rocketmq.derived_options import join_address, log_folder
 from replispec.runtime.rocketmq.log import GroupCommit, MessageStore, Retention
@@ -95,6 +96,9 @@ class LearnerNode:
         self._export_ms: int | None = None
         self._replica: HaReplica | None = None
         self._address = ""
+        self.view = LearnerView(
+            options, self._server, self._watch, self._store, self._retention, self._copied
+        )
         self._requests.serve(LogQuestions(self._epochs, self._figures).table)
 
     # The world
@@ -132,6 +136,7 @@ class LearnerNode:
                 self._guard.started(self._options)
                 port = {**self.listeners, **event.addresses}[MAIN].rpartition(":")[2]
                 self._address = join_address(self._options.broker_ip1 or self._options.bind_address, port)
+                self.view.address = self._address
                 self._commit.request()
                 self._retention.start(event.now_ms)
                 self._watch.begin(self._address, event.now_ms)
@@ -210,6 +215,12 @@ class LearnerNode:
             return False
         self._replica.follow(ha_address, now_ms)
         return True
+
+    def _copied(self) -> Copied:
+        replica = self._replica
+        if replica is None:
+            return Copied(is_copying=False, confirmed=0, exported=self.exported)
+        return Copied(replica.is_copying, replica.confirm_offset, self.exported)
 
     def _safe_to_delete(self, _needs_room: bool, /) -> int:
         """What is confirmed and, where messages are exported, was."""

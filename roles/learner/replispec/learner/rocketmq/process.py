@@ -28,4 +28,4 @@ def members(options: LearnerOptions, storage: Storage, seed: int) -> Sequence[Me
     files = storage.files(options.store_path_root_dir)
     lines = storage.lines(options.export_path) if options.export_path else None
     node = LearnerNode(options, files, lines, security)
-    return (Member(LEARNER, node, Stores(files, lines=lines), watched=security.watched),)
+    return (Member(LEARNER, node, Stores(files, lines=lines), node.view, watched=security.watched),)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from replispec.nameserver.rocketmq.routes import Limits, RouteRegistration, Routes
+from replispec.nameserver.rocketmq.view import NameServerView
 from replispec.runtime.primitives.bindings import TEXT_MAX, Kept
 from replispec.runtime.rocketmq.access import OPEN, RequestGuard, Security
 from replispec.runtime.rocketmq.derived_options import join_address
@@ -31,7 +32,13 @@ from replispec.runtime.world import (
     Writable,
 )
 from replispec.wire.rocketmq import constants
-from replispec.wire.rocketmq.broker import ClusterInfo, DataVersion, TopicConfigTable, TopicRouteData
+from replispec.wire.rocketmq.broker import (
+    ClusterInfo,
+    DataVersion,
+    TopicConfigTable,
+    TopicList,
+    TopicRouteData,
+)
 from replispec.wire.rocketmq.controller import Property
 from replispec.wire.rocketmq.machines import name_server as machine
 from replispec.wire.rocketmq.machines import name_server_wire as wire
@@ -55,6 +62,7 @@ class NameServerNode:
             self._outbox, self._requests.take, limits=options.limits, dropped=self._forget
         )
         self._routes = Routes(limits or Limits())
+        self.view = NameServerView(self._server, self._routes)
         self._stranger = 0
         answering = Answering(
             wire.bound(self),
@@ -88,6 +96,7 @@ class NameServerNode:
             case FileRead():
                 self._guard.file_read(event)
             case Started():
+                self.view.address = {**self.listeners, **event.addresses}[LISTENER]
                 self._guard.started(self._options)
                 self._watching.begin(event.now_ms)
             case Ticked():
@@ -171,6 +180,11 @@ class NameServerNode:
     def clusters(self) -> Kept[ClusterInfo]:
         """All brokers."""
         return self._routes.clusters()
+
+    @property
+    def topics(self) -> Kept[TopicList]:
+        """The names of all topics that anybody holds."""
+        return self._routes.topics()
 
     def version(self, cluster_name: str, address: str, /) -> DataVersion | None:
         """The version of the topics that a broker registered."""

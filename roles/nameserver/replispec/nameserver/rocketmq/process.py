@@ -23,7 +23,7 @@ def members(options: NameServerOptions, storage: Storage, seed: int) -> Sequence
     """
     security = security_of(options, storage)
     node = NameServerNode(options, security=security)
-    name_server = Member(NAME_SERVER, node, watched=security.watched)
+    name_server = Member(NAME_SERVER, node, view=node.view, watched=security.watched)
     if not options.enable_controller_in_namesrv:
         return (name_server,)
     if not options.controller_d_leger_peers:

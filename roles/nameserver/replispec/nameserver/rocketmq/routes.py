@@ -26,6 +26,7 @@ from replispec.wire.rocketmq.broker import (
     DataVersion,
     QueueData,
     TopicConfig,
+    TopicList,
     TopicRouteData,
 )
 
@@ -97,10 +98,15 @@ class Routes:
         self._holders: dict[str, set[str]] = {}
         self._routes: dict[str, Kept[TopicRouteData]] = {}
         self._clusters: Kept[ClusterInfo] | None = None
+        self._names: Kept[TopicList] | None = None
         self._topics = 0
         self._registrations = Shares[Key](limits.brokers)
         # Broker sets that have topics, by the host that registered the first of each.
         self._held_topics = Shares[str](limits.topics)
+
+    def sizes(self) -> tuple[int, int, int]:
+        """How many brokers are registered, of how many sets, and how many topics have a route."""
+        return len(self._live), len(self._sets), len(self._holders)
 
     def is_strangers(self, new: RouteRegistration, host: str, now_ms: int) -> bool:
         """Whether a registration from this host is of another broker's address, or takes another's id."""
@@ -194,7 +200,13 @@ class Routes:
     def _changed(self) -> None:
         """What was told is told no more."""
         self._routes.clear()
-        self._clusters = None
+        self._clusters = self._names = None
+
+    def topics(self) -> Kept[TopicList]:
+        """The names of all topics that anybody holds."""
+        if self._names is None:
+            self._names = Kept(TopicList(topic_list=sorted(self._holders)))
+        return self._names
 
     def clusters(self) -> Kept[ClusterInfo]:
         """All brokers."""

@@ -35,8 +35,10 @@ from replispec.runtime.world import (
     Event,
     FileRead,
     Halt,
+    Level,
     Member,
     Note,
+    Numbers,
     Pause,
     Persist,
     Received,
@@ -50,6 +52,8 @@ from replispec.runtime.world import (
 
 RECEIVE_BYTES_MAX: Final = 256 * 1024
 """The most that one Received carries."""
+STOPPED: Final = "stopped"
+HALTED: Final = "halted"
 RECEIVE_BYTES_SMALL: Final = 16 * 1024
 """Room for a read while a connection carries little."""
 
@@ -88,7 +92,11 @@ class NodeShell:
         self._accepting = sealing if sealing is not None and sealing.takes_sealed else None
         self._dialling = sealing if sealing is not None and sealing.dials_sealed else None
         self._node = member.node
-        self._persistence = Persistence(member.stores, clock, self.deliver)
+        self.view: Final = member.view
+        self._start_ms = clock.now_ms()
+        buckets = () if member.view is None else member.view.write_buckets
+        self._persistence = Persistence(member.stores, clock, self.deliver, buckets=buckets)
+        self._taken = 0
         self._nursery = nursery
         self._clock = clock
         self._log = log
@@ -119,6 +127,32 @@ class NodeShell:
         for name in self._watched:
             self._nursery.start_soon(self._watch, name)
         self.deliver(Started(self._clock.now_ms(), addresses))
+        if self.view is not None:
+            self._log.write(Level.INFO, self.role, "started", {**self.view.who(), **self.view.began()})
+
+    def numbers(self) -> Numbers:
+        """What is counted here."""
+        links, writes = self._links, self._persistence
+        accepted = sum(number > 0 for number in links)
+        return Numbers(
+            now_ms=self._clock.now_ms(),
+            start_ms=self._start_ms,
+            events=self._taken,
+            accepted=accepted,
+            dialled=len(links) - accepted,
+            unsent_bytes=sum(link.out_bytes for link in links.values()),
+            writes_waiting=writes.waiting,
+            write_failures=writes.failures,
+            write_seconds=writes.took,
+            lines=self._log.lines,
+            lines_left_out=self._log.left_out,
+        )
+
+    def ended(self, how: str, reason: str) -> None:
+        """The line at the end."""
+        if self.view is not None:
+            level = Level.INFO if how == STOPPED else Level.ERROR
+            self._log.write(level, self.role, how, {**self.view.who(), "reason": reason})
 
     def accepted(self, sock: socket.socket, listener: str, peer: str) -> None:
         """A peer opened a connection."""
@@ -166,6 +200,7 @@ class NodeShell:
         self._busy = True
         try:
             while self._events:
+                self._taken += 1
                 for effect in self._node.receive(self._events.popleft()):
                     self._perform(effect)
                 self._push_touched()
@@ -187,7 +222,8 @@ class NodeShell:
                 if link is not None:
                     self._close(link, self._nursery)
             case Note(level, what, values):
-                self._log.write(level, self.role, what, values)
+                who = {} if self.view is None else self.view.who()
+                self._log.write(level, self.role, what, {**who, **values})
             case Persist():
                 self._persistence.ask(effect)
             case Dial(connection, address, plain):
@@ -200,6 +236,7 @@ class NodeShell:
                     link.pause() if isinstance(effect, Pause) else link.resume()
             case Halt(reason):
                 self._push_touched()
+                self.ended(HALTED, reason)
                 raise Halted(reason)
 
     # Sending

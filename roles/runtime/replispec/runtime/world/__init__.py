@@ -33,6 +33,7 @@ from replispec.runtime.world.events import (
 )
 from replispec.runtime.world.node import Member, Node
 from replispec.runtime.world.outbox import Outbox
+from replispec.runtime.world.view import Numbers, ReadyCheck, RoleView
 from replispec.runtime.world.writes import Writes, Written
 
 __all__ = [
@@ -49,13 +50,16 @@ __all__ = [
     "Member",
     "Node",
     "Note",
+    "Numbers",
     "Outbox",
     "Pause",
     "Persist",
     "PersistFailed",
     "Persisted",
+    "ReadyCheck",
     "Received",
     "Resume",
+    "RoleView",
     "Send",
     "Started",
     "Stopping",

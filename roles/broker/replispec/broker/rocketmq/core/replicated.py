@@ -6,7 +6,7 @@ AutoSwitchHAService, GroupTransferService.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from replispec.broker.rocketmq.core.role import Role
@@ -413,6 +413,11 @@ class Replicated:
         if self._replica is not None:
             times.append(self._replica.deadline_ms())
         return min((each for each in times if each is not None), default=None)
+
+    def feeds(self) -> Mapping[int, int]:
+        """As a master, up to where each connected replica has reported the log."""
+        feeds = () if self._master is None else self._master.feeds.values()
+        return {feed.broker_id: feed.acknowledged for feed in feeds if feed.broker_id is not None}
 
     def status(self) -> HaRuntimeInfo:
         """How replication is, for administrators."""
