@@ -81,7 +81,12 @@ def in_simulation(brokers: BrokerSet) -> Callable[..., Any]:
     """Questions of the command reach the simulated controller."""
 
     def ask(
-        address: str, request: bytes, read: Callable[[bytes], Any], *, timeout_s: float, sealing: object = None
+        address: str,
+        request: bytes,
+        read: Callable[[bytes], Any],
+        *,
+        timeout_s: float,
+        sealing: object = None,
     ) -> Any:
         assert sealing is None
         assert (address, timeout_s) == ("127.0.0.1:9878", 3.0)
@@ -212,7 +217,12 @@ def test_it_is_seen_whichever_controller_is_asked_first(
     of_leader = in_simulation(brokers)
 
     def ask(
-        address: str, request: bytes, read: Callable[[bytes], Any], *, timeout_s: float, sealing: object = None
+        address: str,
+        request: bytes,
+        read: Callable[[bytes], Any],
+        *,
+        timeout_s: float,
+        sealing: object = None,
     ) -> Any:
         assert sealing is None
         if address == "10.0.0.2:1":

@@ -134,8 +134,13 @@ class Guarding(Protocol):
         ...
 
     @property
+    def audited(self) -> Mapping[int, object]:
+        """The codes of requests of which somebody else may hear what they are answered."""
+        ...
+
+    @property
     def watched(self) -> Callable[[Request], Request]:
-        """The request, of which somebody else may hear what it is answered."""
+        """One of these, made so that it is heard."""
         ...
 
 
@@ -145,7 +150,8 @@ class Requests:
 
     def __init__(self, guard: Guarding | None = None) -> None:
         self._refusal = None if guard is None else guard.refusal
-        self._watched = None if guard is None else guard.watched
+        self._guard = guard
+        self._audited = {} if guard is None else guard.audited
         self._handlers: dict[int, Callable[[Request], None]] = {}
         self._bodies_max: dict[int, int] = {}
 
@@ -164,15 +170,18 @@ class Requests:
             refuse(request, Unpermitted(reason))
             request.refused()
             return
-        handler = self._handlers.get(request.code)
+        code = request.code
+        handler = self._handlers.get(code)
         if handler is None:
-            refuse(request, Unserved(request.code))
+            refuse(request, Unserved(code))
             return
-        size, size_max = len(request.command.body), self._bodies_max.get(request.code)
+        size, size_max = len(request.command.body), self._bodies_max.get(code)
         if size_max is not None and size > size_max:
             refuse(request, Unreadable(f"a body of {size} bytes, {size_max} allowed"))
             return
-        self.hand_on(request if self._watched is None else self._watched(request), handler)
+        if self._guard is not None and code in self._audited:
+            request = self._guard.watched(request)
+        self.hand_on(request, handler)
 
     def hand_on(self, request: Request, handler: Callable[[Request], None]) -> None:
         """Have a request answered by this, now or later; what it cannot read is refused."""
