@@ -36,7 +36,12 @@ UNITS: Final = ROOT / "deploy/systemd"
 # Smaller files of the log than an operator wants.
 LOG_FILES: Final = ("mappedFileSizeCommitLog=1073741824", "mappedFileSizeCommitLog=4194304")
 # Commands that only look: repeated until they say what the page says, as an operator does.
-LOOKS: Final = ("replispec status", "replispec admin health", "replispec admin getSyncStateSet", "replispec admin members list")
+LOOKS: Final = (
+    "replispec status",
+    "replispec admin health",
+    "replispec admin getSyncStateSet",
+    "replispec admin members list",
+)
 
 
 class Machines:
@@ -142,7 +147,6 @@ class Machines:
 
     def _systemctl(self, machine: str, words: Sequence[str]) -> str:
         verb, *units = words
-        said = ""
         if verb == "poweroff":
             self.kill(machine)
         for unit in units:
@@ -150,12 +154,11 @@ class Machines:
                 code = self._end(machine, unit, signal.SIGTERM)
                 # One that is not to be started again may have ended by itself.
                 assert code == 0 or verb == "disable", (machine, unit, code, self.logged(machine, unit))
+            if verb == "kill":
+                self._end(machine, unit, signal.SIGKILL)
             if verb in ("start", "restart", "enable"):
                 self._begin(machine, unit)
-            if verb == "is-active":
-                running = self._running.get((machine, unit))
-                said += "active\n" if running is not None and running.poll() is None else "failed\n"
-        return said
+        return ""
 
     def _begin(self, machine: str, unit: str) -> None:
         """What the unit says is started; it has said that it listens, or has ended."""

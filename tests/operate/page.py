@@ -1,4 +1,4 @@
-"""A page for operators as a test follows it: its files by machine, its commands in order, what each prints."""
+"""A page for operators as a test follows it: files by machine, commands in order, what each prints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ FILE = re.compile(r"```properties ([m\d ]+) (\S+)\n(.*?)```", re.DOTALL)
 CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
 PROMPT = re.compile(r"^(m\d)[#$] (.*)$")
 # What a run decides.
-OPEN = {"NUMBER": r"\d+", "ADDRESS": r"[\d.]+:\d+", "WORDS": r".+", "LEADER": r"n\d", "PART": r"(?:leads|votes)"}
+OPEN = {
+    "NUMBER": r"\d+",
+    "ADDRESS": r"[\d.]+:\d+",
+    "WORDS": r".+",
+    "LEADER": r"n\d",
+    "PART": r"(?:leads|votes)",
+}
 ANYTHING = "..."
 
 
@@ -68,7 +74,9 @@ def fits(prints: Sequence[str], said: str) -> bool:
         for word, values in OPEN.items():
             pattern = pattern.replace(word, values)
         patterns.append(f"{pattern}\n")
-    return re.fullmatch("".join(patterns), "".join(f"{_even(each)}\n" for each in said.splitlines())) is not None
+    return (
+        re.fullmatch("".join(patterns), "".join(f"{_even(each)}\n" for each in said.splitlines())) is not None
+    )
 
 
 def _even(line: str) -> str:

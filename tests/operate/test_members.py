@@ -1,4 +1,4 @@
-"""The page of members that come and go, followed word by word; what was acknowledged before is read after it."""
+"""The page of members that come and go, followed word by word; what was acknowledged stays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of a cluster on several machines, followed word by word: on loopback, and on a host for each machine."""
+"""The page of a cluster on several machines, followed word by word on loopback and on hosts."""
 
 from __future__ import annotations
 

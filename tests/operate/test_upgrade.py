@@ -1,4 +1,4 @@
-"""The page of an upgrade, followed word by word while a client sends: what was acknowledged is read after it."""
+"""The page of an upgrade, followed word by word while a client sends: what was acknowledged stays."""
 
 from __future__ import annotations
 
