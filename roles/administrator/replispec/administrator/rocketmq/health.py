@@ -23,7 +23,7 @@ def judged(status: Status, *, lag_bytes: int) -> Sequence[Observation]:
     found = [*_of_controllers(status.views)]
     found += [Observation(name, "no controller knows this broker set") for name in status.missing]
     for each in status.sets:
-        found += _of_set(each, lag_bytes)
+        found += _of_set(each, lag_bytes) if each.is_on_record else _without_record(each)
     return sorted(found, key=lambda each: not each.fault)
 
 
@@ -58,6 +58,14 @@ def _of_set(found: SetStatus, lag_bytes: int) -> Iterator[Observation]:
         yield Observation(found.name, f"its master {master.broker_id} is not alive")
     yield from _of_masters(found)
     yield from _of_members(found, lag_bytes)
+
+
+def _without_record(found: SetStatus) -> Iterator[Observation]:
+    yield Observation(found.name, "no controller that leads tells its record: brokers go on as they are")
+    yield from _of_masters(found)
+    for member in found.members:
+        if member.why:
+            yield Observation(found.name, f"broker at {member.address} does not answer: {member.why}")
 
 
 def _of_masters(found: SetStatus) -> Iterator[Observation]:
