@@ -101,6 +101,8 @@ def _of_members(found: SetStatus, lag_bytes: int) -> Iterator[Observation]:
             yield Observation(found.name, f"{who} is not in the SyncStateSet", fault=False)
         lag = found.lag(member)
         if lag is not None and lag > lag_bytes:
-            yield Observation(found.name, f"{who} is {lag} bytes behind its master", fault=bool(member.in_sync))
+            yield Observation(
+                found.name, f"{who} is {lag} bytes behind its master", fault=bool(member.in_sync)
+            )
         if lag is not None and lag < 0:
             yield Observation(found.name, f"the log of {who} ends {-lag} bytes after its master", fault=False)
