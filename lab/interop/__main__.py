@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from lab.capture import captured
 from lab.cluster import Cluster
 from lab.errors import LabError
 from lab.family import ROUNDS, SEED, Interop, Rounds
-from lab.interop.measured import Measured, judge
+from lab.interop.measured import Measured, as_json, judge
 
 INTERRUPTED = 130
 
@@ -38,7 +37,7 @@ def main() -> int:
             print("interop: interrupted; all of its processes are ended", file=sys.stderr)
             return INTERRUPTED
         print(f"  seconds: {time.monotonic() - began_s:.0f}", flush=True)
-    (arguments.out / "measured.json").write_text(json.dumps(results, indent=1) + "\n")
+    (arguments.out / "measured.json").write_text(as_json(results))
     return 0
 
 

@@ -219,6 +219,25 @@ def test_answers_of_5_0_0_are_read_when_the_caller_says_so() -> None:
     assert names == ["HaHandshakeAnswerPadded", "HaTransferHeader", "HaHandshakeAddress"]
 
 
+@pytest.mark.parametrize(
+    "entries", [[], [ha.HaEpochEntry(1, 0)], [ha.HaEpochEntry(1, 0), ha.HaEpochEntry(2, 9)]]
+)
+@pytest.mark.parametrize("answer", [ha.HaHandshakeAnswer, ha.HaHandshakeAnswerPadded])
+def test_answers_of_5_0_0_are_known_by_their_unused_bytes(
+    answer: type[ha.HaHandshakeAnswer | ha.HaHandshakeAnswerPadded], entries: list[ha.HaEpochEntry]
+) -> None:
+    """Masters of both releases may be in one capture: nobody has to say which is which."""
+    said = answer(max_offset=9, last_epoch=len(entries), entries=entries).encode()
+    talk = Conversation(CLIENT, MASTER).open()
+    talk.send(ha.HaHandshakeAddress(address="a:1").encode(), from_client=True)
+    talk.send(said, from_client=False)
+    talk.send(said + batch(9, 100), from_client=False)
+    decoded = decode(talk.packets)
+    names = [frame["message"] for frame in decoded.frames.to_pylist()]
+    assert names == [answer.__name__, answer.__name__, "HaTransferHeader", "HaHandshakeAddress"]
+    assert decoded.streams["bytes_undecoded"].to_pylist() == [0, 0]
+
+
 def test_a_proxy_header_before_the_first_frame_is_skipped() -> None:
     talk = Conversation(CLIENT, SERVER).open()
     talk.send(b"PROXY TCP4 10.0.0.9 10.0.0.3 40000 10911\r\n" + command(1) + command(2), from_client=True)

@@ -1,3 +1,4 @@
+import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -10,6 +11,7 @@ import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.client.producer.SendResult;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.Message;
+import org.apache.rocketmq.common.message.MessageDecoder;
 import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.common.message.MessageQueue;
 import org.apache.rocketmq.tools.command.MQAdminStartup;
@@ -18,7 +20,8 @@ import org.apache.rocketmq.tools.command.MQAdminStartup;
  * What an ordinary user's program does, with the ordinary client.
  *
  * produce NAMESRV TOPIC FIRST COUNT BYTES PAUSE_MS [HOW]
- *     one JSON line for each message: key, status, queue, offset, broker, end and begin (ms). HOW: delayed (level 1), or
+ *     one JSON line for each message: key, status, queue, offset, broker, end and begin (ms), and which broker stored
+ *     it, by the id that it gave. HOW: delayed (level 1), or
  *     refused (a push consumer of this program wants it once more)
  * pull NAMESRV TOPIC GROUP IDLE_MS
  *     all queues from their beginning, until nothing comes for a while
@@ -90,16 +93,22 @@ public class LabClient {
             try {
                 SendResult result = producer.send(message);
                 say(key, result.getSendStatus().name(), result.getMessageQueue().getQueueId(),
-                        result.getQueueOffset(), result.getMessageQueue().getBrokerName(), begun);
+                        result.getQueueOffset(), result.getMessageQueue().getBrokerName(), begun,
+                        storedBy(result.getOffsetMsgId()));
             } catch (Exception error) {
                 error.printStackTrace();
-                say(key, error.getClass().getSimpleName(), -1, -1, "", begun);
+                say(key, error.getClass().getSimpleName(), -1, -1, "", begun, "");
             }
             if (pause > 0) {
                 Thread.sleep(pause);
             }
         }
         producer.shutdown();
+    }
+
+    private static String storedBy(String id) throws Exception {
+        InetSocketAddress address = (InetSocketAddress) MessageDecoder.decodeMessageId(id).getAddress();
+        return address.getAddress().getHostAddress() + ":" + address.getPort();
     }
 
     private static void pull(String namesrv, String topic, String group, long idle) throws Exception {
@@ -173,14 +182,14 @@ public class LabClient {
     }
 
     private static void say(String key, String status, int queue, long offset, String broker) {
-        say(key, status, queue, offset, broker, System.currentTimeMillis());
+        say(key, status, queue, offset, broker, System.currentTimeMillis(), "");
     }
 
     private static synchronized void say(String key, String status, int queue, long offset, String broker,
-            long begun) {
+            long begun, String stored) {
         System.out.println("{\"key\":\"" + key + "\",\"status\":\"" + status + "\",\"queue\":" + queue
                 + ",\"offset\":" + offset + ",\"broker\":\"" + broker + "\",\"begun_ms\":" + begun
-                + ",\"at_ms\":" + System.currentTimeMillis() + "}");
+                + ",\"at_ms\":" + System.currentTimeMillis() + ",\"stored\":\"" + stored + "\"}");
         System.out.flush();
     }
 }

@@ -57,3 +57,20 @@ def _round(randomness: random.Random) -> Round:
     return tuple(
         Strike(victim, randomness.choice(tuple(How)), is_late=randomness.random() < 0.5) for victim in victims
     )
+
+
+def by_turns(count: int) -> list[Round]:
+    """So many rounds that kill: the leader, the master, each started again before a send is accepted or
+    after, then both, so that whoever leads next never heard that master."""
+    leader, master = (
+        {is_late: Strike(victim, How.KILL, is_late=is_late) for is_late in (False, True)}
+        for victim in (Victim.LEADER, Victim.MASTER)
+    )
+    rounds = (
+        (leader[True],),
+        (master[True],),
+        (leader[False],),
+        (master[False],),
+        (master[True], leader[True]),
+    )
+    return [rounds[at % len(rounds)] for at in range(count)]

@@ -102,6 +102,7 @@ class GoodGroup:
         self.addresses: list[str] = []
         self.active: str | None = None
         self.running: dict[str, _Process] = {}
+        self.wiped: set[str] = set()
         self._nursery = nursery
 
     # What a fault overrides
@@ -144,6 +145,11 @@ class GoodGroup:
     def all_gone(self) -> None:
         """No member lives any more; what they wrote does."""
 
+    def all_forgotten(self) -> None:
+        """No member has a store any more."""
+        for each in (self.sets, self.granted, self.emptied):
+            each.clear()
+
     def stops_still(self, member: Member) -> None:
         """A member gets no processor time from now on."""
 
@@ -155,6 +161,7 @@ class GoodGroup:
         process = _Process(lambda _now_s, address: Member(self, address))
         await self._nursery.start(process.run, int(starting.address.rpartition(":")[2]))
         self.running[starting.name] = process
+        self.wiped.discard(starting.name)
         self._settle()
         return Living(starting.name, {"remoting": starting.address})
 
@@ -181,7 +188,10 @@ class GoodGroup:
         self.running[name].gate.set()
 
     async def reset(self, name: str) -> None:
-        """Nothing is kept of a member alone."""
+        """What the group agreed on is kept as long as one of them has a store."""
+        self.wiped.add(name)
+        if len(self.wiped) == len(self.addresses):
+            self.all_forgotten()
 
     def lives(self, name: str) -> bool:
         """Whether it runs."""

@@ -151,6 +151,20 @@ class ForgetsIds(GoodGroup):
         super().changes(member)
 
 
+class RemembersWithoutStores(GoodGroup):
+    """What a group knew is known to those that begin on empty stores in its place."""
+
+    def all_forgotten(self) -> None:
+        """Nothing is."""
+
+
+class GrantsOnWithoutStores(GoodGroup):
+    """Those that begin on empty stores know of no broker, and go on with the ids."""
+
+    def all_forgotten(self) -> None:
+        self.sets.clear()
+
+
 class ForgetsTheSet(GoodGroup):
     """The last SyncStateSet is not known to who follows."""
 
@@ -254,5 +268,7 @@ CAUGHT: Mapping[type[GoodGroup], Sequence[str]] = {
     ElectsAnybody: ["survive/RIP44-ELECT-1/2"],
     ForgetsAll: ["restart/RIP44-STATE-3/1", "restart/RIP44-STATE-3/2"],
     ForgetsIdsAtStart: ["restart/BID-APPLY-4/1"],
+    RemembersWithoutStores: ["restart/BID-UPGRADE-1/1"],
+    GrantsOnWithoutStores: ["restart/BID-UPGRADE-1/1"],
 }
 """Which cases fail each, of those that must."""

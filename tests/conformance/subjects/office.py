@@ -17,7 +17,7 @@ from replispec.conformance.model import Sent
 from replispec.conformance.received import ReceivedAnswer
 from replispec.conformance.rocketmq.names import VOCABULARY
 from replispec.runtime.rocketmq.framing import Command
-from replispec.wire.rocketmq.broker import SendMessageResponse
+from replispec.wire.rocketmq.broker import PullMessageResponse, SendMessageResponse
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.ha import HaEpochEntry, HaHandshakeAnswer, HaHandshakeId, HaTransferHeader
 from tests.conformance.subjects.asking import RELEASE, Peer
@@ -105,9 +105,16 @@ class GoodBroker(GoodFollower):
         """Whether replicas that are connected are told of a new masterEpoch."""
         return True
 
+    def forgotten(self) -> None:
+        """Controllers know it no more: nothing changes until they say who is master."""
+
     def serves(self) -> bool:
         """Whether it takes messages."""
         return self.office.master == self.store.told != 0
+
+    def gives(self) -> bool:
+        """Whether it gives messages."""
+        return self.serves()
 
     def feeds(self) -> bool:
         """Whether replicas may be connected."""
@@ -138,6 +145,14 @@ class GoodBroker(GoodFollower):
 
     def changes_leader(self) -> bool:
         """Whether it turns to another controller that is named."""
+        return True
+
+    def seeks_after_a_failure(self) -> bool:
+        """Whether it asks who leads the controllers when a question failed."""
+        return True
+
+    def follows_whom_a_registration_names(self) -> bool:
+        """Whether the answer to a registration in between ends its search for a master."""
         return True
 
     def finds_leader(self) -> bool:
@@ -228,7 +243,7 @@ class GoodBroker(GoodFollower):
     # Its life
 
     def handlers(self) -> Mapping[int, Callable[[Command], Answer]]:
-        return {RequestCode.SEND_MESSAGE_V2: self._sent}
+        return {RequestCode.SEND_MESSAGE_V2: self._sent, RequestCode.PULL_MESSAGE: self._pulled}
 
     def moved(self) -> None:
         if self.hears_of_masters() and self.believes_notices():
@@ -240,10 +255,10 @@ class GoodBroker(GoodFollower):
         try:
             async with trio.open_nursery() as nursery:
                 if self.finds_leader():
-                    while not await self._find_leader():
+                    while not await self.find_leader():
                         await trio.sleep(PAUSE_S)
                 await self.registered()
-                for task in (self._ask, self._beat, self._leaders, self._alter):
+                for task in (self._ask, self._beat, self.look_for_leaders, self._alter):
                     nursery.start_soon(task)
                 await self._route()
         finally:
@@ -251,7 +266,8 @@ class GoodBroker(GoodFollower):
                 each.leave()
         return None
 
-    async def _find_leader(self) -> bool:
+    async def find_leader(self) -> bool:
+        """Ask each controller who leads; whether one was named."""
         for each in self.listed:
             _, header = await each.ask("CONTROLLER_GET_METADATA_INFO")
             if leader := str(header.get("controllerLeaderAddress") or ""):
@@ -262,10 +278,16 @@ class GoodBroker(GoodFollower):
                 return True
         return False
 
-    async def _leaders(self) -> None:
+    async def after_a_failure(self) -> None:
+        if self.seeks_after_a_failure():
+            await self.find_leader()
+        await super().after_a_failure()
+
+    async def look_for_leaders(self) -> None:
+        """Ask who leads, again and again."""
         while True:
             await trio.sleep(LEADER_S)
-            await self._find_leader()
+            await self.find_leader()
 
     async def register(self) -> bool:
         """Register, and take what is told; whether a master was named."""
@@ -286,9 +308,10 @@ class GoodBroker(GoodFollower):
             code = _name(answer)
             if answer is not None and self.named_by(code, answer.header):
                 return self.take(_told(answer))
-            if code == "CONTROLLER_BROKER_NEED_TO_BE_REGISTERED" and self.registers_again(0, code):
-                await self.register()
-            await trio.sleep(PAUSE_S)
+            is_unknown = code == "CONTROLLER_BROKER_NEED_TO_BE_REGISTERED" and self.registers_again(0, code)
+            if is_unknown and await self.register() and self.follows_whom_a_registration_names():
+                return None
+            await self.after_a_failure()
             if self.asking.is_set() and (told := await self._who_is_master()) and told.master:
                 return self.take(told)
 
@@ -309,6 +332,7 @@ class GoodBroker(GoodFollower):
             code, times = _name(answer), times + 1
             unknown = ("CONTROLLER_BROKER_METADATA_NOT_EXIST", "CONTROLLER_BROKER_NEED_TO_BE_REGISTERED")
             if code in unknown and self.registers_again(times, code):
+                self.forgotten()
                 await self.register()
             elif answer is not None and code == "SUCCESS":
                 told = _told(answer)
@@ -358,7 +382,7 @@ class GoodBroker(GoodFollower):
                     if not self.serves():
                         await self.copy(log)
                         if self.beats_once_more():
-                            await self._beat_now()
+                            await self.beat_now()
                     await trio.sleep(1e9 if self.serves() else PERIOD_S)
 
     async def _announce(self) -> None:
@@ -369,10 +393,11 @@ class GoodBroker(GoodFollower):
 
     async def _beat(self) -> None:
         while True:
-            await self._beat_now()
+            await self.beat_now()
             await trio.sleep(BEAT_S)
 
-    async def _beat_now(self) -> None:
+    async def beat_now(self) -> None:
+        """Send one heartbeat to everybody."""
         newest = self.store.epochs[-1][0] if self.store.epochs else -1
         said = {**self.set_names, "brokerId": self.store.told, "brokerAddr": self.address, "epoch": newest}
         said |= {"maxOffset": self.store.end, "confirmOffset": self.told_confirmed()}
@@ -385,6 +410,16 @@ class GoodBroker(GoodFollower):
             return Answer(ResponseCode.SERVICE_NOT_AVAILABLE, remark="no master")
         self.store.end += RECORD_BYTES
         return Answer(header=SendMessageResponse(msg_id="00" * 16, queue_id=0, queue_offset=0))
+
+    def _pulled(self, _request: Command) -> Answer:
+        if not self.gives():
+            return Answer(ResponseCode.SERVICE_NOT_AVAILABLE, remark="no master")
+        end = self.store.end // RECORD_BYTES
+        return Answer(
+            header=PullMessageResponse(
+                suggest_which_broker_id=0, next_begin_offset=end, min_offset=0, max_offset=end
+            )
+        )
 
     # The master's side of the SyncStateSet
 

@@ -182,6 +182,31 @@ class KeepsItsOffice(GoodBroker):
         return self.served
 
 
+class ResignsWhenForgotten(GoodBroker):
+    """A master whose controllers know it no more is none."""
+
+    def forgotten(self) -> None:
+        self.office.master = 0
+
+
+class GivesNothingWhenForgotten(GoodBroker):
+    """A master whose controllers know it no more takes messages, and gives none."""
+
+    def forgotten(self) -> None:
+        self.alone = True
+
+    def gives(self) -> bool:
+        return super().gives() and not getattr(self, "alone", False)
+
+
+class BeginsWhenForgotten(GoodBroker):
+    """A master whose controllers know it no more makes itself one, of the next masterEpoch."""
+
+    def forgotten(self) -> None:
+        office = self.office
+        self.take(Told(self.store.told, office.epoch + 1, office.members, office.set_epoch))
+
+
 class KeepsFeeding(GoodBroker):
     """Once master it feeds replicas for ever."""
 
@@ -322,8 +347,8 @@ class UndoneByNotices(GoodBroker):
         self.undone = not self.leader or getattr(self, "undone", False)
         super().moved()
 
-    async def _find_leader(self) -> bool:
-        return not getattr(self, "undone", False) and await super()._find_leader()
+    async def find_leader(self) -> bool:
+        return not getattr(self, "undone", False) and await super().find_leader()
 
 
 class HearsNothingWhileItAsks(GoodBroker):
@@ -436,4 +461,5 @@ CAUGHT_IN_OFFICE: Mapping[str, tuple[type[GoodBroker], ...]] = {
     f"{H}/RIP44-ROLE-4/1": (BelievesAnybody,),
     f"{H}/RIP44-ROLE-4/2": (Restless,),
     f"{H}/RIP44-ELECT-1/1": (WantsNoElection,),
+    f"{R}/office/BID-UPGRADE-2/1": (ResignsWhenForgotten, GivesNothingWhenForgotten, BeginsWhenForgotten),
 }

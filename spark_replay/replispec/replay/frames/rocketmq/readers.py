@@ -8,6 +8,7 @@ from replispec.replay.frames.readers import NO_FRAME, NOT_WHOLE, OneByOne, Outco
 from replispec.replay.frames.rocketmq.log_records import records_in
 from replispec.replay.tcp.space import SequenceSpace
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.primitives.streams import FrameForm
 from replispec.wire.rocketmq import ha, remoting, streams
 from replispec.wire.rocketmq.codes import RemotingFlag, SerializeType
 from replispec.wire.rocketmq.commands import REQUEST_BODIES
@@ -184,8 +185,8 @@ class HaReplicaReader(OneByOne):
 class HaMasterReader(OneByOne):
     """What a master sends: handshake answers and runs of log bytes.
 
-    `padded_answers`: the master is a 5.0.0, whose answers have 16 unused bytes that nothing in the
-    bytes tells.
+    A master of 5.0.0 is known by the unused bytes in its answers, where they were seen. `padded_answers`: it
+    is one even so.
     """
 
     kind = HA_MASTER
@@ -208,6 +209,8 @@ class HaMasterReader(OneByOne):
                 return NOT_WHOLE
             length = size - form.fixed
             answers = self._answers.get(form.message)
+            if answers and (padded := _padded_answer(space, position)):
+                form, size, answers = *padded, self._answers[padded[0].message]
             at = space.window(position, size if answers else form.fixed)
             if len(space.buffer) - at < form.fixed:
                 return Outcome(size)
@@ -244,6 +247,17 @@ class HaMasterReader(OneByOne):
         if isinstance(previous, ha.HaTransferHeaderFixed) and isinstance(message, ha.HaTransferHeaderFixed):
             return previous.offset < 0 or message.offset == previous.offset + previous.body_size
         return True
+
+
+def _padded_answer(space: SequenceSpace, position: int) -> tuple[FrameForm, int] | None:
+    """Form and size of the answer at `position` when its bytes show that it is one of 5.0.0."""
+    stream = streams.HA_MASTER_5_0_0
+    at = space.window(position, stream.head_size)
+    try:
+        form, size = stream.form_and_size(space.buffer, at, len(space.buffer))
+    except RemoteProtocolError:
+        return None
+    return (form, size) if form is not None else None
 
 
 class LegacyReader(OneByOne):
