@@ -120,6 +120,22 @@ def test_a_set_that_nobody_knows_and_a_silent_controller_are_faults() -> None:
     assert "no controller knows this broker set" in faults(found)
 
 
+def test_without_a_controller_brokers_are_told_of_and_it_is_a_fault() -> None:
+    brokers = BrokerSet()
+    first, second = brokers.pair()
+    settled(brokers)
+    silent = WhereToAsk(("10.0.0.77:9878",), (NAME_SERVER,))
+    found = carried_out(brokers, status(silent))
+    assert "no controller answers" in found.without_record
+    (told,) = found.sets
+    assert {each.address for each in told.members} == {first, second}
+    assert {(each.alive, each.in_sync) for each in told.members} == {(None, None)}
+    assert [each.address for each in told.members if each.calls_itself_master] == [first]
+    said = faults(found)
+    assert "none of those that were asked leads" in said
+    assert "no controller that leads tells its record: brokers go on as they are" in said
+
+
 def test_nobody_to_ask_is_one_line() -> None:
     brokers = BrokerSet()
     with pytest.raises(NotAsWantedError, match=r"^no controller answers for broker sets: 10\.0\.0\.77:1: "):

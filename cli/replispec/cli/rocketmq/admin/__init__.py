@@ -11,6 +11,7 @@ _HERE: Final = "replispec.cli.rocketmq.admin"
 COMMANDS: Final = {
     "health": f"{_HERE}.health",
     "inspect": f"{_HERE}.inspect_store",
+    "bundle": f"{_HERE}.bundle",
     "rejoin": f"{_HERE}.rejoin",
     "getSyncStateSet": f"{_HERE}.get_sync_state_set",
     "getBrokerEpoch": f"{_HERE}.get_broker_epoch",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from replispec.cli.progress import counting
 from replispec.cli.rocketmq.admin.asking import RefusedToAskError
 from replispec.cli.rocketmq.admin.java_text import moment
 from replispec.cli.rocketmq.admin.store_facts import StoreFacts, facts
@@ -17,6 +18,7 @@ EXAMPLES = """\b
 Examples:
   replispec admin inspect broker-2-store
   replispec admin inspect copy-of-a-store --format json
+  replispec admin inspect large-store --progress > found.txt
 
 \b
 Exit codes:
@@ -29,19 +31,26 @@ Exit codes:
 @click.command("inspect", epilog=EXAMPLES, short_help="Identity, epochs and log of a store, offline.")
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @form_option
-def command(folder: Path, form: str) -> int:
+@click.option(
+    "--progress", is_flag=True, help="A line for each tenth of the log that was read, where nobody watches."
+)
+def command(folder: Path, form: str, *, progress: bool) -> int:
     """Show whose store a FOLDER (storePathRootDir) is: identity, epochs, where the log begins and ends, what
-    was noted beside it. Nothing is changed; of a broker that runs, take a copy."""
+    was noted beside it. Nothing is changed; of a broker that runs, take a copy.
+
+    All of the log is read. On a terminal it shows how far it is."""
     try:
-        found = facts(folder)
+        with counting(f"reading {folder}", 1, tenths=progress) as tell:
+            found = facts(folder, tell)
     except StorageFailed as error:
         raise RefusedToAskError(f"{folder}: {error}") from error
     if found is None:
         raise RefusedToAskError(f"{folder}: no store of a broker or learner")
-    return show(lambda: _shown(found), form, None)
+    return show(lambda: shown(found), form, None)
 
 
-def _shown(found: StoreFacts) -> Display:
+def shown(found: StoreFacts) -> Display:
+    """As text, and as one row."""
     who = found.identity
     lines = [
         f"cluster      {who.cluster_name if who else '-'}",

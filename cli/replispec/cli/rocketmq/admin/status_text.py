@@ -16,7 +16,8 @@ def shown(status: Status) -> Display:
     """Of `replispec status`: a row for each member of each set."""
     rows = [row for each in status.sets for row in _rows(each)]
     faults = [f"{name}: no controller knows this broker set" for name in status.missing]
-    text = _leaders(status.views) + (_table(rows) or "no broker set is on record\n")
+    faults += [status.without_record] if status.without_record else []
+    text = _leaders(status.views) + (_table(rows) or ("" if faults else "no broker set is on record\n"))
     return Display(text, rows, EXIT_UNWELL if faults else 0, faults)
 
 
@@ -71,11 +72,12 @@ def _rows(found: SetStatus) -> list[Row]:
 
 def _row(found: SetStatus, member: MemberStatus) -> Row:
     is_master = found.master is member
+    calls_itself = not found.is_on_record and member.calls_itself_master
     return {
         "set": found.name,
         "id": member.broker_id,
         "address": member.address,
-        "role": "master" if is_master else "replica",
+        "role": "master" if is_master or calls_itself else "replica",
         "alive": member.alive,
         "in_sync": member.in_sync,
         "master_epoch": found.record.master_epoch if is_master else None,

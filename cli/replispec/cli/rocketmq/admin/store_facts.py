@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from replispec.administrator.rocketmq.rejoin import EpochLog
+from replispec.cli.progress import Tell
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.log.checking import check_log
 from replispec.runtime.rocketmq.log.flushed_file import read_mark
@@ -37,8 +38,8 @@ class StoreFacts:
     faults: Sequence[str]
 
 
-def facts(folder: Path) -> StoreFacts | None:
-    """What is in a folder, None when it is no store. Raises StorageFailed."""
+def facts(folder: Path, tell: Tell = lambda _name, _done, _total: None) -> StoreFacts | None:
+    """What is in a folder, None when it is no store; `tell` hears how far it is. Raises StorageFailed."""
     files, faults = LookedAtFiles(folder), list[str]()
     logs = [name for name in files.names(constants.COMMIT_LOG_FOLDER) if name.isdecimal()]
     small = [
@@ -49,7 +50,7 @@ def facts(folder: Path) -> StoreFacts | None:
     ]
     if not logs and not set(small).intersection(files.names()):
         return None
-    log = check_log(files, constants.COMMIT_LOG_FOLDER)
+    log = check_log(files, constants.COMMIT_LOG_FOLDER, tell)
     epochs = _read(files, constants.EPOCH_FILE, EpochFile.decode, faults)
     mark = _read(files, constants.FLUSHED_FILE, read_mark, faults)
     return StoreFacts(

@@ -23,7 +23,7 @@ def judged(status: Status, *, lag_bytes: int) -> Sequence[Observation]:
     found = [*_of_controllers(status.views)]
     found += [Observation(name, "no controller knows this broker set") for name in status.missing]
     for each in status.sets:
-        found += _of_set(each, lag_bytes)
+        found += _of_set(each, lag_bytes) if each.is_on_record else _without_record(each)
     return sorted(found, key=lambda each: not each.fault)
 
 
@@ -60,6 +60,14 @@ def _of_set(found: SetStatus, lag_bytes: int) -> Iterator[Observation]:
     yield from _of_members(found, lag_bytes)
 
 
+def _without_record(found: SetStatus) -> Iterator[Observation]:
+    yield Observation(found.name, "no controller that leads tells its record: brokers go on as they are")
+    yield from _of_masters(found)
+    for member in found.members:
+        if member.why:
+            yield Observation(found.name, f"broker at {member.address} does not answer: {member.why}")
+
+
 def _of_masters(found: SetStatus) -> Iterator[Observation]:
     master, epoch = found.master, found.record.master_epoch
     claiming = [each for each in found.members if each.calls_itself_master]
@@ -93,6 +101,8 @@ def _of_members(found: SetStatus, lag_bytes: int) -> Iterator[Observation]:
             yield Observation(found.name, f"{who} is not in the SyncStateSet", fault=False)
         lag = found.lag(member)
         if lag is not None and lag > lag_bytes:
-            yield Observation(found.name, f"{who} is {lag} bytes behind its master", fault=member.in_sync)
+            yield Observation(
+                found.name, f"{who} is {lag} bytes behind its master", fault=bool(member.in_sync)
+            )
         if lag is not None and lag < 0:
             yield Observation(found.name, f"the log of {who} ends {-lag} bytes after its master", fault=False)

@@ -54,12 +54,13 @@ class ControllerView:
 
 @dataclass(frozen=True, slots=True)
 class MemberStatus:
-    """One broker or learner: as it is on record (alive, in sync), and what it says itself, or `why` not."""
+    """One broker or learner: as it is on record (alive, in sync; None: no record can be had), and what it
+    says itself, or `why` not."""
 
     broker_id: int
     address: str
-    alive: bool
-    in_sync: bool
+    alive: bool | None
+    in_sync: bool | None
     epochs: EpochEntryCache | None = None
     replication: HaRuntimeInfo | None = None
     why: str = ""
@@ -85,13 +86,15 @@ class MemberStatus:
 
 @dataclass(frozen=True, slots=True)
 class SetStatus:
-    """One broker set as it is on record, its members, and whom the name server routes to as master."""
+    """One broker set as it is on record, its members, and whom the name server routes to as master. Where no
+    record can be had, the members are those that name servers know, by the ids of their routes."""
 
     name: str
     record: ReplicasInfo
     members: Sequence[MemberStatus]
     cluster: str = ""
     routed: str | None = None
+    is_on_record: bool = True
 
     @property
     def master(self) -> MemberStatus | None:
@@ -109,11 +112,13 @@ class SetStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """All of it. `missing`: sets that were asked for by name and are on no record."""
+    """All of it. `missing`: sets that were asked for by name and are on no record. `without_record`: why no
+    record can be had."""
 
     views: Sequence[ControllerView]
     sets: Sequence[SetStatus]
     missing: Sequence[str] = field(default_factory=tuple)
+    without_record: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +140,13 @@ def status(asked: WhereToAsk) -> Plan[Status]:
         addresses = yield from controllers_of(known)
     names = list(asked.names) or sorted(known.sets())
     views = yield from seen(addresses, names)
-    record = _record(views)
+    try:
+        record = _record(views)
+    except NotAsWantedError as error:
+        if not known.clusters and all(each.metadata is None for each in views):
+            raise
+        by_themselves = yield from _by_themselves(known, names)
+        return Status(views, by_themselves, without_record=error.reason)
     members = yield from _members(record)
     sets = [
         SetStatus(name, info, members[name], _cluster_of(known, name), _routed(known, name))
@@ -199,6 +210,29 @@ def _identities(info: ReplicasInfo) -> Iterator[tuple[bool, ReplicaIdentity]]:
     for in_sync, members in ((True, info.in_sync_replicas), (False, info.not_in_sync_replicas)):
         for each in members or ():
             yield in_sync, each
+
+
+def _by_themselves(known: Brokers, names: Sequence[str]) -> Plan[Sequence[SetStatus]]:
+    """What the brokers that name servers know say of themselves, while no controller has a record."""
+    found = []
+    for name in [each for each in names if each in known.sets()]:
+        routed = known.sets()[name]
+        epochs = yield from everywhere(
+            list(routed.values()), RequestCode.GET_BROKER_EPOCH_CACHE, EpochEntryCache
+        )
+        members = []
+        for number, at in sorted(routed.items()):
+            told = epochs.get(at)
+            says = told if isinstance(told, EpochEntryCache) else None
+            why = told.reason if isinstance(told, NotAsWantedError) else ""
+            members.append(MemberStatus(number, at, None, None, says, why=why))
+        record = ReplicasInfo()
+        found.append(
+            SetStatus(
+                name, record, members, _cluster_of(known, name), _routed(known, name), is_on_record=False
+            )
+        )
+    return found
 
 
 def _members(record: Mapping[str, ReplicasInfo]) -> Plan[Mapping[str, Sequence[MemberStatus]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,6 +19,10 @@ from replispec.wire.rocketmq.constants import (
     FLUSHED_FILE,
 )
 
+Tell = Callable[[str, int, int], None]
+"""Called with the file that is read, how many bytes were, and how many will be."""
+READ_AT_ONCE: Final = 1 << 23
+"""Bytes that are read between two calls of it."""
 PLACES_MAX: Final = 1_000
 """Damaged places of a file that are looked behind."""
 
@@ -56,8 +60,31 @@ class CheckedLog:
         return (written(self.sums.runs(self.sums.last())),)
 
 
-def check_log(files: FilesReader, folder: str) -> CheckedLog:
-    """Look at all files of a log. Raises StorageFailed when one cannot be read."""
+class Told:
+    """How far two readings of a log are, told now and then."""
+
+    def __init__(self, tell: Tell, first: int, size_bytes: int) -> None:
+        self._tell = tell
+        self._first = first
+        self._size = size_bytes
+        self._before = 0
+        self._next = first + READ_AT_ONCE
+
+    def read(self, offset: int, name: Callable[[], str]) -> None:
+        """What lies before this offset was read."""
+        if offset >= self._next:
+            self._next = offset + READ_AT_ONCE
+            self._tell(name(), self._before + offset - self._first, 2 * self._size)
+
+    def again(self) -> None:
+        """The first reading is done, the second begins."""
+        self._before = self._size
+        self._next = self._first + READ_AT_ONCE
+
+
+def check_log(files: FilesReader, folder: str, tell: Tell = lambda _name, _done, _total: None) -> CheckedLog:
+    """Look at all files of a log, twice: where it ends, then its messages. `tell` hears how far that is.
+    Raises StorageFailed when one cannot be read."""
     names = [name for name in files.names(folder) if name.isdecimal()]
     starts = sorted(int(name) for name in names if len(name) == COMMIT_LOG_NAME_DIGITS)
     regions = {start: files.region(f"{folder}/{start:0{COMMIT_LOG_NAME_DIGITS}d}") for start in starts}
@@ -65,8 +92,11 @@ def check_log(files: FilesReader, folder: str) -> CheckedLog:
     kept = _followed(starts, regions, file_bytes)
     first = kept[0] if kept else 0
 
+    told = Told(tell, first, len(kept) * file_bytes)
+
     def view(offset: int, size: int) -> memoryview:
         start = offset - offset % file_bytes
+        told.read(offset, lambda: layout.name(start))
         return regions[start].view(offset - start, min(size, start + file_bytes - offset))
 
     layout = Layout(
@@ -91,6 +121,7 @@ def check_log(files: FilesReader, folder: str) -> CheckedLog:
             )
     if found.damage is not None and found.damage.start in by_start:
         by_start[found.damage.start].damage.append(found.damage.what)
+    told.again()
     behind = _count(layout, kept, by_start, found.end)
     torn_bytes = (
         max((start + by_start[start].used for start in kept if by_start[start].used), default=0) - found.end
