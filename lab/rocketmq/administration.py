@@ -34,6 +34,7 @@ from replispec.wire.rocketmq.client import (
     GetMinOffsetRequest,
     GetTopicConfigRequest,
     GetTopicStatsRequest,
+    ResetOffsetRequest,
 )
 from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.controller import BrokerNames, ElectMasterRequest
@@ -89,9 +90,11 @@ def record(folder: Path, *, ours: bool, story: Story) -> Recording:
         recording = Recording()
         with stage.tools.client_running("push", stage.nameserver, TOPIC, GROUP) as consumer:
             cluster.until(lambda: len(consumer.lines()) > MESSAGES or None, "a consumer that has read")
+            cluster.until(lambda: _has_said(stage), "a group that has said how far it has read")
             story.tell("a cluster, a topic, a group that has read it")
             _recorded(recording, stage, dict(_looking(stage)))
             _questions(recording, stage)
+        _moved(recording, stage)
         _recorded(recording, stage, dict(_changing(stage)))
         _elected(recording, stage)
     return recording
@@ -173,6 +176,24 @@ def _questions(recording: Recording, stage: Stage) -> None:
         recording.ask(address, RequestCode.GET_BROKER_RUNTIME_INFO)
         recording.ask(address, RequestCode.GET_BROKER_HA_STATUS)
         recording.ask(address, RequestCode.GET_BROKER_EPOCH_CACHE)
+
+
+def _moved(recording: Recording, stage: Stage) -> None:
+    """What the master answers to administrators who have a group read on from its beginning or end."""
+    for at_ms in (0, -1):
+        asked = ResetOffsetRequest(
+            topic=TOPIC, group=GROUP, queue_id=-1, offset=-1, timestamp=at_ms, is_force=True
+        )
+        master = stage.cluster.address(BROKERS[0])
+        recording.ask(master, RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, asked)
+
+
+def _has_said(stage: Stage) -> bool | None:
+    """Whether the group has said how far it has read its retries, too, which comes some seconds later."""
+    host, _, port = stage.cluster.address(BROKERS[0]).rpartition(":")
+    with Peer(host, int(port)) as peer:
+        answer = peer.ask(RequestCode.GET_ALL_CONSUMER_OFFSET)
+    return f'"%RETRY%{GROUP}@{GROUP}"'.encode() in answer.body or None
 
 
 def _elected(recording: Recording, stage: Stage) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from replispec.broker.rocketmq.core import clients, offsets
-from replispec.broker.rocketmq.core.clients import Clients
+from replispec.broker.rocketmq.core.clients import Clients, ClientSaid
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.nameserver.rocketmq.routes import Limits, RouteRegistration, Routes
 from replispec.runtime.rocketmq.replication.master import HaMaster
@@ -24,7 +24,8 @@ def test_groups(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def join(connection: int, host: str, *groups: str) -> None:
         said = [ConsumerData(group_name=group) for group in groups]
-        table.heartbeat_received(connection, host, f"client{connection}", said, 0)
+        heard = ClientSaid(f"{host}:1", f"client{connection}", "JAVA", 0)
+        table.heartbeat_received(connection, heard, said, 0)
 
     join(1, "early", "g", "h")
     for connection in range(10, 20):

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from replispec.broker.rocketmq.core import clients, offsets
-from replispec.broker.rocketmq.core.clients import Clients
+from replispec.broker.rocketmq.core.clients import Clients, ClientSaid
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.log import MessageStore
 from replispec.runtime.sim import SimulatedStorage
@@ -346,9 +346,9 @@ def _joins(client: str, *groups: str) -> HeartbeatData:
     return HeartbeatData(client, [ConsumerData(group_name=group) for group in groups], None, [])
 
 
-def _said(client: str, *groups: str) -> tuple[str, list[ConsumerData]]:
+def _said(client: str, *groups: str) -> tuple[ClientSaid, list[ConsumerData]]:
     data = _joins(client, *groups)
-    return client, data.consumer_data_set or []
+    return ClientSaid("one:1", client, "JAVA", 0), data.consumer_data_set or []
 
 
 def test_a_client_belongs_to_so_many_groups_and_no_more_however_often_it_says_so(
@@ -358,15 +358,15 @@ def test_a_client_belongs_to_so_many_groups_and_no_more_however_often_it_says_so
     monkeypatch.setattr(clients, "MEMBERS_MAX", 5)
     table = Clients()
     for number in range(10):
-        table.heartbeat_received(1, "one", *_said("c1", f"g{number}", "x" * 2_000), now_ms=0)
-    table.heartbeat_received(2, "one", *_said("c2", "a", "b", "c"), now_ms=0)
-    table.heartbeat_received(3, "one", *_said("x" * 2_000, "g0"), now_ms=0)
+        table.heartbeat_received(1, *_said("c1", f"g{number}", "x" * 2_000), now_ms=0)
+    table.heartbeat_received(2, *_said("c2", "a", "b", "c"), now_ms=0)
+    table.heartbeat_received(3, *_said("x" * 2_000, "g0"), now_ms=0)
     everybody = [f"g{number}" for number in range(10)] + ["a", "b", "c", "x" * 2_000]
     assert [group for group in everybody if table.members(group)] == ["g0", "g1", "g2", "a", "b"]
     table.closed(1)
     table.left(2, "a")
     table.left(2, "g0")
-    table.heartbeat_received(2, "one", *_said("c2", "g0", "c", "d"), now_ms=0)
+    table.heartbeat_received(2, *_said("c2", "g0", "c", "d"), now_ms=0)
     assert [group for group in [*everybody, "d"] if table.members(group)] == ["g0", "b", "c"]
 
 

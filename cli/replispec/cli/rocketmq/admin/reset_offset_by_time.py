@@ -59,7 +59,7 @@ def command(
     """Have a group of consumers read a topic on from the messages of a time: earlier ones come again, later
     ones are passed over.
 
-    Consumers that are connected to a broker of Apache's are told; with a broker of ours stop them first.
+    Consumers that are connected are told when they ask for messages next.
     """
     wanted = Reset(group.strip(), topic.strip(), moment_of(when.strip()), force)
     what = f"{wanted.group} reads {wanted.topic} on from {when}"

@@ -1,7 +1,5 @@
 """How far groups of consumers have read, where topics begin and end; a group made to read on elsewhere.
 
-A broker that does not know these questions, as ours, is asked queue by queue what clients ask.
-
 Source: apache/rocketmq rocketmq-all-5.4.0, DefaultMQAdminExtImpl.
 """
 
@@ -11,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
-from replispec.administrator.rocketmq.brokers import clusters, route
+from replispec.administrator.rocketmq.brokers import route
 from replispec.administrator.rocketmq.plans import (
     Asking,
     NotAsWantedError,
@@ -27,18 +25,12 @@ from replispec.runtime.primitives.headers import Header
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import TopicList, TopicRouteData
 from replispec.wire.rocketmq.client import (
-    ClientConnection,
     ConsumerConnection,
-    ConsumerList,
-    ConsumerOffsetTable,
     ConsumeStats,
     GetConsumerConnectionsRequest,
-    GetConsumerListRequest,
     GetConsumeStatsRequest,
     GetMaxOffsetRequest,
     GetMaxOffsetResponse,
-    GetMinOffsetRequest,
-    GetMinOffsetResponse,
     GetTopicStatsRequest,
     MessageQueue,
     OffsetWrapper,
@@ -106,10 +98,7 @@ def topic_stats(name_servers: Sequence[str], topic: str) -> Plan[TopicStats]:
     replies = yield [_to(each, RequestCode.GET_TOPIC_STATS_INFO, header) for each in holders]
     found: dict[TopicQueue, TopicOffset] = {}
     tps = 0.0
-    for holder, reply in zip(holders, replies, strict=True):
-        if _is_unknown(reply):
-            found |= yield from _by_queues(holder, topic)
-            continue
+    for reply in replies:
         table = body_of(reply, TopicStatsTable)
         found |= _by_queue(table.offset_table)
         tps += table.topic_put_tps or 0.0
@@ -134,10 +123,7 @@ def progress(name_servers: Sequence[str], group: str, topic: str | None) -> Plan
     replies = yield [_to(each, RequestCode.GET_CONSUME_STATS, header) for each in holders]
     found: dict[TopicQueue, OffsetWrapper] = {}
     tps = 0.0
-    for holder, reply in zip(holders, replies, strict=True):
-        if _is_unknown(reply):
-            found |= yield from _read_by_queues(holder, group, topic)
-            continue
+    for reply in replies:
         stats = body_of(reply, ConsumeStats)
         found |= _by_queue(stats.offset_table)
         tps += stats.consume_tps or 0.0
@@ -174,21 +160,13 @@ def groups(name_servers: Sequence[str]) -> Plan[Sequence[GroupOverview]]:
 
 
 def _group_names(name_servers: Sequence[str]) -> Plan[Sequence[str]]:
-    """Groups in the order in which a name server tells their topics; else as brokers know them."""
+    """Groups in the order in which a name server tells their topics."""
     (reply,) = yield [
         Asking(each, RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER) for each in name_servers[:1]
     ]
     prefix = constants.RETRY_TOPIC_PREFIX
-    if not _is_unknown(reply):
-        topics = body_of(reply, TopicList).topic_list or ()
-        return [each.removeprefix(prefix) for each in topics if each.startswith(prefix)]
-    known = yield from clusters(name_servers)
-    replies = yield [
-        Asking(each, RequestCode.GET_ALL_CONSUMER_OFFSET) for each in known.masters(known.sets().values())
-    ]
-    tables = [body_of(each, ConsumerOffsetTable).offset_table or {} for each in replies]
-    keys = [key for table in tables for key in table]
-    return sorted({key.rpartition(constants.TOPIC_GROUP_SEPARATOR)[2] for key in keys})
+    topics = body_of(reply, TopicList).topic_list or ()
+    return [each.removeprefix(prefix) for each in topics if each.startswith(prefix)]
 
 
 def _clients(name_servers: Sequence[str], group: str) -> Plan[ConsumerConnection | None]:
@@ -198,24 +176,10 @@ def _clients(name_servers: Sequence[str], group: str) -> Plan[ConsumerConnection
         return None
     header = GetConsumerConnectionsRequest(consumer_group=group)
     (reply,) = yield [_to(each, RequestCode.GET_CONSUMER_CONNECTION_LIST, header) for each in holders[:1]]
-    if _is_unknown(reply):
-        return (yield from _client_ids(holders[0], group))
     try:
         return body_of(reply, ConsumerConnection)
     except NotAsWantedError:
         return None
-
-
-def _client_ids(holder: Holder, group: str) -> Plan[ConsumerConnection | None]:
-    """The clients of a broker that tells of them what clients ask: their ids."""
-    (reply,) = yield [
-        _to(holder, RequestCode.GET_CONSUMER_LIST_BY_GROUP, GetConsumerListRequest(consumer_group=group))
-    ]
-    try:
-        ids = body_of(reply, ConsumerList).consumer_id_list or ()
-    except NotAsWantedError:
-        return None
-    return ConsumerConnection(connection_set=[ClientConnection(client_id=each) for each in ids])
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +208,7 @@ def reset(name_servers: Sequence[str], wanted: Reset) -> Plan[Mapping[TopicQueue
     found: dict[TopicQueue, int] = {}
     moved: list[Rollback] = []
     for holder, reply in zip(holders, replies, strict=True):
-        if _is_unknown(reply) or _has_code(reply, ResponseCode.CONSUMER_NOT_ONLINE):
+        if _has_code(reply, ResponseCode.CONSUMER_NOT_ONLINE):
             read = yield from progress(name_servers, wanted.group, wanted.topic)
             moved += yield from _moved(holder, wanted, read)
             continue
@@ -315,11 +279,6 @@ def _has_code(reply: Reply, code: int) -> bool:
     return False
 
 
-def _is_unknown(reply: Reply) -> bool:
-    """Whether a broker does not know the question."""
-    return _has_code(reply, ResponseCode.REQUEST_CODE_NOT_SUPPORTED)
-
-
 def _by_queue(table: Mapping[str, ValueT] | None) -> dict[TopicQueue, ValueT]:
     found = {}
     for text, value in (table or {}).items():
@@ -337,41 +296,3 @@ def _ends(holder: Holder, topic: str) -> Plan[list[int]]:
         for number in range(holder.queues)
     ]
     return [header_of(each, GetMaxOffsetResponse).offset or 0 for each in replies]
-
-
-def _by_queues(holder: Holder, topic: str) -> Plan[dict[TopicQueue, TopicOffset]]:
-    """The same of a broker that tells it queue by queue."""
-    ends = yield from _ends(holder, topic)
-    replies = yield [
-        _to(holder, RequestCode.GET_MIN_OFFSET, GetMinOffsetRequest(topic, number))
-        for number in range(holder.queues)
-    ]
-    starts = [header_of(each, GetMinOffsetResponse).offset or 0 for each in replies]
-    return {
-        TopicQueue(topic, holder.broker, number): TopicOffset(
-            last_update_timestamp=0, max_offset=end, min_offset=start
-        )
-        for number, (start, end) in enumerate(zip(starts, ends, strict=True))
-    }
-
-
-def _read_by_queues(holder: Holder, group: str, topic: str | None) -> Plan[dict[TopicQueue, OffsetWrapper]]:
-    """The same of a broker that tells all positions, and where queues end one by one."""
-    (reply,) = yield [Asking(holder.address, RequestCode.GET_ALL_CONSUMER_OFFSET)]
-    table = body_of(reply, ConsumerOffsetTable).offset_table or {}
-    found: dict[TopicQueue, OffsetWrapper] = {}
-    for key, positions in table.items():
-        name, _, of_group = key.rpartition(constants.TOPIC_GROUP_SEPARATOR)
-        if of_group != group or topic not in (None, name):
-            continue
-        numbers = sorted(positions.offsets or {})
-        replies = yield [
-            _to(holder, RequestCode.GET_MAX_OFFSET, GetMaxOffsetRequest(name, number)) for number in numbers
-        ]
-        for number, answer in zip(numbers, replies, strict=True):
-            end = header_of(answer, GetMaxOffsetResponse).offset or 0
-            at = (positions.offsets or {})[number]
-            found[TopicQueue(name, holder.broker, number)] = OffsetWrapper(
-                broker_offset=end, consumer_offset=at, last_timestamp=0, pull_offset=at
-            )
-    return found

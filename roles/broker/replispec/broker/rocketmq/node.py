@@ -15,6 +15,7 @@ from replispec.broker.rocketmq.core.replicated import Replicated
 from replispec.broker.rocketmq.core.role import Role
 from replispec.broker.rocketmq.core.sends import Sends
 from replispec.broker.rocketmq.core.slave import SlaveSync
+from replispec.broker.rocketmq.core.statistics import Statistics
 from replispec.broker.rocketmq.core.topics import Topics
 from replispec.runtime.rocketmq.derived_options import join_address, log_folder
 from replispec.runtime.rocketmq.framing import Command
@@ -96,11 +97,14 @@ class BrokerNode:
         self._sends = Sends(self._outbox, store, self._topics, options, self)
         self._pulls = Pulls(store, self._topics, self._offsets, self)
         self._groups = Groups(self._server, self._offsets, self._pulls, self._topics, self)
+        name, clients = options.broker_name, self._groups.clients
+        statistics = Statistics(name, self._topics, self._offsets, self._pulls, clients, self)
         copied = CopiedTables(self._outbox, self._writes, files)
         self._admin = Admin(store, self._topics, self._offsets, copied, options, self)
         self._slave = SlaveSync(self._outbox, self._calls, self._topics, self._offsets, copied, options)
         self._digests = DigestAnswers(store, self)
         others = self._pulls.table | self._groups.table | self._admin.table | self._digests.table
+        others |= statistics.table
         self._requests.serve(others, body_bytes_max=BODY_BYTES_MAX)
         self._requests.serve(self._sends.table)
         self._address = self._ha_address = ""

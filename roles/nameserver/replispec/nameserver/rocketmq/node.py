@@ -29,7 +29,13 @@ from replispec.runtime.world import (
     Writable,
 )
 from replispec.wire.rocketmq import constants
-from replispec.wire.rocketmq.broker import ClusterInfo, DataVersion, TopicConfigTable, TopicRouteData
+from replispec.wire.rocketmq.broker import (
+    ClusterInfo,
+    DataVersion,
+    TopicConfigTable,
+    TopicList,
+    TopicRouteData,
+)
 from replispec.wire.rocketmq.controller import Property
 from replispec.wire.rocketmq.machines import name_server as machine
 from replispec.wire.rocketmq.machines import name_server_wire as wire
@@ -163,6 +169,11 @@ class NameServerNode:
     def clusters(self) -> Kept[ClusterInfo]:
         """All brokers."""
         return self._routes.clusters()
+
+    @property
+    def topics(self) -> Kept[TopicList]:
+        """The names of all topics that anybody holds."""
+        return self._routes.topics()
 
     def version(self, cluster_name: str, address: str, /) -> DataVersion | None:
         """The version of the topics that a broker registered."""

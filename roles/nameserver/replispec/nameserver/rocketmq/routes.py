@@ -26,6 +26,7 @@ from replispec.wire.rocketmq.broker import (
     DataVersion,
     QueueData,
     TopicConfig,
+    TopicList,
     TopicRouteData,
 )
 
@@ -97,6 +98,7 @@ class Routes:
         self._holders: dict[str, set[str]] = {}
         self._routes: dict[str, Kept[TopicRouteData]] = {}
         self._clusters: Kept[ClusterInfo] | None = None
+        self._names: Kept[TopicList] | None = None
         self._topics = 0
         self._registrations = Shares[Key](limits.brokers)
         # Broker sets that have topics, by the host that registered the first of each.
@@ -194,7 +196,13 @@ class Routes:
     def _changed(self) -> None:
         """What was told is told no more."""
         self._routes.clear()
-        self._clusters = None
+        self._clusters = self._names = None
+
+    def topics(self) -> Kept[TopicList]:
+        """The names of all topics that anybody holds."""
+        if self._names is None:
+            self._names = Kept(TopicList(topic_list=sorted(self._holders)))
+        return self._names
 
     def clusters(self) -> Kept[ClusterInfo]:
         """All brokers."""

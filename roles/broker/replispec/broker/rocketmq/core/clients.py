@@ -6,10 +6,11 @@ Source: apache/rocketmq rocketmq-all-5.4.0, ClientManageProcessor, ConsumerManag
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from replispec.runtime.primitives.bindings import TEXT_MAX
-from replispec.runtime.rocketmq.remoting import Shares
+from replispec.runtime.rocketmq.remoting import Shares, host_of
 from replispec.wire.rocketmq.client import ConsumerData
 from replispec.wire.rocketmq.constants import CLIENT_EXPIRY_MS
 
@@ -17,6 +18,25 @@ GROUPS_MAX: Final = 1_000
 """Groups that one client may belong to; those beyond are not noted."""
 MEMBERS_MAX: Final = 100_000
 """Members of all groups; beyond that the host that has most of them gives way to others."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSaid:
+    """Who sent a heartbeat: HOST:PORT as the broker sees it, its own id, and the language and the release of
+    its header."""
+
+    address: str
+    client: str
+    language: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupClient:
+    """A member of one group: who it is, and how it consumes, without what it subscribes to."""
+
+    heard: ClientSaid
+    consumer: ConsumerData
 
 
 class Clients:
@@ -27,23 +47,24 @@ class Clients:
         # Groups that changed, and connections of the first of them that are to be told of it.
         self._changed: dict[str, None] = {}
         self._telling: tuple[str, list[int]] | None = None
-        self._groups: dict[str, dict[int, str]] = {}
+        self._groups: dict[str, dict[int, GroupClient]] = {}
         self._joined: dict[int, set[str]] = {}
         self._shares = Shares[tuple[int, str]](MEMBERS_MAX)
         # When each connection was heard last, the longest silence first.
         self._heard: dict[int, int] = {}
 
     def heartbeat_received(
-        self, connection: int, host: str, client: str, groups: Sequence[ConsumerData], now_ms: int
+        self, connection: int, heard: ClientSaid, groups: Sequence[ConsumerData], now_ms: int
     ) -> None:
-        """A client on this host says which groups it belongs to. Longer names than anybody needs are not
+        """A client says which groups it belongs to. Longer names than anybody needs are not
         noted."""
         self._heard.pop(connection, None)
         self._heard[connection] = now_ms
+        host = host_of(heard.address)
         for each in groups[:GROUPS_MAX]:
             group = each.group_name or ""
-            if max(len(client), len(group)) <= TEXT_MAX and self._admits(connection, host, group):
-                self._join(connection, host, group, client)
+            if max(len(heard.client), len(group)) <= TEXT_MAX and self._admits(connection, host, group):
+                self._join(connection, host, group, GroupClient(heard, _how(each)))
 
     def left(self, connection: int, group: str) -> None:
         """A client leaves one group."""
@@ -82,7 +103,11 @@ class Clients:
 
     def members(self, group: str) -> list[str]:
         """The ids of a group's clients."""
-        return sorted(set(self._groups.get(group, {}).values()))
+        return sorted({each.heard.client for each in self._groups.get(group, {}).values()})
+
+    def described(self, group: str) -> list[GroupClient]:
+        """A group's clients, in the order of their joining."""
+        return list(self._groups.get(group, {}).values())
 
     @property
     def has_news(self) -> bool:
@@ -114,12 +139,21 @@ class Clients:
             self.left(*going)
         return not self._shares.is_full
 
-    def _join(self, connection: int, host: str, group: str, client: str) -> None:
+    def _join(self, connection: int, host: str, group: str, client: GroupClient) -> None:
         joined = self._joined.setdefault(connection, set())
         if group not in joined:
             joined.add(group)
             self._shares.take(host, (connection, group))
         members = self._groups.setdefault(group, {})
-        if members.get(connection) != client:
-            members[connection] = client
+        known = members.get(connection)
+        members[connection] = client
+        if known is None or known.heard.client != client.heard.client:
             self._changed[group] = None
+
+
+def _how(consumer: ConsumerData) -> ConsumerData:
+    return ConsumerData(
+        consume_from_where=consumer.consume_from_where,
+        consume_type=consumer.consume_type,
+        message_model=consumer.message_model,
+    )

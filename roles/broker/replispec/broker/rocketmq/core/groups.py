@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from replispec.broker.rocketmq.core.clients import GROUPS_MAX, Clients
+from replispec.broker.rocketmq.core.clients import GROUPS_MAX, Clients, ClientSaid
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.pulls import Pulls
 from replispec.broker.rocketmq.core.topics import Topics
@@ -94,8 +94,9 @@ class Groups:
 
     def _note_client(self, request: Request, event: machine.Lived) -> None:
         consumers = event.consumers or ()
-        host = host_of(request.peer)
-        self.clients.heartbeat_received(request.connection, host, event.client_id, consumers, request.now_ms)
+        said = request.command.header
+        heard = ClientSaid(request.peer, event.client_id, said.language, said.version)
+        self.clients.heartbeat_received(request.connection, heard, consumers, request.now_ms)
         if self._owner.serves:
             for each in consumers[:GROUPS_MAX]:
                 self._topics.for_retries(each.group_name or "", request.now_ms)

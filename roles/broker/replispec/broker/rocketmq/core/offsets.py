@@ -22,6 +22,9 @@ ENTRIES_MAX: Final = 100_000
 names than anybody needs are not kept."""
 POSITIONS_MAX: Final = 500_000
 """Positions of all pairs and queues; likewise."""
+MOVED_MAX: Final = 100_000
+"""Queues of groups that were moved and of which no consumer has heard; those of further ones are not told,
+and go on where they are."""
 QueueOf = tuple[str, str, int]
 """A queue as a group reads it: the group, the topic, the number."""
 
@@ -30,6 +33,9 @@ class ConsumerOffsets:
     """Positions by topic and group, kept in a file every few seconds: a consumer that is told an older one
     reads again what it has read. What could not be written is written later. Raises StorageFailed when the
     file is there and cannot be read.
+
+    A group may be moved: until a consumer has heard of it, by its next pull, what it says it has read counts
+    for nothing. A restart forgets that, not where the group was moved to.
 
     A pair is of the host that said it first since the process began; of who did not, like those of another
     broker, it is nobody's, and gives way to nobody.
@@ -41,6 +47,8 @@ class ConsumerOffsets:
         self._interval_ms = interval_ms
         self._due_ms: int | None = None
         self._table: dict[str, dict[int, int]] = {}
+        # Where groups were moved to, of which their consumers have not heard.
+        self._moved: dict[QueueOf, int] = {}
         # Whose positions changed since they were last handed to the disk.
         self._changed: dict[str, None] = {}
         self._is_writing = False
@@ -56,6 +64,26 @@ class ConsumerOffsets:
 
     def put(self, queue_of: QueueOf, position: int, host: str, now_ms: int) -> None:
         """A group has read up to here; a client on this host says so."""
+        if queue_of not in self._moved:
+            self._put(queue_of, position, host, now_ms)
+
+    def move(self, queue_of: QueueOf, position: int, host: str, now_ms: int) -> None:
+        """A group is to read on from here; an administrator on this host says so."""
+        self._put(queue_of, position, host, now_ms)
+        if len(self._moved) < MOVED_MAX:
+            self._moved[queue_of] = position
+
+    def take_moved(self, queue_of: QueueOf) -> int | None:
+        """Where a consumer of this group, that asks now, has to read on; None where it was not moved, or was
+        told before."""
+        return self._moved.pop(queue_of, None) if self._moved else None
+
+    def topics_of(self, group: str) -> list[str]:
+        """The topics of which a group said how far it has read, ascending."""
+        end = f"{constants.TOPIC_GROUP_SEPARATOR}{group}"
+        return sorted(key.removesuffix(end) for key in self._table if key.endswith(end))
+
+    def _put(self, queue_of: QueueOf, position: int, host: str, now_ms: int) -> None:
         group, topic, queue = queue_of
         key = f"{topic}{constants.TOPIC_GROUP_SEPARATOR}{group}"
         queues = self._table.get(key, {})

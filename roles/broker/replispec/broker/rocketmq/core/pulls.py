@@ -76,6 +76,8 @@ class Pulls:
 
     def _give_messages(self, request: Request, pulled: machine.Pulled) -> None:
         """Answer a pull, or hold it."""
+        if self._tells_moved(request, pulled):
+            return
         if pulled.read_up_to is not None and pulled.read_up_to > 0:
             queue = pulled.group, pulled.topic, pulled.queue_id
             self._offsets.put(queue, pulled.read_up_to, host_of(request.peer), request.now_ms)
@@ -92,6 +94,14 @@ class Pulls:
             self._none(request, pulled)
             return
         self._held.add(request, pulled, request.now_ms + wait_ms, is_doubtful=is_doubtful)
+
+    def _tells_moved(self, request: Request, pulled: machine.Pulled) -> bool:
+        """Whether the group was moved, and its consumer is told now."""
+        position = self._offsets.take_moved((pulled.group, pulled.topic, pulled.queue_id))
+        if position is None:
+            return False
+        self._take(request, machine.Moved(position, *self._bounds(pulled.topic, pulled.queue_id)))
+        return True
 
     def shown(self) -> None:
         """More messages may be shown: answer those that waited for them."""
@@ -181,6 +191,11 @@ class Pulls:
         queue = self._store.index.queues.get((topic, queue_id))
         return self.next(topic, queue_id) if queue is None else self._first_at(queue, timestamp)
 
+    def stored_at(self, topic: str, queue_id: int, position: int, /) -> tuple[int, int]:
+        """When a message was stored, 0 where it is not there; and how many bytes were read for that."""
+        queue = self._store.index.queues.get((topic, queue_id))
+        return (0, 0) if queue is None else self._stored_at(queue, position)
+
     # Queues
 
     def _bounds(self, topic: str, queue_id: int) -> tuple[int, int]:
@@ -259,18 +274,18 @@ class Pulls:
 
     def _first_at(self, queue: Queue, timestamp: int) -> int:
         return _bisect(
-            queue.first, queue.next, lambda position: self._stored_at(queue, position) >= timestamp
+            queue.first, queue.next, lambda position: self._stored_at(queue, position)[0] >= timestamp
         )
 
-    def _stored_at(self, queue: Queue, position: int) -> int:
+    def _stored_at(self, queue: Queue, position: int) -> tuple[int, int]:
         entry = queue.at(position)
         data = None if entry is None else self._store.log.read(entry.offset, entry.size)
         if data is None:
-            return 0
+            return 0, 0
         try:
-            return LogRecord.decode(data).store_timestamp
+            return LogRecord.decode(data).store_timestamp, len(data)
         except RemoteProtocolError:
-            return 0
+            return 0, len(data)
 
 
 def _bisect(low: int, high: int, holds: Callable[[int], bool]) -> int:
