@@ -146,6 +146,8 @@ explore: $(READY) ## explore every system of the specification with more faults 
 	@$(BIN)/replispec spec explore sync_state_set --set lost=0 --set crashes=1 --set strangers=2 --messages 3 --json $(EXPLORED)/35.json $(ARGS)
 	@$(BIN)/replispec spec explore sync_state_set --set lost=0 --set strangers=1 --set silences=1 --json $(EXPLORED)/36.json $(ARGS)
 	@$(BIN)/replispec spec explore hearing --set messages=2 --json $(EXPLORED)/37.json $(ARGS)
+	@$(BIN)/replispec spec explore group --set lost=0 --set crashes=0 --set reads=1 --json $(EXPLORED)/38.json $(ARGS)
+	@$(BIN)/replispec spec explore group --set silences=2 --set lost=0 --set crashes=0 --set reads=1 --seconds 300 --states 9000000 --json $(EXPLORED)/39.json $(ARGS)
 	@$(BIN)/replispec spec never-taken $(EXPLORED)/*.json
 
 .PHONY: site
@@ -196,6 +198,10 @@ interop: jdk $(READY) ## our roles among Apache RocketMQ's own programs (SCENARI
 .PHONY: hosts
 hosts: jdk $(READY) ## four hosts in network namespaces, clocks apart, one behind a translation: their captures merged, on both engines (needs root; ARGS=--help)
 	@$(BIN)/python -m lab.rocketmq.hosts $(ARGS)
+
+.PHONY: seen
+seen: $(READY) ## a real Prometheus scrapes a cluster of ours through ten minutes of faults: names, alerts, dashboard, live page (needs prometheus; ARGS="--seconds 60")
+	@$(BIN)/python -m lab.rocketmq.seen $(ARGS)
 
 .PHONY: kills
 kills: $(READY) ## kill, stop and take the power from processes of ours at random moments under load, 50 times (KILLS=10 SEED=2)

@@ -1,7 +1,7 @@
 """`make bench-group`: our group of three controllers beside those of somebody else, in turns, in one run.
 
 Requests to the leader, its death, masters that die together, many sets that send heartbeats, a start with a
-long log, memory. The result is a table and out/bench/group.json.
+long log, a new member that catches up, memory. The result is a table and out/bench/group.json.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lab.errors import LabError
 
 OUT = Path(__file__).parents[1] / "out/bench"
 INTERRUPTED = 130
-PARTS = ("requests", "leaders", "sets", "restart")
+PARTS = ("requests", "leaders", "sets", "restart", "joins")
 
 
 def main() -> int:
@@ -69,6 +69,8 @@ def _measure(bench: Bench, measured: MeasuredGroups, arguments: argparse.Namespa
             measured.sets(bench, groups, arguments.seconds * 2)
         if "restart" in arguments.only:
             measured.restart(bench, groups, arguments.records)
+        if "joins" in arguments.only:
+            measured.joins(bench, groups, arguments.records)
 
 
 def table(bench: Bench, groups: Sequence[str], load: float) -> Sequence[str]:

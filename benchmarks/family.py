@@ -76,7 +76,7 @@ class MeasuredGroups:
     """Groups of ours and of somebody else by name, and what is measured of those that run.
 
     `running` starts one; `requests` takes rounds and seconds, `leaders` rounds, `sets` seconds, and `restart`
-    how many records the log has before.
+    and `joins` how many records the log has before.
     """
 
     subjects: Mapping[str, Subject]
@@ -86,6 +86,7 @@ class MeasuredGroups:
     leaders: Callable[[Bench, Sequence[Any], int], None]
     sets: Callable[[Bench, Sequence[Any], float], None]
     restart: Callable[[Bench, Sequence[Any], int], None]
+    joins: Callable[[Bench, Sequence[Any], int], None]
 
 
 @dataclass(slots=True)

@@ -36,6 +36,7 @@ FAMILY = MeasuredFamily(
         leaders=group.measure_leaders,
         sets=group.measure_sets,
         restart=group.measure_restart,
+        joins=group.measure_joins,
     ),
     hostile=Hostile(tuple(ATTACKS), hostile.measure),
 )

@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmarks.family import Bench, in_a_folder
 from benchmarks.rocketmq import group_sets as sets
 from benchmarks.rocketmq import roles_requests as requests
-from benchmarks.rocketmq.group_sets import DEPTH, Line, ManySets
+from benchmarks.rocketmq.group_sets import DEPTH, Line, ManySets, Question
 from lab.cluster import Cluster
 from lab.processes import cpu_seconds, usage
 from lab.rocketmq import settings
@@ -29,8 +29,15 @@ from lab.rocketmq.roles import OURS
 from lab.subjects.subject import Subject
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.constants import GROUP_QUESTIONS_VERSION
+from replispec.wire.rocketmq.controller import (
+    AddGroupMemberRequest,
+    GetGroupMembersRequest,
+    GroupMembersInfo,
+)
 
 MEMBERS = ("controller-1", "controller-2", "controller-3")
+ADDED = "controller-4"
 IN_MEMORY = Path("/dev/shm")
 SUBJECTS: Mapping[str, Subject] = {
     "ours": OURS,
@@ -52,6 +59,11 @@ FIGURES = {
     f"{BEATING:,} sets that send heartbeats, CPU of the leader": ("s/s", False),
     "records in the log": ("", True),
     "all three killed and started: until one answers": ("s", False),
+    "leader after that start, CPU": ("s", False),
+    "leader after that start, peak memory": ("MB", False),
+    "an empty fourth member, until it votes": ("s", False),
+    "fourth member, CPU until it votes": ("s", False),
+    "fourth member, peak memory": ("MB", False),
     "leader, peak memory": ("MB", False),
 }
 
@@ -65,6 +77,7 @@ class Group:
     cluster: Cluster
     store: Path | None
     rounds: int = 0
+    records: int = 0
     asked: list[Line] = field(default_factory=list)
 
     def start(self, *names: str) -> None:
@@ -291,21 +304,61 @@ def _read(line: Line) -> None:
 def measure_restart(bench: Bench, groups: Sequence[Group], records: int) -> None:
     """A long log, then all members are killed and started."""
     for group in groups:
-        many = ManySets(_names("long", DEPTH))
-        line = group.line()
-        many.make(line)
-        count = 0
-        while count < records:
-            count += many.alter(line, 5.0)
-        bench.note("records in the log", group.who, count)
-        line.close()
+        _lengthen(bench, group, records)
         for name in MEMBERS:
             group.cluster.kill(name)
         began_s = time.monotonic()
         group.start()
-        group.leader()
+        pid = group.pid()
         bench.note("all three killed and started: until one answers", group.who, time.monotonic() - began_s)
-        bench.note("leader, peak memory", group.who, max(each.peak_mb for each in usage(group.pid())))
+        bench.note(
+            "leader after that start, peak memory", group.who, max(each.peak_mb for each in usage(pid))
+        )
+
+
+def _lengthen(bench: Bench, group: Group, records: int) -> None:
+    """Have so many records written, once."""
+    if group.records >= records:
+        return
+    many, line = ManySets(_names("long", DEPTH)), group.line()
+    many.make(line)
+    while group.records < records:
+        group.records += many.alter(line, 5.0)
+    bench.note("records in the log", group.who, group.records)
+    line.close()
+
+
+def measure_joins(bench: Bench, groups: Sequence[Group], records: int) -> None:
+    """A long log, and an empty member that is added, until it has caught up. Java knows no such thing."""
+    for group in (each for each in groups if each.subject is OURS):
+        _lengthen(bench, group, records)
+        address, line = group.cluster.address(ADDED), group.line()
+        values = settings.controller(
+            group.cluster,
+            ADDED,
+            controllerDLegerPeers=f"n4-{address}",
+            controllerDLegerSelfId="n4",
+            controllerJoin=";".join(group.cluster.address(name) for name in MEMBERS),
+        )
+        if group.store is not None:
+            values["controllerStorePath"] = group.store / ADDED
+        began_s = time.monotonic()
+        group.cluster.start(group.subject, "controller", ADDED, values)
+        header = AddGroupMemberRequest(GROUP_QUESTIONS_VERSION, "n4", address)
+        answer = line.ask(Question(RequestCode.CONTROLLER_ADD_MEMBER, header))
+        assert answer.header.code == ResponseCode.SUCCESS, answer.header
+        group.cluster.until(partial(_votes, line), "the fourth member's vote", patience_s=ATTEMPT_S)
+        bench.note("an empty fourth member, until it votes", group.who, time.monotonic() - began_s)
+        pid = group.cluster.processes[ADDED].pid
+        bench.note("fourth member, CPU until it votes", group.who, cpu_seconds(pid))
+        bench.note("fourth member, peak memory", group.who, max(each.peak_mb for each in usage(pid)))
+        line.close()
+
+
+def _votes(line: Line) -> bool | None:
+    asked = Question(RequestCode.CONTROLLER_GET_MEMBERS, GetGroupMembersRequest(GROUP_QUESTIONS_VERSION))
+    members = GroupMembersInfo.decode(line.ask(asked).body).members or ()
+    return any(each.id == "n4" and each.votes for each in members) or None
 
 
 def _names(what: str, count: int) -> list[str]:

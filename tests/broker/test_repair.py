@@ -80,7 +80,10 @@ def comes_back(brokers: BrokerSet, first: str) -> None:
 def in_simulation(brokers: BrokerSet) -> Callable[..., Any]:
     """Questions of the command reach the simulated controller."""
 
-    def ask(address: str, request: bytes, read: Callable[[bytes], Any], *, timeout_s: float) -> Any:
+    def ask(
+        address: str, request: bytes, read: Callable[[bytes], Any], *, timeout_s: float, sealing: object = None
+    ) -> Any:
+        assert sealing is None
         assert (address, timeout_s) == ("127.0.0.1:9878", 3.0)
         asked = decode_command(request)
         answer = brokers.ask(CONTROLLER, asked.header.code, body=asked.body)
@@ -208,11 +211,14 @@ def test_it_is_seen_whichever_controller_is_asked_first(
     brokers.world.run_for(30_000)
     of_leader = in_simulation(brokers)
 
-    def ask(address: str, request: bytes, read: Callable[[bytes], Any], *, timeout_s: float) -> Any:
+    def ask(
+        address: str, request: bytes, read: Callable[[bytes], Any], *, timeout_s: float, sealing: object = None
+    ) -> Any:
+        assert sealing is None
         if address == "10.0.0.2:1":
             raise OSError("nobody is there")
         if address == "127.0.0.1:9878":
-            return of_leader(address, request, read, timeout_s=timeout_s)
+            return of_leader(address, request, read, timeout_s=timeout_s, sealing=sealing)
         code = decode_command(request).header.code
         fields: dict[str, str | None] = {}
         if code == RequestCode.CONTROLLER_GET_METADATA_INFO:

@@ -30,6 +30,7 @@ class Cluster:
         self.folder = folder
         self._stack = stack
         self.processes: dict[str, subprocess.Popen[str]] = {}
+        self.told: dict[str, Any] = {}
         values = {"enableControllerInNamesrv": "true", "controllerStorePath": "controller-store"}
         told = self.start("nameserver", "nameserver", controllerDLegerPeers="n0-127.0.0.1:0", **values)
         self.name_server, self.controller = told["nameserver"]["nameserver"], told["controller"]["controller"]
@@ -50,7 +51,8 @@ class Cluster:
         self._stack.callback(self.end, process)
         self.processes[name] = process
         assert process.stdout is not None
-        return json.loads(process.stdout.readline())["roles"]
+        self.told[name] = json.loads(process.stdout.readline())["roles"]
+        return self.told[name]
 
     @staticmethod
     def end(process: subprocess.Popen[str]) -> None:

@@ -43,6 +43,11 @@ def test_every_frame_is_one_json_object_with_the_columns_of_the_table() -> None:
     assert [row for row in rows if None in row.values()] == []
 
 
+def test_what_members_of_a_group_say_is_named() -> None:
+    row = _row(code=30013, flag=RemotingFlag.ONEWAY, opaque=8, ext_fields=[("term", "1")], body_size=4)
+    assert _text(row, 2 * SECOND).endswith("  oneway 30013  ENTRIES  opaque=8  term=1  body=4")
+
+
 def test_frames_come_in_the_order_of_time_unless_asked_otherwise() -> None:
     shown = replispec("decode", CAPTURE, "--format", "json")
     times = [json.loads(line)["time_ns"] for line in shown.stdout.splitlines()]

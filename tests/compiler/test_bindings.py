@@ -248,6 +248,24 @@ def test_a_binding_that_does_not_hold_is_refused_with_place_and_advice(
     assert advice in str(caught.value)
 
 
+@pytest.mark.parametrize("what", ["header", "body"])
+def test_an_event_may_be_the_whole_header_or_body_and_nothing_else(what: str, tmp_path: Path) -> None:
+    """No name stands in a reader that the reader does not define."""
+    kinds = {"header": "CountResponse", "body": "Members"}
+    caller = FILES[CALLER].replace("if: event.total > total", "if: total > 0")
+    caller = caller.replace("{total: event.total}", "{total: total + 1}")
+    begin, end = caller.index("    fields: {total"), caller.index("  told:\n")
+    fields = f"    fields: {{whole: {kinds[what]}}}\n    from: {{whole: {what}}}\n"
+    text = caller[:begin] + fields + caller[end:]
+    write(tmp_path, {CALLER: text})
+    read = compile_family(bound_model(), tmp_path)["replispec/wire/bound/machines/caller_wire.py"].decode()
+    lines = {
+        "header": "header = CountResponse.from_ext_fields(ext_fields)",
+        "body": "body = Members.decode(data) if data else Members()",
+    }
+    assert f"            {lines[what]}\n            return Counted(whole={what})\n" in read
+
+
 def test_the_generated_bindings_are_these(tmp_path: Path) -> None:
     text = compiled(tmp_path)["replispec/wire/bound/machines/caller_wire.py"]
     assert (

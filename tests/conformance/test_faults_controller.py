@@ -11,6 +11,7 @@ from tests.conformance.subjects import (
     identity_faults,
     overlooked_faults,
     sharp_faults,
+    standing_faults,
     wire_faults,
 )
 from tests.conformance.subjects.against import Outcome, applicable, judge_controller, judged
@@ -34,6 +35,7 @@ ENTERED_BY = (
     identity_faults,
     overlooked_faults,
     sharp_faults,
+    standing_faults,
     wire_faults,
 )
 """Imported so that their faults are in the table of names."""

@@ -97,3 +97,15 @@ def test_many_pieces_may_take_as_long_as_the_suite_needs_for_them() -> None:
 def test_a_piece_that_is_left_unread_ends_the_sending() -> None:
     with pytest.raises(trio.TooSlowError):
         _sent(11.0, 0.0)
+
+
+def test_what_is_sent_at_once_by_two_is_whole_one_after_the_other() -> None:
+    async def run() -> bytes:
+        near, far = trio.testing.memory_stream_pair()
+        wire = Wire("main", near, SubjectRemotingReader(), Trace(), Dialect(VOCABULARY, RELEASE))  # type: ignore[arg-type]  # in memory
+        async with trio.open_nursery() as nursery:
+            for parts in ([b"a", b"b", b"c"], [b"1", b"2", b"3"]):
+                nursery.start_soon(wire.send, Encoded(b"".join(parts), (), ""), parts, 0.01)
+        return bytes(await far.receive_some())
+
+    assert trio.run(run, clock=trio.testing.MockClock(autojump_threshold=0)) in (b"abc123", b"123abc")

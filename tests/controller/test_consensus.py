@@ -11,10 +11,10 @@ from replispec.runtime.documents.official_seam import decode, encode
 from replispec.runtime.primitives.errors import RemoteProtocolError
 
 OF_A_GROUP = MemberState(format=2, term=2, group="g/n0,n1,n2", member="n1")
-Kept = tuple[list[tuple[int, bytes]], bytes | None]
+KeptRecord = tuple[list[tuple[int, bytes]], bytes | None]
 
 
-def started(kept: Kept = ([], None), *names: str) -> tuple[SingleNode, Kept]:
+def started(kept: KeptRecord = ([], None), *names: str) -> tuple[SingleNode, KeptRecord]:
     """A member that started on what was kept and proposed a record about each broker set, all persisted."""
     records, state = list(kept[0]), kept[1]
     single = SingleNode(records, state)
@@ -31,7 +31,7 @@ def started(kept: Kept = ([], None), *names: str) -> tuple[SingleNode, Kept]:
 
 
 def test_a_start_is_a_term_that_was_voted_for_and_begins_with_a_record_that_decides_nothing() -> None:
-    kept: Kept = ([], None)
+    kept: KeptRecord = ([], None)
     for term in (1, 2, 3):
         single, kept = started(kept)
         assert single.term == term
@@ -101,7 +101,7 @@ def test_a_term_that_could_not_be_written_begins_again_as_the_same_one() -> None
     assert [each.event.broker_name for each in again.entries] == ["", "a"]
 
 
-def damaged(kept: Kept, index: int, data: bytes) -> Kept:
+def damaged(kept: KeptRecord, index: int, data: bytes) -> KeptRecord:
     """The same with other bytes for one record."""
     return [(number, data if number == index else each) for number, each in kept[0]], kept[1]
 

@@ -11,7 +11,14 @@ import pytest
 
 from replispec.controller.consensus import LogDamaged
 from replispec.controller.consensus.raft import ControllerGroup
-from replispec.controller.rocketmq.founding import FirstState, check_empty, founded, lived_alone, told_of
+from replispec.controller.rocketmq.founding import (
+    FirstState,
+    check_empty,
+    founded,
+    lived_alone,
+    told_by_brokers,
+    told_of,
+)
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.sim import Disk, Left, Rng, SimulatedStorage
 from replispec.runtime.sim.disk import Crashed
@@ -19,6 +26,8 @@ from replispec.runtime.storage import Stores
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import (
     BrokerReplicasInfo,
+    EpochEntry,
+    EpochEntryCache,
     GetNextBrokerIdRequest,
     GetNextBrokerIdResponse,
     ReplicaIdentity,
@@ -154,6 +163,42 @@ def test_what_a_controller_of_apache_rocketmq_tells_is_read() -> None:
     assert (found.state, found.master, found.master_epoch, found.sync_state_set_epoch) == ("LED", 2, 2, 4)
     assert (list(found.sync_state_set), list(found.broker_ids), found.next_broker_id) == ([1, 2], [1, 2], 3)
     assert dict(found.addresses) == {1: "127.0.0.1:30910", 2: "127.0.0.1:30920"}
+
+
+# What living brokers tell
+
+
+def broker(number: int, *epochs: int) -> EpochEntryCache:
+    """What a broker with this id answers; 0 for a master."""
+    listed = [EpochEntry(start_offset=0, epoch=epoch) for epoch in epochs]
+    return EpochEntryCache(broker_id=number, broker_name="a", cluster_name="c", epoch_list=listed)
+
+
+def test_a_set_that_its_brokers_tell_of_begins_with_the_election_of_its_master() -> None:
+    answers = {"127.0.0.1:1": broker(0, 1, 4), "127.0.0.1:2": broker(1, 1), "127.0.0.1:3": broker(3, 1, 4)}
+    found = told_by_brokers("a", answers, 2)
+    # Nobody but the master is known to have everything, and the next masterEpoch is after all that were.
+    assert (found.state, found.HasField("master"), found.master_epoch) == ("LEADERLESS", False, 4)
+    assert (list(found.sync_state_set), list(found.broker_ids)) == ([2], [1, 2, 3])
+    assert dict(found.addresses) == {1: "127.0.0.1:2", 2: "127.0.0.1:1", 3: "127.0.0.1:3"}
+    assert found.next_broker_id > 3 + 1
+
+
+@pytest.mark.parametrize(
+    ("answers", "says"),
+    [
+        ({"x:1": broker(1, 1)}, "nobody of a says that it is master"),
+        ({"x:1": broker(0, 1), "x:2": broker(0, 2)}, "x:1 and x:2 of a says that it is master"),
+        ({"x:1": broker(0, 1), "x:2": broker(2, 1)}, "x:1 and x:2 of a have the id 2"),
+        ({"x:1": broker(0, 1), "x:2": broker(1, 1, 2)}, "x:2 of a knows a masterEpoch after that of x:1"),
+    ],
+    ids=["nobody", "two", "ids", "later"],
+)
+def test_brokers_that_contradict_each_other_found_nothing(
+    answers: dict[str, EpochEntryCache], says: str
+) -> None:
+    with pytest.raises(RemoteProtocolError, match=says):
+        told_by_brokers("a", answers, 2)
 
 
 def replica(number: int, address: str = "127.0.0.1:10911") -> ReplicaIdentity:

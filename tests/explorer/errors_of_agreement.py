@@ -35,4 +35,13 @@ OF_AGREEMENT = {
         7,
         (("one_entry_one_past", 7),),
     ),
+    "a leader answers before a majority has said that it leads": Error(
+        "statemachines/raft/member",
+        "if: 'rule.reached(voters, echoed) >= event.round'",
+        "if: event.round > 0",
+        "group",
+        (*TWO_ELECTIONS, "--set", "reads=1", "--seconds", "900", "--states", "9000000"),
+        "a_read_misses_nothing",
+        20,
+    ),
 }

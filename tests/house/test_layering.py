@@ -103,6 +103,10 @@ RUNTIME_PARTS = (
     "storage",
     "configuration",
     "sim",
+    "seeing",
+    "version",
+    "rocketmq.seeing",
+    "rocketmq.access",
     "rocketmq.remoting",
     "rocketmq.log",
     "rocketmq.replication",
@@ -134,7 +138,8 @@ LAYERS = (
         Layer(package, (package,), (*WORLD, *COMMAND_LINE, *SPARK, *COMPILING), pure=True)
         for package in OWN_MESSAGES
     ),
-    Layer(DOCUMENTS, (DOCUMENTS, PRIMITIVES), (*WORLD, *COMMAND_LINE, *SPARK, *COMPILING), pure=True),
+    # And YAML, of files that people write for a running process.
+    Layer(DOCUMENTS, (DOCUMENTS, PRIMITIVES), (*WORLD, *COMMAND_LINE, *SPARK, "grpc_tools"), pure=True),
     Layer(
         "replispec.runtime.rocketmq.framing",
         ("replispec.runtime.rocketmq.framing", WIRE, PRIMITIVES),

@@ -13,12 +13,17 @@ from pathlib import Path
 
 import pytest
 
+from replispec.runtime.version import VERSION as TOLD
 from tests.house.tree import PROJECT, ROOMS, ROOT, files, module_name
 
 NAME = PROJECT["project"]["name"]
 VERSION = PROJECT["project"]["version"]
 # What the core install leaves out.
 EXTRAS = ("docutils", "furo", "grpc_tools", "myst_parser", "pandas", "py4j", "pyspark", "sphinx")
+
+
+def test_roles_say_the_version_that_is_packed() -> None:
+    assert TOLD == VERSION
 
 
 def run(command: Sequence[str | Path], cwd: Path) -> str:

@@ -21,7 +21,20 @@ from replispec.wire.rocketmq import constants
 
 
 def test_all_scenarios_are_played_unless_some_are_named() -> None:
-    every = ["a", "b", "c", "d", "e", "f", "group", "javagroup", "jraftgroup", "generations"]
+    every = [
+        "a",
+        "b",
+        "c",
+        "d",
+        "e",
+        "f",
+        "group",
+        "javagroup",
+        "jraftgroup",
+        "moved",
+        "moved-jraft",
+        "generations",
+    ]
     assert arguments_of([]).scenarios == every
     assert arguments_of(["c", "a"]).scenarios == ["c", "a"]
 
@@ -35,10 +48,8 @@ def test_rounds_and_their_seed_are_of_the_command_line() -> None:
 def test_an_unknown_scenario_is_named_with_those_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         arguments_of(["z"])
-    assert (
-        "no scenario 'z': there are a, b, c, d, e, f, group, javagroup, jraftgroup, generations"
-        in capsys.readouterr().err
-    )
+    known = "a, b, c, d, e, f, group, javagroup, jraftgroup, moved, moved-jraft, generations"
+    assert f"no scenario 'z': there are {known}" in capsys.readouterr().err
 
 
 def line(offset: int, at_ms: int, status: str = "READ") -> dict[str, object]:

@@ -97,12 +97,16 @@ class Shown:
     console: tuple[str, ...]
 
 
-def show(page: Path, home: Path, *arguments: str, width: int = 1280, height: int = 1600) -> Shown:
-    """Open a page in a window of so many pixels. `home` is an empty folder for this run alone."""
+def show(page: Path | str, home: Path, *arguments: str, width: int = 1280, height: int = 1600) -> Shown:
+    """Open a page, a file or a URL, in a window of so many pixels. `home` is an empty folder of its own."""
     command = [BROWSER, *OPTIONS, f"--user-data-dir={home / 'settings'}", f"--window-size={width},{height}"]
     environment = {**os.environ, "HOME": str(home)}
     done = subprocess.run(
-        [*command, *arguments, page.as_uri()], capture_output=True, check=False, env=environment, timeout=120
+        [*command, *arguments, page if isinstance(page, str) else page.as_uri()],
+        capture_output=True,
+        check=False,
+        env=environment,
+        timeout=120,
     )
     said = done.stderr.decode("utf-8", "replace").splitlines()
     assert done.returncode == 0, said

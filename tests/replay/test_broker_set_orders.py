@@ -13,8 +13,9 @@ from typing import Any, Final
 
 import pytest
 
+from replispec.replay.events.capture_order import in_capture_order
 from replispec.replay.events.content import content_of
-from replispec.replay.events.observation import Decision, Observation, in_capture_order
+from replispec.replay.events.observation import Decision, Observation
 from replispec.replay.events.rocketmq.decisions import NOTIFIED
 from replispec.replay.events.rocketmq.groups import learn_groups
 from replispec.replay.machines.group_walks import walked

@@ -20,7 +20,8 @@ import pytest
 
 from replispec.replay.capture import long_columns
 from replispec.replay.engines.decoding import DecodedCapture, decode_capture
-from replispec.replay.events.family import shared_observers
+from replispec.replay.events.family import observe_guests, shared_observers
+from replispec.replay.events.observation import ObservationKind
 from replispec.replay.events.observe import gathered, observe
 from replispec.replay.events.rocketmq import durations, long_latencies
 from replispec.replay.events.shares import Long, Share, SharedObserver
@@ -32,6 +33,7 @@ from tests.replay.defects import DEFECTS, sound
 from tests.replay.pcap_writer import pcap
 from tests.replay.random_traffic import Harm, random_capture
 
+AGREEMENT = Path(__file__).parent / "data/agreement.pcap"
 CAPTURES = Path(__file__).parents[2] / "spark_replay/captures"
 NAMES = sorted(path.stem for path in CAPTURES.glob("*.pcap"))
 MESSY = sorted(DEFECTS)
@@ -94,6 +96,7 @@ def in_shares(
         own = own.take(pa.array(order_of(own, chance), pa.int64()))
         first = each.number == 0
         parts += [each.told, observer.look(own, streams if first else streams.slice(0, 0), each.share)]
+        parts += observe_guests(own, holes, streams) if first else []
     return gathered(parts), len(laid)
 
 
@@ -122,6 +125,12 @@ def small(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> No
 
 def order_of(frames: pa.Table, chance: random.Random) -> list[int]:
     return chance.sample(range(frames.num_rows), frames.num_rows)
+
+
+def test_shares_tell_what_members_of_a_group_say_on_a_connection() -> None:
+    decoded = decode_capture(AGREEMENT)
+    assert observe(decoded.frames, decoded.holes, decoded.streams)[ObservationKind.MEMBER].num_rows
+    assert assert_same(decoded, random.Random(AGREEMENT.name)) > 1
 
 
 @pytest.mark.parametrize("name", NAMES)

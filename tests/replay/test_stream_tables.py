@@ -14,6 +14,7 @@ import pytest
 
 from replispec.replay.engines.decoding import decode_capture
 from replispec.replay.events.capture_events import CaptureEvents
+from replispec.replay.events.capture_order import in_capture_order
 from replispec.replay.events.event_tables import INT64_MAX, Counted
 from replispec.replay.events.observation import (
     Acknowledged,
@@ -24,7 +25,6 @@ from replispec.replay.events.observation import (
     Observation,
     ObservationKind,
     ends_of,
-    in_capture_order,
 )
 from replispec.replay.events.observe import observe
 from replispec.replay.events.rocketmq.epoch_starts import ToldStarts, Witnesses, knows_epoch

@@ -9,6 +9,7 @@ from replispec.cli.admin_found import found as found_group
 from replispec.cli.admin_members import members
 from replispec.cli.failures import EXIT_UNUSABLE
 from replispec.cli.family_commands import FamilyGroup
+from replispec.cli.speaking import speaks
 
 if TYPE_CHECKING:
     from replispec.cli.repairs import RepairFinding
@@ -48,8 +49,8 @@ def admin() -> None:
     """What whoever runs a cluster asks of it, and does by hand, now and then."""
 
 
-admin.add_command(found_group)
-admin.add_command(members)
+admin.add_command(speaks(found_group))
+admin.add_command(speaks(members))
 
 
 @admin.command("repair", epilog=EXAMPLES, short_help="Have a damaged or emptied member copy its log again.")

@@ -13,6 +13,7 @@ Examples:
   replispec admin found -c controller-1.properties
   replispec admin found -c controller-1.properties --from-controller 127.0.0.1:9878 \\
       --cluster DefaultCluster --broker-set broker-a
+  replispec admin found -c controller-1.properties --from-folder old-controller-store --dry-run
 
 \b
 The file is that of the new group's first member: controllerDLegerPeers names it alone, controllerStorePath is
@@ -28,7 +29,9 @@ Exit codes:
 """
 
 
-@click.command("found", epilog=EXAMPLES, short_help="Make a group of controllers of one that was alone.")
+@click.command(
+    "found", epilog=EXAMPLES, short_help="Make the first member of a group of controllers of what there is."
+)
 @click.option(
     "-c",
     "--config",
@@ -44,6 +47,32 @@ Exit codes:
 @click.option(
     "--broker-set", "broker_sets", metavar="NAME", multiple=True, help="A broker set that it is asked for."
 )
+@click.option(
+    "--from-folder",
+    "folder",
+    metavar="FOLDER",
+    default="",
+    help="Begin with what a stopped controller of another make has here, its store path.",
+)
+@click.option(
+    "--beyond",
+    type=click.Choice(["leave", "take"]),
+    help="What to do with entries of which that folder does not say whether they are committed.",
+)
+@click.option(
+    "--from-brokers",
+    "brokers",
+    metavar="HOST:PORT;...",
+    default="",
+    help="Begin with what living brokers tell, all of their broker sets, where no controller is left.",
+)
+@click.option(
+    "--master-id",
+    "masters",
+    metavar="BROKERSET=ID",
+    multiple=True,
+    help="The id of a master, which it does not tell: see brokerIdentity in its store.",
+)
 @click.option("--dry-run", is_flag=True, help="Say what would be on record, and write nothing.")
 def found(
     config: Path,
@@ -51,6 +80,10 @@ def found(
     controller: str,
     cluster: str,
     broker_sets: tuple[str, ...],
+    folder: str,
+    beyond: str | None,
+    brokers: str,
+    masters: tuple[str, ...],
     *,
     dry_run: bool,
 ) -> int:
@@ -60,27 +93,30 @@ def found(
     of the folder that was made before.
 
     With --from-controller the store is empty, and begins with what living controllers tell, of whatever make:
-    of the broker sets that are named, their ids, masters, epochs and SyncStateSets.
+    of the broker sets that are named, their ids, masters, epochs and SyncStateSets. With --from-folder it
+    begins with all broker sets that a stopped controller of another make has in its folder. With
+    --from-brokers, where nothing else is left, with what living brokers tell of themselves.
     """
-    from replispec.cli.foundings import FoundingRefused
+    from replispec.cli.foundings import FoundingRefused, FoundingSource
     from replispec.runtime import families
     from replispec.runtime.configuration import ConfigurationError
     from replispec.runtime.storage import StorageFailed
 
-    if bool(controller) != bool(broker_sets) or bool(controller) != bool(cluster):
-        raise click.UsageError("--from-controller, --cluster and --broker-set are given together")
+    _check_together(controller, cluster, broker_sets, folder, beyond, brokers, masters)
+    source = FoundingSource(
+        controller,
+        cluster,
+        tuple(dict.fromkeys(broker_sets)),
+        folder,
+        beyond or "",
+        tuple(dict.fromkeys(each.strip() for each in brokers.split(";") if each.strip())),
+        dict(map(_master, masters)),
+    )
     overrides = dict(pair.partition("=")[::2] for pair in settings)
     family = families.with_part("cli", "founding")[0]
     part = families.part("cli", family, "founding")
     try:
-        made = part.found(
-            config.read_text("utf-8"),
-            overrides,
-            dry_run=dry_run,
-            controller=controller,
-            cluster=cluster,
-            broker_sets=list(dict.fromkeys(broker_sets)),
-        )
+        made = part.found(config.read_text("utf-8"), overrides, dry_run=dry_run, source=source)
     except (ConfigurationError, UnicodeDecodeError) as error:
         raise click.ClickException(f"{config}: {error}") from error
     except FoundingRefused as refusal:
@@ -96,3 +132,30 @@ def found(
     verb = "would be" if dry_run else "is"
     click.echo(f"{made.store} {verb} the store of the only member of the group {made.name}")
     return 0
+
+
+def _check_together(
+    controller: str,
+    cluster: str,
+    broker_sets: tuple[str, ...],
+    folder: str,
+    beyond: str | None,
+    brokers: str,
+    masters: tuple[str, ...],
+) -> None:
+    """Whether these options say one thing. Raises UsageError."""
+    if bool(controller) != bool(broker_sets) or bool(controller) != bool(cluster):
+        raise click.UsageError("--from-controller, --cluster and --broker-set are given together")
+    if sum(map(bool, (controller, folder, brokers))) > 1:
+        raise click.UsageError("--from-controller, --from-folder and --from-brokers: give one")
+    if beyond and not folder:
+        raise click.UsageError("--beyond belongs to --from-folder")
+    if masters and not brokers:
+        raise click.UsageError("--master-id belongs to --from-brokers")
+
+
+def _master(text: str) -> tuple[str, int]:
+    name, _, number = text.rpartition("=")
+    if not name or not number.isdecimal() or not int(number):
+        raise click.UsageError(f"--master-id {text}: BROKERSET=ID is expected")
+    return name, int(number)

@@ -1,7 +1,8 @@
 """What the command asks of a family: one object, in `replispec.cli.<family>.family` as `FAMILY`."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 
 from replispec.cli.frame_text import Words
 from replispec.runtime import families
@@ -22,12 +23,14 @@ class Listeners:
 class FrameWords:
     """`words` says what a row of the frames table is, where its column `protocol` has one of `protocols`.
 
-    `ports`: every port of such processes, with what is heard there.
+    `ports`: every port of such processes, with what is heard there. `requests`: names of requests by their
+    codes, which travel in frames that another family words.
     """
 
     protocols: tuple[str, ...]
     words: Words
     ports: Callable[[Listeners], Mapping[int, str]] | None = None
+    requests: Mapping[int, str] = field(default_factory=dict)
 
 
 def wordings() -> Mapping[str, Words]:
@@ -42,6 +45,16 @@ def wordings() -> Mapping[str, Words]:
                     f"{module.__name__}: frames of {protocol} are worded by another family too: rename one"
                 )
             found[protocol] = family.words
+    return found
+
+
+@cache
+def names_of_guests() -> Mapping[int, str]:
+    """Names of the requests that families say in frames of another one, by their codes."""
+    found: dict[int, str] = {}
+    for name in families.with_part("cli"):
+        family: FrameWords = families.part("cli", name).FAMILY
+        found |= family.requests
     return found
 
 

@@ -7,6 +7,7 @@ from importlib import import_module
 
 import click
 
+from replispec.cli.speaking import speaks
 from replispec.runtime import families
 
 PART = "admin"
@@ -34,7 +35,7 @@ def found(name: str) -> click.Command | None:
     place = _places().get(name)
     if place is None:
         return None
-    command: click.Command = import_module(place).command
+    command: click.Command = speaks(import_module(place).command)
     return command
 
 

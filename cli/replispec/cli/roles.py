@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from replispec.cli.admin_found import found
+
 if TYPE_CHECKING:
     from replispec.runtime.storage import Storage
     from replispec.runtime.world import Member
@@ -60,14 +62,51 @@ def make_command(role: str) -> click.Command:
         help="A properties file with the role's parameters.",
     )
     @click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="Counts more than the file.")
+    @click.option(
+        "--log-format",
+        type=click.Choice(("text", "json")),
+        help="How lines of the log are written; as --set logFormat=.",
+    )
+    @click.option(
+        "--log-level",
+        type=click.Choice(("debug", "info", "warning", "error")),
+        help="The least that is logged; as --set logLevel=.",
+    )
     @click.option("--print-config", is_flag=True, help="Print every parameter with its value, and end.")
     @click.option("--family", metavar="NAME", help="Whose role it is, where several families have one.")
+    @click.pass_context
     def command(
-        config: Path | None, settings: tuple[str, ...], family: str | None, *, print_config: bool
+        context: click.Context,
+        config: Path | None,
+        settings: tuple[str, ...],
+        family: str | None,
+        log_format: str | None,
+        log_level: str | None,
+        *,
+        print_config: bool,
     ) -> int:
-        return _run(role, family, config, settings, print_config=print_config)
+        if context.invoked_subcommand is not None:
+            return 0
+        named = (("logFormat", log_format), ("logLevel", log_level))
+        said = [f"{name}={value.upper()}" for name, value in named if value]
+        return _run(role, family, config, (*settings, *said), print_config=print_config)
 
-    return command
+    return _with_import(command) if role == "controller" else command
+
+
+def _with_import(command: click.Command) -> click.Command:
+    """The same, and below it what founds a group, where whoever comes from other controllers looks for it."""
+    group = click.Group(
+        command.name,
+        callback=command.callback,
+        params=command.params,
+        help=command.help,
+        short_help=command.short_help,
+        epilog=command.epilog,
+        invoke_without_command=True,
+    )
+    group.add_command(found, "import")
+    return group
 
 
 def _epilog(role: str) -> str:
@@ -82,6 +121,7 @@ def _run(
     from replispec.runtime import families
     from replispec.runtime.configuration import ConfigurationError, parse
     from replispec.runtime.net.launch_shell import launch
+    from replispec.runtime.net.sealing import SealingError
     from replispec.runtime.primitives.properties import write_properties
 
     place = str(config) if config is not None else "configuration"
@@ -100,8 +140,9 @@ def _run(
             return 0
         options = parsed.options
         make = partial(_maker(role, chosen), options)
-        return launch(role, options.process, make, notes=parsed.notes, out=sys.stdout, errors=sys.stderr)
-    except ConfigurationError as error:
+        tls, notes = getattr(options, "tls", None), parsed.notes
+        return launch(role, options.process, make, tls=tls, notes=notes, out=sys.stdout, errors=sys.stderr)
+    except (ConfigurationError, SealingError) as error:
         raise click.ClickException(f"{place}: {error}") from error
     except UnicodeDecodeError as error:
         raise click.ClickException(f"{place}: not UTF-8 (at byte {error.start})") from error

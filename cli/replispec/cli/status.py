@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from replispec.cli.shown import Display, show, with_formats
+from replispec.cli.speaking import speaks
 
 EXAMPLES = """\b
 Examples:
@@ -18,6 +19,7 @@ Whether something is wrong says `replispec admin health`, by its exit code.
 """
 
 
+@speaks
 @click.command("status", epilog=EXAMPLES, short_help="Broker sets, masters, epochs, who is in sync, lag.")
 @click.argument("controllers", metavar="[CONTROLLER[;...]]", required=False, default="")
 @click.option(

@@ -2,9 +2,9 @@
 
 Layout of a family: statemachines/FAMILY/*.yaml, systems/FAMILY/*.yaml, invariants/FAMILY/*.yaml
 (streams.yaml declares the streams of events), parameters/FAMILY/*.yaml (roles.yaml names the roles),
-constants/FAMILY/*.yaml, clauses/FAMILY/*.yaml (coverage.yaml says which of them cover a document's
-paragraphs), vectors/FAMILY/*.yaml. All are optional, so that a family may grow; its documents lie below
-docs/FAMILY."""
+constants/FAMILY/*.yaml, metrics/FAMILY/*.yaml (labels.yaml declares their labels), clauses/FAMILY/*.yaml
+(coverage.yaml says which of them cover a document's paragraphs), vectors/FAMILY/*.yaml. All are optional, so
+that a family may grow; its documents lie below docs/FAMILY."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from replispec.compiler.emit.docs.constants import constants_document
 from replispec.compiler.emit.docs.examples import examples_document
 from replispec.compiler.emit.docs.invariants import invariants_document
 from replispec.compiler.emit.docs.machines import machine_document
+from replispec.compiler.emit.docs.metrics import metrics_document
 from replispec.compiler.emit.docs.parameters import parameters_document
 from replispec.compiler.emit.docs.rules import rules_document
 from replispec.compiler.emit.docs.systems import system_document
@@ -33,6 +34,7 @@ from replispec.compiler.emit.python.data import clauses_text, vectors_text
 from replispec.compiler.emit.python.format import format_files
 from replispec.compiler.emit.python.invariants import invariants_text
 from replispec.compiler.emit.python.machines import MachineEmitter, package_module
+from replispec.compiler.emit.python.metrics import metrics_text
 from replispec.compiler.emit.python.parameters import options_text, parameters_text
 from replispec.compiler.emit.python.rules import rules_text
 from replispec.compiler.emit.python.systems import system_text, systems_package
@@ -43,6 +45,7 @@ from replispec.compiler.model.faults import attempt, whole_since
 from replispec.compiler.model.invariant import InvariantSpec
 from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.message import Model, Place, SpecificationError
+from replispec.compiler.model.metric import MetricsSpec
 from replispec.compiler.model.parameter import ConfigurationSpec
 from replispec.compiler.model.rule import RuleSource, RuleType
 from replispec.compiler.model.system import SystemSpec
@@ -52,6 +55,7 @@ from replispec.compiler.read.coverage import read_coverage
 from replispec.compiler.read.examples import read_examples
 from replispec.compiler.read.invariants import read_invariants, read_streams
 from replispec.compiler.read.machines import read_machine
+from replispec.compiler.read.metrics import read_metrics
 from replispec.compiler.read.parameters import check_timers, read_parameters
 from replispec.compiler.read.records import read_records
 from replispec.compiler.read.rules import read_rules
@@ -74,6 +78,7 @@ class FamilySpec:
     examples: Sequence[Example]
     configuration: ConfigurationSpec
     constants: Mapping[str, NamedConstant]
+    metrics: MetricsSpec
     sources: Mapping[str, bytes]
 
 
@@ -157,7 +162,10 @@ def _trees(spec_dir: Path, sources: Iterable[str]) -> dict[str, Tree]:
 
 def _sources(model: Model, spec_dir: Path) -> dict[str, bytes]:
     """The family's YAML files in a fixed order."""
-    kinds = ("parameters", "constants", "statemachines", "systems", "invariants", "clauses", "vectors")
+    kinds = (
+        *("parameters", "constants", "metrics", "statemachines"),
+        *("systems", "invariants", "clauses", "vectors"),
+    )
     paths = [path for kind in kinds for path in _files(spec_dir / kind / model.family)]
     return {path.relative_to(spec_dir).as_posix(): path.read_bytes() for path in paths}
 
@@ -194,6 +202,9 @@ def _read(model: Model, trees: Mapping[str, Tree], sources: Mapping[str, bytes])
     constants: Mapping[str, NamedConstant] = {}
     with attempt(gap=True):
         constants = read_constants(_only(trees, "constants/"), model, configuration)
+    metrics = MetricsSpec()
+    with attempt():
+        metrics = read_metrics(_only(trees, "metrics/"), configuration)
     model.constants = {name: each.value for name, each in constants.items()}
     machines: dict[str, MachineSpec] = {}
     for name, tree in _only(trees, f"statemachines/{model.family}/").items():
@@ -230,7 +241,16 @@ def _read(model: Model, trees: Mapping[str, Tree], sources: Mapping[str, bytes])
     with attempt():
         _check_findings(machines, invariants)
     return FamilySpec(
-        model, machines, systems, rules, invariants, tuple(examples), configuration, constants, sources
+        model,
+        machines,
+        systems,
+        rules,
+        invariants,
+        tuple(examples),
+        configuration,
+        constants,
+        metrics,
+        sources,
     )
 
 
@@ -307,6 +327,9 @@ def _python(family: FamilySpec) -> dict[str, str]:
     if family.constants:
         given_by = _only(family.sources, "constants/")
         texts[f"{root}/constants.py"] = constants_text(family.constants, family.model.family, given_by)
+    if family.metrics.metrics:
+        given_by = _only(family.sources, "metrics/")
+        texts[f"{root}/metrics.py"] = metrics_text(family.metrics, family.model.family, given_by)
     golden = _only(family.sources, "vectors/")
     if golden:
         texts[f"{root}/vectors.py"] = vectors_text(family.model.family, golden)
@@ -352,6 +375,8 @@ def _documents(family: FamilySpec) -> dict[str, str]:
         pages[f"{root}/constants.md"] = constants_document(
             family.constants, _only(family.sources, "constants/")
         )
+    if family.metrics.metrics:
+        pages[f"{root}/metrics.md"] = metrics_document(family.metrics, _only(family.sources, "metrics/"))
     if family.examples:
         sources = {
             name: family.sources[name] for name in sorted({each.place.file for each in family.examples})

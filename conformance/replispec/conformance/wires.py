@@ -41,6 +41,7 @@ class Wire:
         self.name = name
         self.reader = reader
         self._stream = stream
+        self._sending = trio.Lock()
         self._trace = trace
         self._dialect = dialect
         self._put, self._got = trio.open_memory_channel[Received](WAITING_MAXIMUM)
@@ -93,11 +94,13 @@ class Wire:
         self._trace_bytes(">", b"".join(parts), encoded.says)
         self.unanswered = True
         try:
-            for number, part in enumerate(parts):
-                if number and pause_s:
-                    await trio.sleep(pause_s)
-                with trio.fail_after(unread_s):
-                    await self._stream.send_all(part)
+            # A step and what is answered at once may come together: one message is whole before the next.
+            async with self._sending:
+                for number, part in enumerate(parts):
+                    if number and pause_s:
+                        await trio.sleep(pause_s)
+                    with trio.fail_after(unread_s):
+                        await self._stream.send_all(part)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             return False
         return True

@@ -10,7 +10,7 @@ from lab.family import Rounds, Scenario
 from lab.interop.measured import Measured
 from lab.rocketmq import questions, settings, waiting
 from lab.rocketmq.apache import Apache
-from lab.rocketmq.interop import addresses, figures, generations, group, javagroup, mixed
+from lab.rocketmq.interop import addresses, figures, generations, group, javagroup, mixed, moved
 from lab.rocketmq.interop.stage import MESSAGES, TOPIC, Stage
 from lab.rocketmq.interop.tools import Tools
 from lab.rocketmq.roles import OURS
@@ -202,6 +202,14 @@ SCENARIOS = {
     "jraftgroup": (
         _on_a_stage(javagroup.under_jraft),
         "three brokers of ours under three Java controllers (jRaft), of whom some are killed in each round",
+    ),
+    "moved": (
+        _on_a_stage(moved.from_dledger),
+        "a group of ours begins with the folder of Java's controller, and its Java brokers go on",
+    ),
+    "moved-jraft": (
+        _on_a_stage(moved.from_jraft),
+        "the same with the folder of a controller with jRaft",
     ),
     "generations": (
         _on_a_stage(generations.under_one_controller),

@@ -247,12 +247,12 @@ class GoodFollower:
             code, _ = await self.controller.ask("CONTROLLER_APPLY_BROKER_ID", **applied)
             if code == "SUCCESS":
                 store.granted = True
-            elif code:
+            elif code and code != "CONTROLLER_NOT_LEADER":
                 refusals += 1
                 self.after_a_refusal()
                 await trio.sleep(self.waits_after(refusals))
             else:
-                await trio.sleep(PAUSE_S)
+                await self.after_a_failure()
         if not await self.register() and self.asks_for_a_master():
             await self.elect()
         store.address = self.address

@@ -50,6 +50,17 @@ class KeepsTheSilent(GoodNameServer):
         return math.inf
 
 
+class ForgetsTheSilentOnce(GoodNameServer):
+    """Once somebody was forgotten for silence nobody else is."""
+
+    forgot = False
+
+    def is_silent(self, broker: Broker) -> bool:
+        silent = not self.forgot and super().is_silent(broker)
+        self.forgot = self.forgot or silent
+        return silent
+
+
 class DropsTheSet(GoodNameServer):
     """With one broker its whole set is gone."""
 
@@ -196,6 +207,7 @@ CAUGHT: Mapping[type[GoodNameServer], str] = {
     HearsNoEnd: "leave/WIRE-ROUTE-6/1",
     HearsNoGoodbye: "leave/WIRE-ROUTE-2/1",
     KeepsTheSilent: "leave/WIRE-ROUTE-6/4",
+    ForgetsTheSilentOnce: "leave/WIRE-ROUTE-6/6",
     DropsTheSet: "leave/WIRE-ROUTE-2/2",
     TakesTheDamaged: "register/WIRE-ROUTE-1/6",
     TakesTheOlder: "register/WIRE-ROUTE-7/1",

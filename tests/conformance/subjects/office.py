@@ -147,6 +147,14 @@ class GoodBroker(GoodFollower):
         """Whether it turns to another controller that is named."""
         return True
 
+    def seeks_after_a_failure(self) -> bool:
+        """Whether it asks who leads the controllers when a question failed."""
+        return True
+
+    def follows_whom_a_registration_names(self) -> bool:
+        """Whether the answer to a registration in between ends its search for a master."""
+        return True
+
     def finds_leader(self) -> bool:
         """Whether it waits for a controller to be named."""
         return True
@@ -247,10 +255,10 @@ class GoodBroker(GoodFollower):
         try:
             async with trio.open_nursery() as nursery:
                 if self.finds_leader():
-                    while not await self._find_leader():
+                    while not await self.find_leader():
                         await trio.sleep(PAUSE_S)
                 await self.registered()
-                for task in (self._ask, self._beat, self._leaders, self._alter):
+                for task in (self._ask, self._beat, self.look_for_leaders, self._alter):
                     nursery.start_soon(task)
                 await self._route()
         finally:
@@ -258,7 +266,8 @@ class GoodBroker(GoodFollower):
                 each.leave()
         return None
 
-    async def _find_leader(self) -> bool:
+    async def find_leader(self) -> bool:
+        """Ask each controller who leads; whether one was named."""
         for each in self.listed:
             _, header = await each.ask("CONTROLLER_GET_METADATA_INFO")
             if leader := str(header.get("controllerLeaderAddress") or ""):
@@ -269,10 +278,16 @@ class GoodBroker(GoodFollower):
                 return True
         return False
 
-    async def _leaders(self) -> None:
+    async def after_a_failure(self) -> None:
+        if self.seeks_after_a_failure():
+            await self.find_leader()
+        await super().after_a_failure()
+
+    async def look_for_leaders(self) -> None:
+        """Ask who leads, again and again."""
         while True:
             await trio.sleep(LEADER_S)
-            await self._find_leader()
+            await self.find_leader()
 
     async def register(self) -> bool:
         """Register, and take what is told; whether a master was named."""
@@ -293,9 +308,10 @@ class GoodBroker(GoodFollower):
             code = _name(answer)
             if answer is not None and self.named_by(code, answer.header):
                 return self.take(_told(answer))
-            if code == "CONTROLLER_BROKER_NEED_TO_BE_REGISTERED" and self.registers_again(0, code):
-                await self.register()
-            await trio.sleep(PAUSE_S)
+            is_unknown = code == "CONTROLLER_BROKER_NEED_TO_BE_REGISTERED" and self.registers_again(0, code)
+            if is_unknown and await self.register() and self.follows_whom_a_registration_names():
+                return None
+            await self.after_a_failure()
             if self.asking.is_set() and (told := await self._who_is_master()) and told.master:
                 return self.take(told)
 
@@ -366,7 +382,7 @@ class GoodBroker(GoodFollower):
                     if not self.serves():
                         await self.copy(log)
                         if self.beats_once_more():
-                            await self._beat_now()
+                            await self.beat_now()
                     await trio.sleep(1e9 if self.serves() else PERIOD_S)
 
     async def _announce(self) -> None:
@@ -377,10 +393,11 @@ class GoodBroker(GoodFollower):
 
     async def _beat(self) -> None:
         while True:
-            await self._beat_now()
+            await self.beat_now()
             await trio.sleep(BEAT_S)
 
-    async def _beat_now(self) -> None:
+    async def beat_now(self) -> None:
+        """Send one heartbeat to everybody."""
         newest = self.store.epochs[-1][0] if self.store.epochs else -1
         said = {**self.set_names, "brokerId": self.store.told, "brokerAddr": self.address, "epoch": newest}
         said |= {"maxOffset": self.store.end, "confirmOffset": self.told_confirmed()}

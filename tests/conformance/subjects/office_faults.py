@@ -347,8 +347,8 @@ class UndoneByNotices(GoodBroker):
         self.undone = not self.leader or getattr(self, "undone", False)
         super().moved()
 
-    async def _find_leader(self) -> bool:
-        return not getattr(self, "undone", False) and await super()._find_leader()
+    async def find_leader(self) -> bool:
+        return not getattr(self, "undone", False) and await super().find_leader()
 
 
 class HearsNothingWhileItAsks(GoodBroker):

@@ -73,7 +73,7 @@ def test_a_name_server_that_is_not_there_costs_one_line_and_is_asked_soon() -> N
     master.wait(RETRY_MS)
     master.wait(RETRY_MS)
     assert master.count() == 3
-    assert [note.what for note in master.playbook.notes] == ["a name server does not know us"]
+    assert [note.what for note in master.playbook.notes] == ["a name server does not answer"]
 
 
 def test_a_replica_hears_of_its_master_and_is_quiet_then() -> None:

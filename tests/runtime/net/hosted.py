@@ -17,6 +17,7 @@ from replispec.runtime.net.host_shell import Process, serve
 from replispec.runtime.net.link import Tap
 from replispec.runtime.net.log_shell import Log
 from replispec.runtime.net.node_shell import Bounds
+from replispec.runtime.net.sealing import Sealing
 from replispec.runtime.storage import Stores
 from replispec.runtime.world import Effect, Event, Level, Member, Ticked
 
@@ -57,12 +58,14 @@ class Host:
     def __init__(self, addresses: Mapping[str, str], stop: trio.Event, log: io.StringIO) -> None:
         self.addresses = addresses
         self.stop = stop
+        self.opened: list[trio.SocketStream] = []
         self._log = log
 
     async def connect(self) -> trio.SocketStream:
         """A connection to the only listener."""
         host, _, port = self.addresses["remoting"].rpartition(":")
-        return await trio.open_tcp_stream(host, int(port))
+        self.opened.append(await trio.open_tcp_stream(host, int(port)))
+        return self.opened[-1]
 
     @property
     def lines(self) -> list[dict[str, Any]]:
@@ -72,19 +75,27 @@ class Host:
 
 @asynccontextmanager
 async def hosted(
-    node: ScriptedNode, *, stores: Any = None, bounds: Bounds | None = None, tap: Tap | None = None
+    node: ScriptedNode,
+    *,
+    stores: Any = None,
+    bounds: Bounds | None = None,
+    tap: Tap | None = None,
+    sealing: Sealing | None = None,
+    plain: frozenset[str] = frozenset(),
 ) -> AsyncIterator[Host]:
     """A host that runs `node` until the block ends."""
     clock, written, stop = Clock(), io.StringIO(), trio.Event()
     log = Log(written, Level.DEBUG, clock.now_us)
-    process = Process(bounds=bounds or Bounds())
-    run = partial(
-        serve, [Member("role", node, stores or Stores())], process, log, clock=clock, tap=tap, stop=stop
-    )
+    process = Process(bounds=bounds or Bounds(), sealing=sealing)
+    member = Member("role", node, stores or Stores(), plain_listeners=plain)
+    run = partial(serve, [member], process, log, clock=clock, tap=tap, stop=stop)
     async with trio.open_nursery() as nursery:
         addresses = await nursery.start(run)
-        yield Host(addresses["role"], stop, written)
+        host = Host(addresses["role"], stop, written)
+        yield host
         stop.set()
+        for stream in host.opened:
+            await trio.aclose_forcefully(stream)
 
 
 def run_jumping(test: Callable[[], Any]) -> None:

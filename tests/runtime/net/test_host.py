@@ -12,7 +12,8 @@ import pytest
 import trio
 
 from replispec.runtime.net.host_shell import EXIT_FAILED, CannotListen, Process, run
-from replispec.runtime.net.node_shell import RECEIVE_BYTES_MAX, Bounds, open_socket
+from replispec.runtime.net.node_shell import RECEIVE_BYTES_MAX, Bounds
+from replispec.runtime.net.sockets import open_socket
 from replispec.runtime.storage import Operation, ReplaceFile, StorageFailed, StorageFull
 from replispec.runtime.world import (
     Accepted,

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import trio
 
-from replispec.runtime.net.node_shell import SILENCE_OPTIONS, Bounds, prepare
+from replispec.runtime.net.node_shell import Bounds
+from replispec.runtime.net.sockets import SILENCE_OPTIONS, prepare
 from replispec.runtime.rocketmq.remoting import RequestServer
 from replispec.runtime.world import (
     Accepted,

@@ -6,11 +6,15 @@ import errno
 import io
 import json
 import os
+import subprocess
 from collections.abc import Iterable
+from pathlib import Path
 
 from replispec.runtime.net.host_shell import Process, run
-from replispec.runtime.net.log_shell import Log
+from replispec.runtime.net.log_shell import TEXT, Log, LogFile
+from replispec.runtime.seeing.line_limits import ABOUT_ONE_MAX, OF_A_KIND_MAX, WINDOW_US
 from replispec.runtime.world import Effect, Event, Halt, Level, Member, Started, Ticked
+from tests.cli.command import command
 from tests.runtime.net.hosted import ScriptedNode
 
 
@@ -61,7 +65,7 @@ def test_nobody_waits_for_a_reader_of_the_log_that_reads_nothing() -> None:
     with open(read, encoding="utf-8") as reader, open(write, "w", encoding="utf-8") as stream:
         log = Log(stream, Level.INFO, lambda: 0)
         for number in range(10_000):
-            log.write(Level.INFO, "role", "peer dropped", {"number": number})
+            log.write(Level.INFO, "role", f"dropped {number}", {"number": number})
         first = [json.loads(reader.readline()) for _ in range(100)]
         assert [each["number"] for each in first] == list(range(100))
         log.write(Level.INFO, "role", "the last")
@@ -69,3 +73,105 @@ def test_nobody_waits_for_a_reader_of_the_log_that_reads_nothing() -> None:
         lines = [json.loads(line) for line in reader]
     assert [each["what"] for each in lines[-2:]] == ["the last", "lines that could not be written"]
     assert 100 + len(lines) - 2 + lines[-1]["lines"] == 10_000
+
+
+def _lines(stream: io.StringIO) -> list[dict[str, object]]:
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_what_a_peer_can_provoke_is_written_only_so_often_and_the_rest_is_counted() -> None:
+    now_us, stream = 0, io.StringIO()
+    log = Log(stream, Level.INFO, lambda: now_us)
+    for number in range(1_000):
+        log.write(Level.WARNING, "broker", "peer dropped", {"peer": f"10.0.0.1:{number}"})
+    assert len(_lines(stream)) == ABOUT_ONE_MAX
+    now_us = WINDOW_US
+    log.write(Level.INFO, "broker", "master now")
+    left_out, now = _lines(stream)[ABOUT_ONE_MAX:]
+    assert (left_out["what"], left_out["of"], left_out["lines"]) == (
+        "lines left out",
+        "peer dropped",
+        1_000 - ABOUT_ONE_MAX,
+    )
+    assert now["what"] == "master now"
+    assert log.lines["warning"] == 1_000
+
+
+def test_one_broker_that_makes_lines_takes_none_of_the_others() -> None:
+    stream = io.StringIO()
+    log = Log(stream, Level.INFO, lambda: 0)
+    for _ in range(100):
+        log.write(Level.INFO, "nameserver", "broker registered", {"broker": "loud", "id": 1})
+    log.write(Level.INFO, "nameserver", "broker registered", {"broker": "quiet", "id": 1})
+    assert _lines(stream)[-1]["broker"] == "quiet"
+
+
+def test_names_without_end_make_no_lines_without_end() -> None:
+    stream = io.StringIO()
+    log = Log(stream, Level.INFO, lambda: 0)
+    for number in range(10_000):
+        log.write(Level.INFO, "nameserver", "broker registered", {"broker": f"b{number}", "id": 1})
+    assert len(_lines(stream)) == OF_A_KIND_MAX
+
+
+def test_what_was_left_out_is_said_at_the_end() -> None:
+    stream = io.StringIO()
+    log = Log(stream, Level.INFO, lambda: 0)
+    for _ in range(ABOUT_ONE_MAX + 5):
+        log.write(Level.WARNING, "broker", "peer dropped")
+    log.end("broker")
+    assert _lines(stream)[-1]["lines"] == 5
+
+
+def test_a_line_for_people_has_its_values_behind_it_and_breaks_nowhere() -> None:
+    stream = io.StringIO()
+    log = Log(stream, Level.INFO, lambda: 0, form=TEXT)
+    log.write(
+        Level.ERROR, "broker", "master lost", {"master": "10.0.0.1:1", "reason": 'a "b"\nc', "set": [1, 2]}
+    )
+    assert stream.getvalue() == (
+        "1970-01-01T00:00:00.000Z ERROR   broker: master lost; "
+        'master=10.0.0.1:1 reason="a \\"b\\"\\nc" set=[1,2]\n'
+    )
+
+
+def test_a_list_is_a_list() -> None:
+    stream = io.StringIO()
+    Log(stream, Level.INFO, lambda: 0).write(Level.INFO, "controller", "sets", {"members": (1, "n2", None)})
+    assert _lines(stream)[0]["members"] == [1, "n2", None]
+
+
+def test_a_log_file_is_kept_in_parts_and_no_more_of_them_than_wanted(tmp_path: Path) -> None:
+    path = tmp_path / "broker.log"
+    file = LogFile(path, bytes_max=4_096, files_max=2)
+    log = Log(file, Level.INFO, lambda: 0)
+    for number in range(400):
+        log.write(Level.INFO, "broker", f"line {number}", {"text": "x" * 50})
+    file.close()
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["broker.log", "broker.log.1", "broker.log.2"]
+    assert all(each.stat().st_size <= 4_096 for each in tmp_path.iterdir())
+    assert json.loads(path.read_text().splitlines()[-1])["what"] == "line 399"
+
+
+def test_a_log_file_that_was_moved_away_goes_on_in_a_new_one(tmp_path: Path) -> None:
+    path = tmp_path / "broker.log"
+    file = LogFile(path, bytes_max=1 << 20, files_max=1)
+    log = Log(file, Level.INFO, lambda: 0)
+    log.write(Level.INFO, "broker", "before")
+    path.rename(tmp_path / "moved")
+    assert log.reopen()
+    log.write(Level.INFO, "broker", "after")
+    file.close()
+    assert "before" in (tmp_path / "moved").read_text()
+    assert "after" in path.read_text()
+
+
+def test_a_log_file_that_cannot_be_opened_is_said_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "none" / "x.log"
+    done = subprocess.run(
+        command("nameserver", "--set", "listenPort=0", "--set", f"logFile={path}"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (1, f"replispec: {path}: No such file or directory\n")

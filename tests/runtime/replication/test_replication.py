@@ -67,7 +67,9 @@ def test_a_fresh_replica_copies_everything_and_joins() -> None:
         "replica connects",
         "replica: handshake of broker 2",
         "master: answer, epochs 1@0 2@342, end 570",
+        "replica notes: copying from the master (master=127.0.0.1:10912, offset=0)",
         "replica: report 0",
+        "master notes: replica copies (peer=peer, broker=2, offset=0)",
         "master: 342 bytes from 0, epoch 1@0, confirmed 570",
         "master: 228 bytes from 342, epoch 2@342, confirmed 570",
         "replica: report 570",
@@ -175,7 +177,11 @@ def test_what_the_master_never_had_is_cut() -> None:
     pair.follow()
     assert pair.same()
     assert replica.reader.received[0] == ("truncated", 456)
-    assert [note.what for note in pair.notes] == ["log cut to agree with the master"]
+    assert [note.what for note in pair.notes] == [
+        "log cut to agree with the master",
+        "copying from the master",
+        "replica copies",
+    ]
 
 
 def test_without_a_shared_epoch_nothing_is_touched_and_an_operator_is_asked() -> None:
@@ -220,7 +226,7 @@ def test_an_empty_log_is_followed_too_and_its_replica_joins_at_once() -> None:
     pair = Pair(master_with(0), ReplicaSide())
     pair.follow()
     assert pair.same()
-    assert pair.lines[-2:] == ["replica: report 0", "master: heartbeat at -1, epoch 1@0, confirmed 0"]
+    assert pair.lines[-3::2] == ["replica: report 0", "master: heartbeat at -1, epoch 1@0, confirmed 0"]
     assert ("expand", 2) in pair.master.keeper.received
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from replispec.cli.family import FrameWords
+from replispec.cli.family import FrameWords, names_of_guests
 from replispec.cli.frame_text import Row, shown
 from replispec.cli.rocketmq.ports import ports
 from replispec.wire.rocketmq.codes import REQUEST_CODE_NAMES, RESPONSE_CODE_NAMES, RemotingFlag
@@ -34,6 +34,8 @@ def _remoting(row: Row) -> Iterator[str]:
         yield f"answer {code}"
     else:
         names = [each.name for each in REQUEST_CODE_NAMES if each.number == code]
+        if not names and code in names_of_guests():
+            names = [names_of_guests()[code]]
         yield f"{'oneway' if flag & RemotingFlag.ONEWAY else 'request'} {code}"
     yield " or ".join(names) or "(unknown code)"
     yield f"opaque={row['opaque']}"

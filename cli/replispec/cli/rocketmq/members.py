@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from replispec.cli.memberships import MembersRefused, ShownGroup, ShownMember
+from replispec.cli.rocketmq.signing import sealing, signer
+from replispec.cli.speaking import current
 from replispec.runtime.net.ask_shell import ask
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.headers import Header
@@ -118,11 +120,13 @@ def ask_controller(address: str, code: int, header: Header, body: bytes = b"") -
         commands = (decode_command(frame) for frame in frames.receive(data))
         return next((each for each in commands if each.is_answer), None)
 
-    asked = RemotingHeader(
-        code=code, language=LANGUAGE, version=0, opaque=1, flag=0, ext_fields=header.to_ext_fields()
-    )
+    speaking, fields = current(), header.to_ext_fields()
+    if (sign := signer(speaking)) is not None:
+        fields = sign(fields, body)
+    asked = RemotingHeader(code=code, language=LANGUAGE, version=0, opaque=1, flag=0, ext_fields=fields)
+    sealed = sealing(speaking)
     try:
-        answer = ask(address, Command(asked, body).encode(), read, timeout_s=ANSWER_S)
+        answer = ask(address, Command(asked, body).encode(), read, timeout_s=ANSWER_S, sealing=sealed)
     except (OSError, RemoteProtocolError) as error:
         raise MembersRefused(f"{address}: {error}", again=True) from error
     if answer.header.code == ResponseCode.SUCCESS:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from replispec.cli.repairs import RepairFinding, RepairRefused
 from replispec.runtime.configuration import parse
 from replispec.runtime.net.ask_shell import ask, clock_s
+from replispec.runtime.net.sealing import Sealing
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.access import signer_of
 from replispec.runtime.rocketmq.derived_options import check_members, log_folder
 from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
 from replispec.runtime.rocketmq.membership import IdentityFiles, IdentityRefused
@@ -22,6 +25,7 @@ from replispec.runtime.rocketmq.membership.repair import (
     standing,
 )
 from replispec.runtime.storage import FilesReader, Operation
+from replispec.runtime.storage.disk_shell import DiskStorage
 from replispec.wire.rocketmq.constants import CHECKPOINT_FILE
 from replispec.wire.rocketmq.parameters import ROLES
 from replispec.wire.rocketmq.streams import REMOTING
@@ -30,11 +34,15 @@ ANSWER_S = 3.0
 
 
 class StoppedMember:
-    """A stopped member, from the text of its properties file. Raises ConfigurationError."""
+    """A stopped member, from the text of its properties file. Raises ConfigurationError, StorageFailed."""
 
     def __init__(self, text: str, overrides: Mapping[str, str]) -> None:
         self._options = parse(text, ROLES["broker"], overrides=overrides).options
         check_members(self._options)
+        # As the member itself will speak.
+        self._sign = signer_of(self._options, DiskStorage())
+        tls = replace(self._options.tls, tls_server_mode="DISABLED")
+        self._sealing = Sealing(tls) if tls.tls_enable else None
         self.root: str = self._options.store_path_root_dir
         self._out_since_s: float | None = None
 
@@ -91,27 +99,29 @@ class StoppedMember:
 
     def _asked(self, address: str, broker_id: int) -> RepairStanding:
         name = self._options.broker_name
-        return standing(_answer(address, question(name)), name, broker_id)
+        return standing(self._answer(address, question(name)), name, broker_id)
 
     def _leader(self, address: str) -> str:
-        return leader_named(_answer(address, leader_question()))
+        return leader_named(self._answer(address, leader_question()))
+
+    def _answer(self, address: str, asked: Command) -> Command:
+        """Raises OSError, RemoteProtocolError."""
+        frames = FrameBuffer(REMOTING)
+
+        def read(data: bytes) -> Command | None:
+            commands = (decode_command(frame) for frame in frames.receive(data))
+            return next((each for each in commands if each.is_answer), None)
+
+        if self._sign is not None:
+            header = replace(asked.header, ext_fields=self._sign(asked.header.ext_fields, asked.body))
+            asked = replace(asked, header=header)
+        return ask(address, asked.encode(), read, timeout_s=ANSWER_S, sealing=self._sealing)
 
     def given_up(self, files: FilesReader, *, keeps: bool) -> Sequence[Operation]:
         """What leaves of the store its identity alone."""
         options = self._options
         file_bytes = options.mapped_file_size_commit_log
         return given_up(files, log_folder(options), file_bytes, keeps=keeps)
-
-
-def _answer(address: str, asked: Command) -> Command:
-    """Raises OSError, RemoteProtocolError."""
-    frames = FrameBuffer(REMOTING)
-
-    def read(data: bytes) -> Command | None:
-        commands = (decode_command(frame) for frame in frames.receive(data))
-        return next((each for each in commands if each.is_answer), None)
-
-    return ask(address, asked.encode(), read, timeout_s=ANSWER_S)
 
 
 def _finding(found: RepairStanding) -> RepairFinding:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import combinations, pairwise
 
+from replispec.compiler.check.rights import check_rights
 from replispec.compiler.check.wire_options import check_wire_options
 from replispec.compiler.model.faults import attempt
 from replispec.compiler.model.layout import check_layout
@@ -29,6 +30,7 @@ def check_model(model: Model) -> None:
                 check(model, message)
     with attempt():
         _check_codes(model)
+    check_rights(model)
 
 
 def _check_layout(_model: Model, message: Message) -> None:

@@ -10,6 +10,7 @@ from replispec.compiler.emit.lua.dissector import dissector_texts
 from replispec.compiler.emit.python.codes import codes_text, commands_text, streams_text
 from replispec.compiler.emit.python.format import format_files
 from replispec.compiler.emit.python.messages import module_text
+from replispec.compiler.emit.python.rights import rights_markdown, rights_text
 from replispec.compiler.model.message import Model, Place
 
 
@@ -26,10 +27,12 @@ def message_outputs(
         f"{package}/codes.py": codes_text(model, sources),
         f"{package}/streams.py": streams_text(model, sources),
         f"{package}/commands.py": commands_text(model, sources),
+        f"{package}/rights.py": rights_text(model, {**sources, **declared}),
         f"{package}/__init__.py": f'"""The wire protocol of {model.family}, from its specification."""\n',
     }
     others = {
         f"docs/{model.family}/numbers.md": numbers_markdown(model),
+        f"docs/{model.family}/rights.md": rights_markdown(model),
         **dissector_texts(model, {**sources, **declared}),
     }
     for module in modules:

@@ -107,6 +107,7 @@ def _family(spec: Path, parsed: Sequence[_File], name: str) -> SpecNode:
     declared = read_declared(spec, name)
     if (spec / declared.file).is_file():  # older specifications declare nothing
         check_declared(model, declared)
+        model.declared = declared
     check_model(model)
     family = read_family(model, spec)
     parts: dict[str, Any] = {each.name: getattr(model, each.name) for each in fields(model)}

@@ -48,7 +48,8 @@ class Dissection:
 @dataclass(frozen=True, slots=True)
 class Declared:
     """What `file` says: `parties` by name with what each is; `framings` by name,
-    which families may share; `orders` by name, those of a hash table with its initial capacity."""
+    which families may share; `orders` by name, those of a hash table with its initial capacity; `rights` by
+    name, of which every request of a family that has some says which it needs."""
 
     file: str = ""
     about: str = ""
@@ -56,3 +57,4 @@ class Declared:
     framings: Mapping[str, str] = field(default_factory=dict)
     orders: Mapping[str, int] = field(default_factory=dict)
     dissection: Dissection | None = None
+    rights: Mapping[str, str] = field(default_factory=dict)

@@ -162,6 +162,16 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
+class NeededRight:
+    """A right that the sender of a request must have: of what the field `of` names, when the flag `when` is
+    set; both may be empty."""
+
+    right: str
+    of: str = ""
+    when: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """One message with its layout and, for requests and answers, its place in the protocol.
 
@@ -196,6 +206,13 @@ class Message:
     hot: str = ""
     head: str = ""
     places: str = ""
+    needs: tuple[NeededRight, ...] = ()
+    audited: bool = False
+
+    @property
+    def is_request(self) -> bool:
+        """Whether somebody asks for something with it."""
+        return bool(self.codes) and self.kind != "RESPONSE"
 
     @property
     def body_checksum(self) -> Field | None:

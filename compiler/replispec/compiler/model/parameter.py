@@ -98,7 +98,11 @@ class ConfigurationSpec:
 
 def field_name(parameter: ParameterSpec) -> str:
     """The name of a parameter in Python: its own in lower case, durations with their unit."""
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", parameter.name).lower()
+    words = (
+        re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", parameter.name)
+        .lower()
+        .replace(".", "_")
+    )
     if parameter.type == DURATION:
         words = f"{words.removesuffix('_millis').removesuffix('_mills')}_ms"
     return words

@@ -25,7 +25,7 @@ def read_declared(spec: Path, family: str) -> Declared:
     if not (spec / file).is_file():
         return Declared(file)
     tree = read_yaml(spec / file, spec)
-    tree.only("about", "parties", "framings", "orders", "dissector")
+    tree.only("about", "parties", "framings", "orders", "dissector", "rights")
     return Declared(
         file,
         tree.text("about"),
@@ -33,6 +33,7 @@ def read_declared(spec: Path, family: str) -> Declared:
         _words(tree.tree("framings")),
         {name: _capacity(name, order) for name, order in _orders(tree)},
         _dissection(tree.tree("dissector")) if "dissector" in tree.items else None,
+        _words(tree.tree("rights")),
     )
 
 

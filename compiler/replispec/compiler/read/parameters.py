@@ -27,14 +27,14 @@ from replispec.compiler.model.versions import parse_versions
 from replispec.compiler.read.yaml_source import Scalar, Tree
 
 ROLES_FILE: Final = "roles.yaml"
-_NAME: Final = re.compile(r"[a-z][A-Za-z0-9]*")
+_NAME: Final = re.compile(r"[a-z][A-Za-z0-9]*(\.[a-z][A-Za-z0-9]*)*")
 _CLASS: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
 _FIELD: Final = re.compile(r"[a-z][a-z0-9_]*")
 _DURATION: Final = re.compile(r"(?P<count>[0-9]+) (?P<unit>ms|s|min|h)")
 _MILLISECONDS: Final = {"ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000}
 _ADDRESS: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:;\[\]]+):[0-9]{1,5}")
 NUMBERS: Final = ("number", "bytes", "port", "duration")
-TYPES: Final = ("flag", "text", "word", "path", "choice", "addresses", "peers", *NUMBERS)
+TYPES: Final = ("flag", "text", "word", "path", "secret", "choice", "addresses", "peers", *NUMBERS)
 # What a port and a duration are without bounds of their own: 16 bits; a millisecond to an hour.
 _BOUNDS: Final = {"port": (0, 65_535), DURATION: (1, 3_600_000)}
 _KEYS: Final = (
@@ -170,7 +170,8 @@ class _Group:
         place = self._tree.tree("parameters").place_of(name)
         if not _NAME.fullmatch(name):
             raise SpecificationError(place, f"{name!r} is no name", "write it as in files: haListenPort")
-        check_word(name, place)
+        for word in name.split("."):
+            check_word(word, place)
         kind = tree.text("type")
         if kind not in TYPES:
             raise SpecificationError(

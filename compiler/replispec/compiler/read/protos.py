@@ -23,6 +23,7 @@ from replispec.compiler.model.message import (
     Given,
     Message,
     Model,
+    NeededRight,
     Place,
     SpecificationError,
     When,
@@ -217,6 +218,8 @@ class _FileReader:
             hot=wire.hot,
             head=wire.head,
             places=wire.places,
+            needs=tuple(NeededRight(need.right, need.of, need.when) for need in wire.need),
+            audited=wire.audited,
         )
 
     def _field(

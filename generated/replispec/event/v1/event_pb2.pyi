@@ -249,3 +249,55 @@ class UpdateBrokerAddress(_message.Message):
     broker_id: int
     broker_address: str
     def __init__(self, broker_id: _Optional[int] = ..., broker_address: _Optional[str] = ...) -> None: ...
+
+class JraftEntry(_message.Message):
+    __slots__ = ("type", "term", "index", "peers", "old_peers", "data", "checksum", "learners", "old_learners")
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    TERM_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    PEERS_FIELD_NUMBER: _ClassVar[int]
+    OLD_PEERS_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    CHECKSUM_FIELD_NUMBER: _ClassVar[int]
+    LEARNERS_FIELD_NUMBER: _ClassVar[int]
+    OLD_LEARNERS_FIELD_NUMBER: _ClassVar[int]
+    type: int
+    term: int
+    index: int
+    peers: _containers.RepeatedScalarFieldContainer[bytes]
+    old_peers: _containers.RepeatedScalarFieldContainer[bytes]
+    data: bytes
+    checksum: int
+    learners: _containers.RepeatedScalarFieldContainer[bytes]
+    old_learners: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, type: _Optional[int] = ..., term: _Optional[int] = ..., index: _Optional[int] = ..., peers: _Optional[_Iterable[bytes]] = ..., old_peers: _Optional[_Iterable[bytes]] = ..., data: _Optional[bytes] = ..., checksum: _Optional[int] = ..., learners: _Optional[_Iterable[bytes]] = ..., old_learners: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
+class JraftSnapshotEnd(_message.Message):
+    __slots__ = ("last_included_index", "last_included_term", "peers", "old_peers", "learners", "old_learners")
+    LAST_INCLUDED_INDEX_FIELD_NUMBER: _ClassVar[int]
+    LAST_INCLUDED_TERM_FIELD_NUMBER: _ClassVar[int]
+    PEERS_FIELD_NUMBER: _ClassVar[int]
+    OLD_PEERS_FIELD_NUMBER: _ClassVar[int]
+    LEARNERS_FIELD_NUMBER: _ClassVar[int]
+    OLD_LEARNERS_FIELD_NUMBER: _ClassVar[int]
+    last_included_index: int
+    last_included_term: int
+    peers: _containers.RepeatedScalarFieldContainer[bytes]
+    old_peers: _containers.RepeatedScalarFieldContainer[bytes]
+    learners: _containers.RepeatedScalarFieldContainer[bytes]
+    old_learners: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, last_included_index: _Optional[int] = ..., last_included_term: _Optional[int] = ..., peers: _Optional[_Iterable[bytes]] = ..., old_peers: _Optional[_Iterable[bytes]] = ..., learners: _Optional[_Iterable[bytes]] = ..., old_learners: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
+class JraftSnapshotMeta(_message.Message):
+    __slots__ = ("meta",)
+    META_FIELD_NUMBER: _ClassVar[int]
+    meta: JraftSnapshotEnd
+    def __init__(self, meta: _Optional[_Union[JraftSnapshotEnd, _Mapping]] = ...) -> None: ...
+
+class JraftMeta(_message.Message):
+    __slots__ = ("term", "voted_for")
+    TERM_FIELD_NUMBER: _ClassVar[int]
+    VOTED_FOR_FIELD_NUMBER: _ClassVar[int]
+    term: int
+    voted_for: bytes
+    def __init__(self, term: _Optional[int] = ..., voted_for: _Optional[bytes] = ...) -> None: ...

@@ -159,7 +159,7 @@ def _observed(folders: Folders, rows: Iterator[Passed]) -> Iterator[Passed]:
     if owner.shares_at(slot) is None:
         events = observe(frames, holes, streams)
     else:
-        events = gathered(look_at_share(folders, slot, frames, streams))
+        events = gathered(look_at_share(folders, slot, frames, holes, streams))
     del frames
     write_events(events, folders.out, owner.number, slot - owner.first)
     frequent = sum(events[kind].num_rows for kind in MANY)

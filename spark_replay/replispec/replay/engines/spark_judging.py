@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from replispec.replay.engines.family import judged, spread_of_all
+from replispec.replay.engines.family import judged, judged_beside, spread_of_all
 from replispec.replay.engines.results import CaptureResult, Options
 from replispec.replay.engines.spark_events import COUNTS, read_events
 from replispec.replay.engines.spark_files import keep, kept, shared
@@ -130,6 +130,7 @@ def _begun(folders: Folders, rows: Iterator[Passed]) -> Iterator[Concluded]:
     if spread is None or events <= options.events_together:
         yield owner, judged(own.row, read_events(folders.out, owner, range(own.count)), options), 0
         return
+    keep(_beside(folders, owner), judged_beside(own.row, rare, options))
     known = spread.begin(own.row, rare, own.count, options)
     number = spread.following(known, 0)
     _keep_known(folders, own, number, known)
@@ -158,6 +159,11 @@ def _keep_known(folders: Folders, own: CaptureParts, number: int, known: Any) ->
     known, aside = spread.apart(known)
     keep(_known(folders, own.number, number), known)
     keep(_aside(folders, own.number, number), aside)
+
+
+def _beside(folders: Folders, owner: int) -> Path:
+    """Where that lies which is told of a capture beside what is spread."""
+    return folders.passing / f"beside-{owner}"
 
 
 def _aside(folders: Folders, owner: int, number: int) -> Path:
@@ -250,7 +256,9 @@ def _concluded(folders: Folders, number: int, rows: Iterator[Passed]) -> Iterato
     known = spread.rounds[number].together(known, told, met)
     result = spread.result(known)
     following = number + 1
-    if result is None:
+    if result is not None:
+        result.add(kept(_beside(folders, owner)))
+    else:
         following = spread.following(known, following)
         _keep_known(folders, _capture(folders, owner), following, known)
     yield owner, result, following

@@ -37,7 +37,7 @@ from replispec.replay.engines.spark_parts import (
 )
 from replispec.replay.engines.spark_tasks import mapped
 from replispec.replay.events.columns import Observed
-from replispec.replay.events.family import shared_observers
+from replispec.replay.events.family import observe_guests, shared_observers
 from replispec.replay.events.shares import NOWHERE, NUMBER_KIND, Laid, Long, SharedObserver, note_share
 
 HOLES_NAME, STREAMS_NAME, PARTS_NAME = "holes", "streams", "parts"
@@ -186,8 +186,11 @@ def to_shares(folders: Folders, parts: Parts, frames: pa.Table, slots: Integers)
     return found
 
 
-def look_at_share(folders: Folders, slot: int, frames: pa.Table, streams: pa.Table) -> list[Observed]:
-    """What a share tells, and what the columns of its connection told that goes with it."""
+def look_at_share(
+    folders: Folders, slot: int, frames: pa.Table, holes: pa.Table, streams: pa.Table
+) -> list[Observed]:
+    """What a share tells, and what the columns of its connection told that goes with it. What guests say on
+    the connection is rare there: share 0 has it."""
     path = _share(folders, slot)
     if not path.exists():
         # There are as many as the answers of a connection need, and slots for as many as its frames may.
@@ -195,4 +198,7 @@ def look_at_share(folders: Folders, slot: int, frames: pa.Table, streams: pa.Tab
     laid: Laid = kept(path)
     own = folders.parts().owner(slot).shares_at(slot)
     assert own is not None, "a share is one of some"
-    return [_observer(folders, own.start).look(frames, streams, laid.share), laid.told]
+    told = [_observer(folders, own.start).look(frames, streams, laid.share), laid.told]
+    if laid.number == 0:
+        told += observe_guests(frames, holes, streams)
+    return told

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -19,10 +19,15 @@ ROOM = "replay.events"
 class ObservedFamily:
     """How the frames of a family become observations; lies in `replispec.replay.events.<family>.family` as
     `FAMILY`. Each of `observers` is given FRAMES, HOLES and STREAMS of whole connections of one capture, and
-    passes over the rows of other families. `shared`: how it observes connections in shares that it can."""
+    passes over the rows of other families. `shared`: how it observes connections in shares that it can.
+
+    A family whose messages travel in streams of another one names their `codes`. It needs no other frames
+    of a connection, and is given these of a share.
+    """
 
     observers: Sequence[Callable[[pa.Table, pa.Table, pa.Table], Observed]]
     shared: Sequence[SharedObserver] = ()
+    codes: Collection[int] = ()
 
 
 @cache
@@ -32,6 +37,19 @@ def observed_families() -> tuple[ObservedFamily, ...]:
 
 
 def shared_observers() -> Sequence[SharedObserver]:
-    """How connections are observed in shares, where one family alone is observed."""
-    every = observed_families()
+    """How connections are observed in shares, where one family alone has streams of its own."""
+    every = [each for each in observed_families() if not each.codes]
     return every[0].shared if len(every) == 1 else ()
+
+
+@cache
+def codes_of_guests() -> tuple[int, ...]:
+    """The codes of messages that travel in streams of another family."""
+    return tuple(sorted(code for each in observed_families() for code in each.codes))
+
+
+def observe_guests(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Iterator[Observed]:
+    """What the families tell whose messages travel in streams of another one."""
+    for family in observed_families():
+        if family.codes:
+            yield from (look(frames, holes, streams) for look in family.observers)

@@ -61,6 +61,15 @@ class Fields:
     unanswered: int | None
     verdict: str | None
     evaluated: int | None
+    member: int | None
+    term: int | None
+    is_pre: bool | None
+    log_index: int | None
+    log_term: int | None
+    commit: int | None
+    entries: Sequence[dict[str, int]] | None
+    opened: bool | None
+    whole: bool | None
 
     def __getattr__(self, name: str) -> Any:
         """Called for what the kind has no field for."""

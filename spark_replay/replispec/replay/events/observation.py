@@ -7,7 +7,7 @@ the fields of its class are its columns (`tables.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any, ClassVar, Final, NamedTuple
@@ -44,6 +44,7 @@ class ObservationKind(StrEnum):
     UNSEEN = "unseen"
     LATENCY = "latency"
     UNDECODABLE = "undecodable"
+    MEMBER = "member"
 
 
 class Place(NamedTuple):
@@ -437,12 +438,41 @@ class Undecodable(Told):
     text: str | None = None
 
 
+# ---- groups that agree on one log ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Member(Observation):
+    """What the member `member` of the group `name` says to another one; `message`: the specification's name.
+
+    `accepted`: it grants a vote, or took entries; `is_pre`: it only would. `log_index` and `log_term`: a
+    place in the log and the term of the entry there, as the message has them; `entries`: those that follow
+    it, none where there may be some that were not seen. `opened`: it opened the connection; `whole`: all that
+    it sends there was seen.
+    """
+
+    kind = ObservationKind.MEMBER
+    name: str | None = None
+    member: int | None = None
+    message: str | None = None
+    term: int | None = None
+    is_pre: bool | None = None
+    accepted: bool | None = None
+    log_index: int | None = None
+    log_term: int | None = None
+    commit: int | None = None
+    entries: Sequence[dict[str, int]] | None = None
+    opened: bool | None = None
+    whole: bool | None = None
+
+
 _ALL: Final[tuple[type[Observation], ...]] = (
     Controller, Broker, Alive, Closed, Leader,
     Registration, Start, Decision,
     Granted, Cleaned, Fact, Alteration, Acknowledged, Epochs,
     Opened, Gap, Handshake, Answer, Report, Batch, Heartbeat,
     Paired, Mispaired, Unseen, Latency, Undecodable,
+    Member,
 )  # fmt: skip
 KINDS: Final[Mapping[ObservationKind, type[Observation]]] = {
     each.kind: each for each in sorted(_ALL, key=lambda each: each.kind)
@@ -463,18 +493,3 @@ def names_of(kind: ObservationKind) -> tuple[str, ...]:
 def ends_of(connection: str) -> Sequence[str]:
     """Both endpoints in the name of a connection, ADDRESS:PORT: who sends in direction 0, and in 1."""
     return connection.rpartition("#")[0].split("<->")
-
-
-def capture_place(row: Observation) -> tuple[Any, ...]:
-    """Where a row stands in the order of its capture: as it was seen delivered; within one direction in the
-    order of the bytes.
-
-    A connection is opened before its first frame, and a gap stands after the frame before it.
-    """
-    side = (row.kind is ObservationKind.GAP) - (row.kind is ObservationKind.OPENED)
-    return row.capture, row.order, row.connection, row.direction, row.sequence, row.index, side
-
-
-def in_capture_order(observations: Iterable[Observation]) -> list[Observation]:
-    """Sorted by their places in the capture."""
-    return sorted(observations, key=capture_place)

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from replispec.replay.events.observation import KINDS, Observation, ObservationKind, names_of
-from replispec.replay.frames.tables import RECORD
+from replispec.replay.frames.tables import ENTRY, RECORD
 
 _ENTRY: Final = pa.struct([("epoch", pa.int32()), ("start_offset", pa.int64())])
 _TYPES: Final[Mapping[str, pa.DataType]] = {
@@ -53,6 +53,15 @@ _TYPES: Final[Mapping[str, pa.DataType]] = {
     "remarks": pa.list_(pa.string()),
     "unanswered": pa.int32(),
     "evaluated": pa.int64(),
+    "member": pa.int64(),
+    "term": pa.int64(),
+    "is_pre": pa.bool_(),
+    "log_index": pa.int64(),
+    "log_term": pa.int64(),
+    "commit": pa.int64(),
+    "entries": pa.list_(ENTRY),
+    "opened": pa.bool_(),
+    "whole": pa.bool_(),
 }
 """The types of columns that are no text."""
 SCHEMAS: Final[Mapping[ObservationKind, pa.Schema]] = {

@@ -42,6 +42,8 @@ class Run(NamedTuple):
 
 Record = tuple[int, int]
 """Where in its log a record starts that a body holds, and the CRC-32 of what the record carries."""
+Entry = tuple[int, int, int]
+"""An entry of an agreed log that a body holds: its place there, its term, and the digest of its bytes."""
 
 
 class FrameReader(Protocol):

@@ -49,13 +49,18 @@ PLACE_FIELDS = [
 ]
 PLACE_NAMES = [field.name for field in PLACE_FIELDS]
 RECORD: pa.DataType = pa.struct([pa.field("offset", pa.int64()), pa.field("crc", pa.int64())])
+ENTRY: pa.DataType = pa.struct(
+    [pa.field("index", pa.int64()), pa.field("term", pa.int64()), pa.field("digest", pa.int64())]
+)
 BODY_FIELDS = [
     pa.field("body_size", pa.int32()),
     pa.field("json_body", pa.binary()),
     pa.field("body_digest", pa.int64()),
     pa.field("records", pa.list_(RECORD)),
     pa.field("body", pa.binary()),
+    pa.field("entries", pa.list_(ENTRY)),
 ]
+ENTRIES = "entries"
 MESSAGE_COLUMNS = [columns for family in frames_families() for columns in family.columns]
 FRAMES: pa.Schema = pa.schema(
     [*PLACE_FIELDS, *(field for columns in MESSAGE_COLUMNS for field in columns.fields), *BODY_FIELDS]
@@ -111,10 +116,12 @@ def frames_batch(
         if any(name in wanted for name in names):
             found |= zip(names, _messages(columns, filled, counts), strict=True)
     of_bodies = ("body_sizes", "json_bodies", "digests", "records", "bodies")
-    for name, field in zip(of_bodies, BODY_FIELDS, strict=True):
+    for name, field in zip(of_bodies, BODY_FIELDS[:-1], strict=True):
         if field.name in wanted:
             values = _values(filled, name)
             found[field.name] = _records(values) if name == "records" else pa.array(values, field.type)
+    if ENTRIES in wanted:
+        found[ENTRIES] = _entries(filled, int(counts.sum()))
     return pa.RecordBatch.from_arrays([found[name] for name in schema.names], schema=schema)
 
 
@@ -132,6 +139,22 @@ def _records(rows: Sequence[Sequence[tuple[int, int]] | None]) -> pa.Array:
     columns = [pa.array(flat[:, at]) for at in range(len(RECORD))]
     held = pa.StructArray.from_arrays(columns, fields=list(RECORD))
     return pa.ListArray.from_arrays(pa.array(ends, mask=missing), held, type=pa.list_(RECORD))
+
+
+def _entries(filled: Sequence[Decoded], count: int) -> pa.Array:
+    """The column `entries`: next to no frame has any."""
+    kind = pa.list_(ENTRY)
+    if not any(decoded.frames.entries for decoded in filled):
+        return pa.nulls(count, kind)
+    names = [each.name for each in ENTRY]
+    rows: list[Any] = [None] * count
+    first = 0
+    for decoded in filled:
+        for at, held in decoded.frames.entries.items():
+            if held is not None:
+                rows[first + at] = [dict(zip(names, each, strict=True)) for each in held]
+        first += len(decoded.positions)
+    return pa.array(rows, kind)
 
 
 def _messages(columns: MessageColumns, filled: Sequence[Decoded], counts: Integers) -> list[pa.Array]:

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from replispec.replay.events.capture_order import capture_place
 from replispec.replay.events.event_tables import Coded, Codes, EventTable, Flags, Rows, Templates, split
-from replispec.replay.events.observation import Observation, ObservationKind, capture_place
+from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.judges.parts import LostRange, PartFinding, Place, PlacedProofs, Proof
 from replispec.replay.machines.folds import ColumnFold, Folded
 from replispec.replay.machines.shapes import Structure

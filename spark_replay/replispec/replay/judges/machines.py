@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from replispec.replay.events.capture_events import CaptureEvents
-from replispec.replay.events.observation import ObservationKind, capture_place
+from replispec.replay.events.capture_order import capture_place
+from replispec.replay.events.observation import ObservationKind
 from replispec.replay.judges.by_columns import proof_of
 from replispec.replay.judges.parts import PartFinding, PartFindings, Place, PlacedProofs, Proof
 from replispec.replay.machines.columns import WalkedConnection

@@ -10,6 +10,8 @@ import click
 
 from replispec.administrator.rocketmq.node import AdministratorNode
 from replispec.administrator.rocketmq.plans import NotAsWantedError, Plan
+from replispec.cli.rocketmq.signing import sealing, signer
+from replispec.cli.speaking import current
 from replispec.runtime.net.visit_shell import visit
 
 T = TypeVar("T")
@@ -73,8 +75,9 @@ dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would be
 
 def ask(plan: Plan[T]) -> T:
     """Carry a plan out. Raises RefusedToAskError."""
-    node = AdministratorNode(plan)
-    visit(node)
+    speaking = current()
+    node = AdministratorNode(plan, sign=signer(speaking))
+    visit(node, sealing(speaking))
     try:
         return node.result()
     except NotAsWantedError as error:

@@ -63,6 +63,7 @@ def _allowed(parameter: ParameterSpec) -> str:
         "text": "one line of text, or empty",
         "word": "a text that is not empty",
         "path": "a path, in one line",
+        "secret": "one line of text, or empty",
         "choice": " or ".join(parameter.values),
         "addresses": "HOST:PORT, several with ; between them",
         "peers": "ID-HOST:PORT, several with ; between them",

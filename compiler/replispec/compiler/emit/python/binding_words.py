@@ -61,6 +61,13 @@ class BindingWords:
             keywords=self._model.keywords,
         )
 
+    def reads(self, what: str, node: ex.Expression | None) -> bool:
+        """Whether an expression reads the header or the body that `what` names, whole or a field of it."""
+        whole = ex.Variable(what) if what in self._plain else None
+        return node is not None and any(
+            part == whole or (isinstance(part, ex.SourceField) and part.of == what) for part in ex.walk(node)
+        )
+
     def type_of(self, node: ex.Expression) -> Type | None:
         """The type that a name was given; None of what is made of several, and of a name with several."""
         machine, found = self._machine, set[Type]()

@@ -37,7 +37,6 @@ from replispec.compiler.emit.python.tree import (
     homes,
     own,
 )
-from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import Source
 from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.message import Model
@@ -228,9 +227,8 @@ class BindingsEmitter:
     def _read(self, what: str, message: str, sources: list[Source]) -> Iterator[str]:
         """The line that reads header or body, where anything is taken from it."""
         nodes = [node for each in sources for node in (*each.fields.values(), each.condition)]
-        parts = [part for node in nodes if node is not None for part in ex.walk(node)]
         is_header = any(each.header and not each.fields and not each.asked for each in sources)
-        is_read = any(isinstance(each, ex.SourceField) and each.of == what for each in parts)
+        is_read = any(self._words.reads(what, node) for node in nodes)
         if not is_read and (what == "body" or not is_header):
             return
         if what == "header":

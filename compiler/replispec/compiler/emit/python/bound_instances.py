@@ -143,12 +143,13 @@ class InstanceBindings:
         nodes = [node for each in sources for node in _heard(each) if node is not None]
         summed = self._model.messages[first.header].body_checksum
         decoded = f"body = {own(body)}.decode(data) if data else {own(body)}()"
-        reads_body = any(map(_reads_body, nodes))
+        reads_body = any(self._words.reads("body", node) for node in nodes)
         if reads_body and summed is not None and summed.checksum is not None:
             said = f"header.{summed.name}, {summed.checksum.mask}"
             inside.append(f"{BOUND.check_body}(data, {said})")
         # A request that is refused whatever its body says need not have one that can be read.
-        is_late = reads_body and len(sources) == 1 and not any(map(_reads_body, _refused_by(first)))
+        is_refused_by_body = any(self._words.reads("body", node) for node in _refused_by(first))
+        is_late = reads_body and len(sources) == 1 and not is_refused_by_body
         if reads_body and not is_late:
             inside.append(decoded)
         if first.instance is not None:
@@ -421,12 +422,6 @@ def _read_by(form: AnswerForm) -> set[str] | None:
 def _are_ruled(nodes: Iterable[ex.Expression | None]) -> bool:
     """Whether any of these asks a rule."""
     return any(isinstance(part, ex.Rule) for node in nodes if node is not None for part in ex.walk(node))
-
-
-def _reads_body(node: ex.Expression | None) -> bool:
-    return node is not None and any(
-        isinstance(part, ex.SourceField) and part.of == "body" for part in ex.walk(node)
-    )
 
 
 def _reads_code(node: ex.Expression | None) -> bool:

@@ -35,6 +35,7 @@ _TYPES = {
     "text": "str",
     "word": "str",
     "path": "str",
+    "secret": "str",
     "addresses": "tuple[str, ...]",
     "peers": "tuple[tuple[str, str], ...]",
 }

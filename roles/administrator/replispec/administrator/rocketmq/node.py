@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final, Generic, TypeVar
 
 from replispec.administrator.rocketmq.plans import Asking, NotAsWantedError, Plan, Reply
-from replispec.runtime.rocketmq.remoting.calls import Calls, Outcome
+from replispec.runtime.rocketmq.remoting.calls import Calls, Outcome, Sign
 from replispec.runtime.world import Closed, Connected, Effect, Event, Outbox, Received, Started, Ticked
 from replispec.wire.rocketmq import constants
 
@@ -19,11 +19,13 @@ NO_LISTENERS: Final[Mapping[str, str]] = MappingProxyType({})
 class AdministratorNode(Generic[T]):
     """See `replispec.runtime.world.Node`. It is done when its plan is; `result` tells."""
 
-    def __init__(self, plan: Plan[T], *, answer_ms: int = constants.ANSWER_TIMEOUT_MS) -> None:
+    def __init__(
+        self, plan: Plan[T], *, answer_ms: int = constants.ANSWER_TIMEOUT_MS, sign: Sign | None = None
+    ) -> None:
         self._plan = plan
         self._answer_ms = answer_ms
         self._outbox = Outbox()
-        self._calls = Calls(self._outbox, connect_timeout_ms=answer_ms)
+        self._calls = Calls(self._outbox, connect_timeout_ms=answer_ms, sign=sign)
         self._asked: Sequence[Asking] = ()
         self._replies: dict[int, Reply] = {}
         self._result: list[T] = []

@@ -17,6 +17,8 @@ from replispec.broker.rocketmq.core.sends import Sends
 from replispec.broker.rocketmq.core.slave import SlaveSync
 from replispec.broker.rocketmq.core.statistics import Statistics
 from replispec.broker.rocketmq.core.topics import Topics
+from replispec.broker.rocketmq.view import BrokerView, Parts
+from replispec.runtime.rocketmq.access import OPEN, ReplicaGuard, RequestGuard, Security, replica_hosts
 from replispec.runtime.rocketmq.derived_options import join_address, log_folder
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.log import MessageStore, RoomListener
@@ -32,6 +34,7 @@ from replispec.runtime.world import (
     Connected,
     Effect,
     Event,
+    FileRead,
     Level,
     Outbox,
     Persisted,
@@ -53,12 +56,14 @@ class BrokerNode:
     """A broker in controller mode; see `replispec.runtime.world.Node`. Raises StorageFailed when what is on
     its disk cannot be used."""
 
-    def __init__(self, options: BrokerOptions, files: FilesReader) -> None:
+    def __init__(self, options: BrokerOptions, files: FilesReader, security: Security = OPEN) -> None:
         self._options = options
         self._outbox = Outbox()
         self._writes = Writes(self._outbox)
-        self._calls = Calls(self._outbox, version=BROKER_RELEASE)
-        self._requests = Requests()
+        self._calls = Calls(self._outbox, version=BROKER_RELEASE, sign=security.sign)
+        self._guard = RequestGuard(self._outbox, security)
+        self._replicas = ReplicaGuard(self._outbox, replica_hosts(options))
+        self._requests = Requests(self._guard)
         self._server = RequestServer(
             self._outbox,
             self._requests.take,
@@ -107,6 +112,9 @@ class BrokerNode:
         others |= statistics.table
         self._requests.serve(others, body_bytes_max=BODY_BYTES_MAX)
         self._requests.serve(self._sends.table)
+        kept = self._topics, self._groups, self._offsets
+        traffic = self._sends, self._pulls, *kept
+        self.view = BrokerView(options, Parts(self._server, self._role, self._manager, self._log, *traffic))
         self._address = self._ha_address = ""
         self._ha_addresses: dict[str, str] = {}
         self._announce_due = self._topics_changed = False
@@ -151,14 +159,16 @@ class BrokerNode:
             case Ticked(now_ms):
                 self._ticked(now_ms)
             case Accepted():
-                if event.listener == HA:
-                    self._log.accepted(event)
-                else:
+                if event.listener != HA:
                     self._server.accepted(event)
+                elif self._replicas.admits(event):
+                    self._log.accepted(event)
             case Connected() | Received() | Closed() | Writable():
                 self._on_connection(event)
             case Persisted() | PersistFailed():
                 self._writes.answered(event)
+            case FileRead():
+                self._guard.file_read(event)
             case Stopping(now_ms):
                 self._stop(now_ms)
 
@@ -184,9 +194,11 @@ class BrokerNode:
         self._groups.clients.closed(connection)
 
     def _started(self, event: Started) -> None:
+        self._guard.started(self._options)
         addresses = {**self.listeners, **event.addresses}
         ports = {name: address.rpartition(":")[2] for name, address in addresses.items()}
         self._address = join_address(host(self._options), ports[MAIN])
+        self.view.address = self._address
         self._ha_address = join_address(ha_host(self._options), ports[HA])
         self._sends.store_port = int(self._address.rpartition(":")[2])
         self._log.start(event.now_ms)

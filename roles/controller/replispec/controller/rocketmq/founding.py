@@ -6,7 +6,7 @@ or writes a disk.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from replispec.controller.consensus import LogDamaged
 from replispec.controller.consensus.raft import ControllerGroup, MemberPlaces, joined_state, number_of
@@ -22,7 +22,7 @@ from replispec.runtime.raft.members import GroupMembers
 from replispec.runtime.raft.snapshots import MemberSnapshot
 from replispec.runtime.storage import JournalReader, ReplaceRecords
 from replispec.wire.rocketmq import constants
-from replispec.wire.rocketmq.controller import ReplicaIdentity, ReplicasInfo
+from replispec.wire.rocketmq.controller import EpochEntryCache, ReplicaIdentity, ReplicasInfo
 from replispec.wire.rocketmq.machines.broker_set import State
 
 
@@ -105,6 +105,47 @@ def told_of(name: str, cluster: str, info: ReplicasInfo, next_id: int) -> Broker
         addresses=addresses,
         check_codes=dict.fromkeys(addresses, ""),
     )
+
+
+def told_by_brokers(
+    name: str, answers: Mapping[str, EpochEntryCache], master_id: int | None
+) -> BrokerSetState:
+    """A broker set as its living brokers tell of it (1007, by address), all of which are asked. A master does
+    not tell its own id: `master_id`. It is the only one of which it is known that it has everything: it is
+    in sync alone, and is elected in the next masterEpoch. Raises RemoteProtocolError."""
+    masters = sorted(address for address, each in answers.items() if not each.broker_id)
+    if len(masters) != 1:
+        who = " and ".join(masters) or "nobody"
+        raise RemoteProtocolError(f"{who} of {name} says that it is master: one must be")
+    addresses: dict[int, str] = {}
+    for address, each in answers.items():
+        broker = each.broker_id or master_id
+        if broker is None:
+            raise RemoteProtocolError(f"the id of {address}, the master of {name}, is not known")
+        if broker in addresses:
+            raise RemoteProtocolError(f"{addresses[broker]} and {address} of {name} have the id {broker}")
+        addresses[broker] = address
+    epochs = {address: _last_epoch(each) for address, each in answers.items()}
+    master = masters[0]
+    if later := sorted(address for address, epoch in epochs.items() if epoch > epochs[master]):
+        raise RemoteProtocolError(f"{later[0]} of {name} knows a masterEpoch after that of {master}")
+    assert master_id is not None, "the master has an id"
+    return BrokerSetState(
+        broker_name=name,
+        state=State.LEADERLESS.value,
+        master_epoch=epochs[master],
+        sync_state_set=[master_id],
+        sync_state_set_epoch=0,
+        broker_ids=sorted(addresses),
+        next_broker_id=max(addresses) + 1 + constants.IDS_PASSED_OVER,
+        cluster_name=answers[master].cluster_name or "",
+        addresses=addresses,
+        check_codes=dict.fromkeys(addresses, ""),
+    )
+
+
+def _last_epoch(cache: EpochEntryCache) -> int:
+    return max((each.epoch or 0 for each in cache.epoch_list or ()), default=0)
 
 
 def _id_of(name: str, replica: ReplicaIdentity) -> int:

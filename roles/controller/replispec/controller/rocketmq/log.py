@@ -98,6 +98,25 @@ class LogOwner(Protocol):
         ...
 
 
+class LogStanding(NamedTuple):
+    """Where a log stands, and who leads: for people. `lags`: records that each other member lacks, as the
+    leader knows; `written`, `refused`: writes since the process began."""
+
+    role: str
+    leader: str | None
+    term: int
+    commit: int
+    applied: int
+    last: int
+    replaced: int
+    members: Sequence[str]
+    voters: int
+    lags: Mapping[str, int]
+    is_full: bool
+    written: int
+    refused: int
+
+
 class ControllerLog:
     """Proposes to the group, and has persisted what the group says. `group`: None for a controller that is
     alone; `chance` makes members of a group wait differently, as `options` say."""
@@ -137,6 +156,7 @@ class ControllerLog:
         self._reached: Mapping[str, str] = {}
         self._proposed = False
         self._is_full = False
+        self._writes_done = self._writes_refused = 0
         self._pause_ms = constants.LOG_RETRY_FIRST_MS
         self._again_ms: int | None = None
 
@@ -250,6 +270,37 @@ class ControllerLog:
     def leads(self) -> bool:
         """Whether this member leads now; its owner may be about to be told that it does not."""
         return self._consensus is not None and self._consensus.is_leader
+
+    def standing(self) -> LogStanding:
+        """Where it stands now; whoever is alone leads, once the log is read."""
+        member, own = self._member, "" if self._group is None else self._group.member
+        found = LogStanding(
+            role="unknown" if self._group is not None or self._consensus is None else "leader",
+            leader="itself" if self._group is None and self._consensus is not None else None,
+            term=0 if self._consensus is None else self._consensus.term,
+            commit=self._applied,
+            applied=self._applied,
+            last=self._applied,
+            replaced=self._replaced,
+            members=[own] if own else [],
+            voters=1 if self._group is None else 0,
+            lags={},
+            is_full=self._is_full,
+            written=self._writes_done,
+            refused=self._writes_refused,
+        )
+        if member is None:
+            return found
+        members = member.members
+        return found._replace(
+            role=member.role,
+            leader=member.leader,
+            commit=member.commit,
+            last=member.last_index,
+            members=sorted(members),
+            voters=sum(votes for _, votes, _ in members.values()),
+            lags={each: lag for each, (_, _, lag) in members.items() if lag is not None and each != own},
+        )
 
     def read(self) -> int:
         """Ask the group whether this member still leads, and return the ticket that `allow` names then."""
@@ -394,6 +445,8 @@ class ControllerLog:
         ready, self._under_way = self._under_way, None
         assert ready is not None, "a write ended that was not asked for"
         assert self._consensus is not None
+        self._writes_done += isinstance(event, Persisted)
+        self._writes_refused += not isinstance(event, Persisted)
         if isinstance(event, Persisted):
             self._consensus.persisted()
             self._room_is_there()

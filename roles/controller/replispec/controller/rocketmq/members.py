@@ -15,6 +15,7 @@ from replispec.controller.consensus import Message
 from replispec.controller.consensus.raft import number_of
 from replispec.controller.rocketmq.core.heartbeats import host_of
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.access import Sign
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.remoting import Request
 from replispec.runtime.rocketmq.remoting.server import LANGUAGE
@@ -64,8 +65,9 @@ class UnknownMember(RemoteProtocolError):
 class Members:
     """The other members of a group."""
 
-    def __init__(self, outbox: Outbox) -> None:
+    def __init__(self, outbox: Outbox, sign: Sign | None = None) -> None:
         self._outbox = outbox
+        self._sign = sign
         self._opaque = 0
         self._lines: dict[str, _Line] = {}
         self._by_number: dict[int, _Line] = {}
@@ -220,11 +222,14 @@ class Members:
 
     def _frame(self, message: Message) -> bytes:
         self._opaque = 0 if self._opaque >= constants.OPAQUE_MAX else self._opaque + 1
+        fields = message.header.to_ext_fields()
+        if self._sign is not None:
+            fields = self._sign(fields, message.body)
         header = RemotingHeader(
             code=message.code,
             language=LANGUAGE,
             opaque=self._opaque,
             flag=RemotingFlag.ONEWAY,
-            ext_fields=message.header.to_ext_fields(),
+            ext_fields=fields,
         )
         return Command(header, message.body).encode()

@@ -17,6 +17,7 @@ from replispec.event.v1.event_pb2 import ControllerEvent
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.parameters import ADDRESSES
 from replispec.runtime.raft.rules import is_majority
+from replispec.runtime.rocketmq.access import Sign
 from replispec.runtime.rocketmq.derived_options import join_address
 from replispec.runtime.rocketmq.remoting import Calls, Request
 from replispec.runtime.rocketmq.remoting.answering import Answering
@@ -41,6 +42,7 @@ class Membership:
         *,
         halt: Callable[[str], None],
         close: Callable[[int], None],
+        sign: Sign | None = None,
     ) -> None:
         self._outbox = outbox
         self._log = log
@@ -48,8 +50,8 @@ class Membership:
         self._group = group
         self._halt = halt
         self._close = close
-        self._members = Members(outbox)
-        self._calls = Calls(outbox)
+        self._members = Members(outbox, sign)
+        self._calls = Calls(outbox, sign=sign)
         self._inquiry = (
             None
             if group is None

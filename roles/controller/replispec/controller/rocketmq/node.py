@@ -22,13 +22,16 @@ from replispec.controller.rocketmq.core.broker_sets import BrokerSets
 from replispec.controller.rocketmq.core.hearings import Hearings
 from replispec.controller.rocketmq.core.heartbeats import Key
 from replispec.controller.rocketmq.core.replies import Answer, Notice, Recorded, Replies, Reply
+from replispec.controller.rocketmq.elections import Elections
 from replispec.controller.rocketmq.log import ControllerLog
 from replispec.controller.rocketmq.membership import Membership, listen_address
 from replispec.controller.rocketmq.notifier import Notifier
 from replispec.controller.rocketmq.reads import Reads
+from replispec.controller.rocketmq.view import ControllerNodeView
 from replispec.event.v1.event_pb2 import BrokerSetState, ControllerEvent
 from replispec.runtime.primitives.errors import LocalProtocolError
 from replispec.runtime.rocketmq import rules
+from replispec.runtime.rocketmq.access import OPEN, RequestGuard, Security
 from replispec.runtime.rocketmq.derived_options import is_any
 from replispec.runtime.rocketmq.membership import MachineRunner, Nothing
 from replispec.runtime.rocketmq.remoting import Prepared, Request, RequestServer, host_of
@@ -41,6 +44,7 @@ from replispec.runtime.world import (
     Connected,
     Effect,
     Event,
+    FileRead,
     Level,
     Outbox,
     Persisted,
@@ -53,6 +57,7 @@ from replispec.runtime.world import (
     Writes,
 )
 from replispec.wire.raft.options import MemberOptions
+from replispec.wire.raft.rights import NEEDS as MEMBERS_NEED
 from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.constants import SNAPSHOT_RECORDS
 from replispec.wire.rocketmq.machines import broker_set as machine
@@ -86,6 +91,7 @@ class ControllerNode:
         ends_process: bool = True,
         snapshot_records: int = SNAPSHOT_RECORDS,
         member_options: MemberOptions | None = None,
+        security: Security = OPEN,
     ) -> None:
         self._options = options
         self._ends_process = ends_process
@@ -106,14 +112,14 @@ class ControllerNode:
         # The term in which it has begun to lead; None once it knows what is on record.
         self._begun_term: int | None = None
         self._reads = Reads()
-        self._requests = Requests()
+        self._guard = RequestGuard(self._outbox, security, MEMBERS_NEED)
+        self._requests = Requests(self._guard)
         self._server = RequestServer(
             self._outbox, self._requests.take, limits=options.limits, dropped=self._forget
         )
-        self._notifier = Notifier(self._outbox)
-        self._membership = Membership(
-            self._outbox, self._log, options, group, halt=self._halt, close=self._server.close
-        )
+        self._notifier = Notifier(self._outbox, security.sign)
+        said = self._outbox, self._log, options, group
+        self._membership = Membership(*said, halt=self._halt, close=self._server.close, sign=security.sign)
         self._hearings = Hearings(options, self._elect, self._tell)
         self._sets = BrokerSets(unclean=options.enable_elect_unclean_master, misses=self._hearings.misses)
         self._administration = Administration(
@@ -123,6 +129,8 @@ class ControllerNode:
             heard=self._hearings.heard,
             members=lambda: self._membership.addresses,
         )
+        self._elections = Elections(self._outbox)
+        self.view = ControllerNodeView(options, self._server, self._log, self._sets, self._elections)
         self._waiting: dict[int, _Asked] = {}
         # Whose end came while a write was under way, or could not be written.
         self._losses: set[Key] = set()
@@ -146,7 +154,10 @@ class ControllerNode:
             return (Close(event.connection),) if isinstance(event, Accepted) else ()
         self._sets.heartbeats.now_ms = event.now_ms
         self._log.tell_time(event.now_ms)
-        self._take(event)
+        if isinstance(event, FileRead):
+            self._guard.file_read(event)
+        else:
+            self._take(event)
         if not self._halted:
             if self._reads.are_due and self._log.leads:
                 self._reads.asked(self._log.read())
@@ -157,13 +168,8 @@ class ControllerNode:
         """The next look at heartbeats, a notification that waits too long, or a disk to be tried again."""
         if self._halted:
             return None
-        times = (
-            self._watching.deadline_ms(),
-            self._notifier.deadline_ms(),
-            self._membership.deadline_ms(),
-            self._log.deadline_ms(),
-            self._hearings.deadline_ms(),
-        )
+        parts = (self._watching, self._notifier, self._membership, self._log, self._hearings)
+        times = [part.deadline_ms() for part in parts]
         return min((each for each in times if each is not None), default=None)
 
     def _take(self, event: Event) -> None:
@@ -207,14 +213,13 @@ class ControllerNode:
 
     def _start(self, event: Started) -> None:
         """Read the log and apply it; a log that is damaged ends the start."""
+        self._guard.started(self._options)
         address = event.addresses.get(LISTENER, listen_address(self._options))
+        self.view.address = address
         self._administration.address = self._options.controller_advertised_address or address
         if is_any(self._administration.address):
-            self._outbox.note(
-                Level.WARNING,
-                "brokers are told an address of this controller that reaches it nowhere else",
-                address=self._administration.address,
-            )
+            what = "brokers are told an address of this controller that reaches it nowhere else"
+            self._outbox.note(Level.WARNING, what, address=self._administration.address)
         try:
             self._log.start(event.now_ms)
         except (StorageFailed, LogDamaged) as error:
@@ -226,7 +231,7 @@ class ControllerNode:
 
     def _halt(self, reason: str) -> None:
         """Stop serving, and end the process unless other nodes live in it."""
-        self._halted = True
+        self._halted, self.view.ended = True, reason
         if self._ends_process:
             self._outbox.halt(reason)
             return
@@ -323,7 +328,8 @@ class ControllerNode:
         broker_set = self._sets.find(name)
         if broker_set is None or broker_id not in broker_set.variables.broker_ids:
             return
-        self._outbox.note(Level.INFO, "broker lost", broker=name, id=broker_id, reason=reason)
+        level = Level.WARNING if broker_set.variables.master == broker_id else Level.INFO
+        self._outbox.note(level, "broker lost", broker=name, id=broker_id, reason=reason)
         self._hearings.gone(name, broker_id, now_ms)
         self._replace_master(broker_set, broker_id, now_ms)
 
@@ -371,8 +377,10 @@ class ControllerNode:
         self, event: controller.Elected | controller.Deposed, leader: str | None, term: int, now_ms: int
     ) -> None:
         if leader != self._leader:
-            what = "leader lost" if leader is None else "leader found"
-            self._outbox.note(Level.INFO, what, leader=leader or self._leader, term=term)
+            if leader is None:
+                self._outbox.note(Level.WARNING, "leader lost", leader=self._leader, term=term)
+            else:
+                self._outbox.note(Level.INFO, "leader found", leader=leader, term=term)
             self._leader = leader
         begins = isinstance(event, controller.Elected) and not self._leads
         self._leads = isinstance(event, controller.Elected)
@@ -427,6 +435,7 @@ class ControllerNode:
         applied = self._sets.apply(entry.event, release, asker)
         if applied is not None and entry.is_told:
             broker_set, replies = applied
+            self._elections.decided(entry.event, broker_set, replies)
             self._hearings.decided(broker_set.name, broker_set.variables.master, now_ms)
             self._carry_out(broker_set, replies, asked, now_ms)
         if entry.event.term == self._begun_term:
@@ -485,13 +494,4 @@ class ControllerNode:
                 if self._options.notify_broker_role_changed:
                     self._notifier.tell(broker_set.notices(), now_ms)
             case Recorded():
-                known = broker_set.variables
-                self._outbox.note(
-                    Level.INFO,
-                    reply.what,
-                    broker=broker_set.name,
-                    master=known.master,
-                    master_epoch=known.master_epoch,
-                    sync_state_set=sorted(known.sync_state_set),
-                    sync_state_set_epoch=known.sync_state_set_epoch,
-                )
+                self._elections.tell(broker_set, reply.what, None if asked is None else asked.event)

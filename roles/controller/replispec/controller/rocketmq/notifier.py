@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from replispec.runtime.primitives.bindings import Notice
+from replispec.runtime.rocketmq.access import Sign
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.remoting.server import LANGUAGE
 from replispec.runtime.world import Closed, Connected, Level, Outbox, Writable
@@ -38,8 +39,9 @@ class _Line:
 class Notifier:
     """Sends notifications; one-way, so whether they are received is never known."""
 
-    def __init__(self, outbox: Outbox) -> None:
+    def __init__(self, outbox: Outbox, sign: Sign | None = None) -> None:
         self._outbox = outbox
+        self._sign = sign
         self._opaque = 0
         self._by_address: dict[str, _Line] = {}
         self._by_connection: dict[int, _Line] = {}
@@ -51,13 +53,16 @@ class Notifier:
     def tell(self, notices: Iterable[tuple[str, Notice]], now_ms: int) -> None:
         """Tell the brokers at these addresses, in their order."""
         for address, notice in notices:
+            fields = notice.ext_fields
+            if self._sign is not None:
+                fields = self._sign(fields, notice.body)
             self._opaque = 0 if self._opaque >= constants.OPAQUE_MAX else self._opaque + 1
             header = RemotingHeader(
                 code=notice.code,
                 language=LANGUAGE,
                 opaque=self._opaque,
                 flag=RemotingFlag.ONEWAY,
-                ext_fields=notice.ext_fields,
+                ext_fields=fields,
             )
             self._put(address, Command(header, notice.body).encode(), now_ms)
 

@@ -9,6 +9,7 @@ from replispec.controller.consensus.raft import ControllerGroup, is_id
 from replispec.controller.consensus.rocketmq.formats import is_of_a_group
 from replispec.controller.rocketmq.node import ControllerNode
 from replispec.runtime.primitives.rng import Rng
+from replispec.runtime.rocketmq.access import security_of
 from replispec.runtime.rocketmq.rules.addresses import canonical_address
 from replispec.runtime.storage import JournalReader, Storage, StorageFailed, Stores
 from replispec.runtime.world import Member
@@ -45,6 +46,7 @@ def controller(
     Raises ConfigurationError and StorageFailed.
     """
     folder = options.controller_store_path or options.store_path_root_dir
+    security = security_of(options, storage)
     journal = storage.journal(f"{folder}/{LOG_NAME}")
     group = _group(options, journal)
     node = ControllerNode(
@@ -55,8 +57,9 @@ def controller(
         ends_process=ends_process,
         snapshot_records=snapshot_records,
         member_options=member_options,
+        security=security,
     )
-    return Member(CONTROLLER, node, Stores(journal=journal))
+    return Member(CONTROLLER, node, Stores(journal=journal), node.view, watched=security.watched)
 
 
 def _group(options: ControllerOptions, journal: JournalReader) -> ControllerGroup | None:

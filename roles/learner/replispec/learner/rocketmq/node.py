@@ -11,6 +11,8 @@ from typing import Final
 
 from replispec.learner.rocketmq.core.export import Export
 from replispec.learner.rocketmq.core.watch import Watch
+from replispec.learner.rocketmq.view import Copied, LearnerView
+from replispec.runtime.rocketmq.access import OPEN, RequestGuard, Security
 from replispec.runtime.rocketmq.derived_options import join_address, log_folder
 from replispec.runtime.rocketmq.log import GroupCommit, MessageStore, Retention
 from replispec.runtime.rocketmq.membership import (
@@ -24,7 +26,7 @@ from replispec.runtime.rocketmq.membership import (
 from replispec.runtime.rocketmq.remoting.answering import Requests
 from replispec.runtime.rocketmq.remoting.calls import Calls
 from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, RequestServer
-from replispec.runtime.rocketmq.replication import HaReplica
+from replispec.runtime.rocketmq.replication import HaReplica, is_plain
 from replispec.runtime.storage import FilesReader, LinesReader, StorageFailed
 from replispec.runtime.world import (
     Accepted,
@@ -32,6 +34,7 @@ from replispec.runtime.world import (
     Connected,
     Effect,
     Event,
+    FileRead,
     Level,
     Outbox,
     Persisted,
@@ -56,12 +59,19 @@ class LearnerNode:
     """A learner; see `replispec.runtime.world.Node`. Without `lines` nothing is exported. Raises
     StorageFailed when what is on its disk cannot be used."""
 
-    def __init__(self, options: LearnerOptions, files: FilesReader, lines: LinesReader | None = None) -> None:
+    def __init__(
+        self,
+        options: LearnerOptions,
+        files: FilesReader,
+        lines: LinesReader | None = None,
+        security: Security = OPEN,
+    ) -> None:
         self._options = options
         self._outbox = Outbox()
         self._writes = Writes(self._outbox)
-        self._calls = Calls(self._outbox, version=BROKER_RELEASE)
-        self._requests = Requests()
+        self._calls = Calls(self._outbox, version=BROKER_RELEASE, sign=security.sign)
+        self._guard = RequestGuard(self._outbox, security)
+        self._requests = Requests(self._guard)
         self._server = RequestServer(
             self._outbox, self._requests.take, limits=options.limits, version=BROKER_RELEASE
         )
@@ -86,6 +96,9 @@ class LearnerNode:
         self._export_ms: int | None = None
         self._replica: HaReplica | None = None
         self._address = ""
+        self.view = LearnerView(
+            options, self._server, self._watch, self._store, self._retention, self._copied
+        )
         self._requests.serve(LogQuestions(self._epochs, self._figures).table)
 
     # The world
@@ -120,8 +133,10 @@ class LearnerNode:
     def _take(self, event: Event) -> None:
         match event:
             case Started():
+                self._guard.started(self._options)
                 port = {**self.listeners, **event.addresses}[MAIN].rpartition(":")[2]
                 self._address = join_address(self._options.broker_ip1 or self._options.bind_address, port)
+                self.view.address = self._address
                 self._commit.request()
                 self._retention.start(event.now_ms)
                 self._watch.begin(self._address, event.now_ms)
@@ -134,6 +149,8 @@ class LearnerNode:
             case Persisted() | PersistFailed():
                 self._writes.answered(event)
                 self._export_what_is_safe()
+            case FileRead():
+                self._guard.file_read(event)
             case Stopping(now_ms):
                 self._name_servers.leave(now_ms)
                 self._commit.stop()
@@ -180,6 +197,7 @@ class LearnerNode:
             self._options.replication,
             broker_id=broker_id,
             is_learner=True,
+            plain=is_plain(self._options.tls),
         )
         self._name_servers.announce(now_ms)
 
@@ -197,6 +215,12 @@ class LearnerNode:
             return False
         self._replica.follow(ha_address, now_ms)
         return True
+
+    def _copied(self) -> Copied:
+        replica = self._replica
+        if replica is None:
+            return Copied(is_copying=False, confirmed=0, exported=self.exported)
+        return Copied(replica.is_copying, replica.confirm_offset, self.exported)
 
     def _safe_to_delete(self, _needs_room: bool, /) -> int:
         """What is confirmed and, where messages are exported, was."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from replispec.learner.rocketmq.node import LearnerNode
+from replispec.runtime.rocketmq.access import security_of
 from replispec.runtime.rocketmq.derived_options import check_members
 from replispec.runtime.storage import Storage, Stores
 from replispec.runtime.world import Member
@@ -23,6 +24,8 @@ def members(options: LearnerOptions, storage: Storage, seed: int) -> Sequence[Me
         if not parameter.of(options):
             raise parameter.refuse(options, "HOST:PORT of at least one")
     check_members(options)
+    security = security_of(options, storage)
     files = storage.files(options.store_path_root_dir)
     lines = storage.lines(options.export_path) if options.export_path else None
-    return (Member(LEARNER, LearnerNode(options, files, lines), Stores(files, lines=lines)),)
+    node = LearnerNode(options, files, lines, security)
+    return (Member(LEARNER, node, Stores(files, lines=lines), node.view, watched=security.watched),)

@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from replispec.nameserver.rocketmq.routes import Limits, RouteRegistration, Routes
+from replispec.nameserver.rocketmq.view import NameServerView
 from replispec.runtime.primitives.bindings import TEXT_MAX, Kept
+from replispec.runtime.rocketmq.access import OPEN, RequestGuard, Security
 from replispec.runtime.rocketmq.derived_options import join_address
 from replispec.runtime.rocketmq.membership import MachineRunner, Nothing
 from replispec.runtime.rocketmq.remoting import Request, RequestServer
@@ -21,6 +23,7 @@ from replispec.runtime.world import (
     Closed,
     Effect,
     Event,
+    FileRead,
     Level,
     Outbox,
     Received,
@@ -48,14 +51,18 @@ LISTENER: Final = "nameserver"
 class NameServerNode:
     """One name server; `limits` bound what brokers may register."""
 
-    def __init__(self, options: NameServerOptions, limits: Limits | None = None) -> None:
+    def __init__(
+        self, options: NameServerOptions, limits: Limits | None = None, security: Security = OPEN
+    ) -> None:
         self._options = options
         self._outbox = Outbox()
-        self._requests = Requests()
+        self._guard = RequestGuard(self._outbox, security)
+        self._requests = Requests(self._guard)
         self._server = RequestServer(
             self._outbox, self._requests.take, limits=options.limits, dropped=self._forget
         )
         self._routes = Routes(limits or Limits())
+        self.view = NameServerView(self._server, self._routes)
         self._stranger = 0
         answering = Answering(
             wire.bound(self),
@@ -86,7 +93,11 @@ class NameServerNode:
             case Closed():
                 self._server.closed(event)
                 self._forget(event.connection)
+            case FileRead():
+                self._guard.file_read(event)
             case Started():
+                self.view.address = {**self.listeners, **event.addresses}[LISTENER]
+                self._guard.started(self._options)
                 self._watching.begin(event.now_ms)
             case Ticked():
                 self._watching.ticked(event.now_ms)

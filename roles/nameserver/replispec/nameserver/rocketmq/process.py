@@ -7,6 +7,7 @@ from typing import Final
 
 from replispec.controller.rocketmq.process import controller
 from replispec.nameserver.rocketmq.node import NameServerNode
+from replispec.runtime.rocketmq.access import security_of
 from replispec.runtime.storage import Storage
 from replispec.runtime.world import Member
 from replispec.wire.rocketmq import parameters as p
@@ -20,7 +21,9 @@ def members(options: NameServerOptions, storage: Storage, seed: int) -> Sequence
 
     Raises ConfigurationError and StorageFailed.
     """
-    name_server = Member(NAME_SERVER, NameServerNode(options))
+    security = security_of(options, storage)
+    node = NameServerNode(options, security=security)
+    name_server = Member(NAME_SERVER, node, view=node.view, watched=security.watched)
     if not options.enable_controller_in_namesrv:
         return (name_server,)
     if not options.controller_d_leger_peers:

@@ -104,6 +104,10 @@ class Routes:
         # Broker sets that have topics, by the host that registered the first of each.
         self._held_topics = Shares[str](limits.topics)
 
+    def sizes(self) -> tuple[int, int, int]:
+        """How many brokers are registered, of how many sets, and how many topics have a route."""
+        return len(self._live), len(self._sets), len(self._holders)
+
     def is_strangers(self, new: RouteRegistration, host: str, now_ms: int) -> bool:
         """Whether a registration from this host is of another broker's address, or takes another's id."""
         known = self._live.get((new.cluster, new.address))

@@ -7,17 +7,27 @@ import time
 from collections.abc import Callable
 from typing import Final, TypeVar
 
+from replispec.runtime.net.sealing import Sealing
+
 T = TypeVar("T")
 _CHUNK_BYTES: Final = 65_536
 
 
-def ask(address: str, request: bytes, read: Callable[[bytes], T | None], *, timeout_s: float) -> T:
+def ask(
+    address: str,
+    request: bytes,
+    read: Callable[[bytes], T | None],
+    *,
+    timeout_s: float,
+    sealing: Sealing | None = None,
+) -> T:
     """Send a request to ADDRESS:PORT and hand what comes to `read`, until it returns something.
 
     Raises OSError when nobody is reached, or says nothing for so long, and whatever `read` raises.
     """
     host, _, port = address.rpartition(":")
-    with socket.create_connection((host.strip("[]"), int(port)), timeout=timeout_s) as connection:
+    opened = socket.create_connection((host.strip("[]"), int(port)), timeout=timeout_s)
+    with opened, opened if sealing is None else sealing.around(opened, address) as connection:
         connection.sendall(request)
         while True:
             data = connection.recv(_CHUNK_BYTES)

@@ -13,17 +13,22 @@ import traceback
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 import trio
 
 from replispec.runtime.net.addresses import join, resolve
 from replispec.runtime.net.clock import Clock
 from replispec.runtime.net.link import Tap
-from replispec.runtime.net.log_shell import Log
-from replispec.runtime.net.node_shell import Bounds, Halted, NodeShell, reason_of
+from replispec.runtime.net.log_shell import JSON, Log, LogError, LogFile
+from replispec.runtime.net.node_shell import STOPPED, Bounds, Halted, NodeShell
+from replispec.runtime.net.sealing import Sealing
+from replispec.runtime.net.sockets import reason_of
 from replispec.runtime.net.tap_shell import TapError
 from replispec.runtime.world import Level, Member
+
+if TYPE_CHECKING:
+    from replispec.runtime.net.seen_shell import SeenServer
 
 EXIT_STOPPED: Final = 0
 EXIT_FAILED: Final = 1
@@ -42,12 +47,17 @@ Addresses = Mapping[str, Mapping[str, str]]
 @dataclass(frozen=True, slots=True)
 class Process:
     """How a process behaves: `stop_s` is what leaving may take, `make_tap` makes the tap once there is a
-    clock (microseconds since 1970) and a log."""
+    clock (microseconds since 1970) and a log. `open_log` opens the log instead of standard error, `seen_at`
+    are the addresses at which metrics and health are served. `sealing`: its connections may have TLS."""
 
     level: Level = Level.INFO
     stop_s: float = 5.0
     bounds: Bounds = field(default_factory=Bounds)
     make_tap: Callable[[Callable[[], int], Log], Tap] | None = None
+    log_form: str = JSON
+    open_log: Callable[[], LogFile] | None = None
+    seen_at: Sequence[str] = ()
+    sealing: Sealing | None = None
 
 
 class CannotListen(Exception):
@@ -58,13 +68,14 @@ def run(members: Sequence[Member], process: Process, *, out: TextIO, errors: Tex
     """Run nodes until SIGTERM or SIGINT and return the exit code.
 
     One line of JSON on `out` says that all listeners are open: `{"pid": 1, "roles": {role: {listener:
-    address}}}`. The log goes to `errors`. The code is 0 after a signal, 1 when a node halted, a listener
+    address}}}`, and `metrics` with the addresses of that if it is served. The log goes to `errors`, or to its
+    file. The code is 0 after a signal, 1 when a node halted, a listener
     could not be opened, or our own code failed.
     """
     code = EXIT_STOPPED
     try:
         trio.run(_run, members, process, out, errors)
-    except* (Halted, CannotListen, TapError) as group:
+    except* (Halted, CannotListen, TapError, LogError) as group:
         code = EXIT_FAILED
         errors.writelines(f"replispec: {error}\n" for error in _leaves(group))
     except* Exception as group:  # noqa: BLE001  the outermost shell tells of it and ends
@@ -81,23 +92,29 @@ async def serve(
     clock: Clock,
     tap: Tap | None = None,
     stop: trio.Event,
+    seen_at: list[str] | None = None,
     task_status: trio.TaskStatus[Addresses] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Run nodes until `stop`, and started with the addresses once every listener is open.
+    """Run nodes until `stop`, and started with the addresses once every listener is open. `seen_at` is given
+    those of metrics and health.
 
     Raises CannotListen, or Halted for the node that asked for it; whatever else it raises is our fault.
     """
     bound: list[tuple[int, str, socket.socket]] = []
     shells: list[NodeShell] = []
+    shown: list[socket.socket] = []
     try:
-        for index, member in enumerate(members):
-            for name, address in member.node.listeners.items():
-                bound += [(index, name, await _listen(name, address))]
+        await _listen_all(members, process, bound, shown)
+        if seen_at is not None:
+            seen_at += [join(sock.getsockname()) for sock in shown]
         async with trio.open_nursery() as nursery:
-            shells += [NodeShell(member, nursery, clock, log, tap, process.bounds) for member in members]
+            parts = nursery, clock, log, tap, process.bounds, process.sealing
+            shells += [NodeShell(member, *parts) for member in members]
             addresses: dict[str, dict[str, str]] = {member.role: {} for member in members}
             for index, name, sock in bound:
                 addresses[members[index].role][name] = join(sock.getsockname())
+            if shown:
+                nursery.start_soon(_seen(shells, log).run, shown)
             for shell in shells:
                 shell.start(addresses[shell.role])
             for index, name, sock in bound:
@@ -111,28 +128,56 @@ async def serve(
                 async with trio.open_nursery() as leaving:
                     for shell in shells:
                         leaving.start_soon(shell.stop)
+            for shell in shells:
+                shell.ended(STOPPED, "asked to")
             nursery.cancel_scope.cancel()
     finally:
         for shell in shells:
             shell.abandon()
-        for _, _, sock in bound:
+        for sock in (*(sock for _, _, sock in bound), *shown):
             sock.close()
+
+
+def _seen(shells: Sequence[NodeShell], log: Log) -> SeenServer:
+    """Who serves metrics and health. Loaded by whoever wants it: that takes as long as half of a start."""
+    from replispec.runtime.net.seen_shell import SeenServer
+    from replispec.runtime.seeing.answers import Seen
+
+    nodes = [Seen(shell.role, shell.view, shell.numbers) for shell in shells if shell.view is not None]
+    return SeenServer(nodes, log)
+
+
+async def _listen_all(
+    members: Sequence[Member],
+    process: Process,
+    bound: list[tuple[int, str, socket.socket]],
+    shown: list[socket.socket],
+) -> None:
+    """Open all listeners; those that are open are there when one cannot be. Raises CannotListen."""
+    for address in process.seen_at:
+        shown += [await _listen("metricsListenAddress", address)]
+    for index, member in enumerate(members):
+        for name, address in member.node.listeners.items():
+            bound += [(index, name, await _listen(name, address))]
 
 
 async def _run(members: Sequence[Member], process: Process, out: TextIO, errors: TextIO) -> None:
     clock = Clock()
-    log = Log(errors, process.level, clock.now_us)
+    file = process.open_log() if process.open_log is not None else None
+    log = Log(file or errors, process.level, clock.now_us, form=process.log_form)
+    seen_at: list[str] = []
     tap = process.make_tap(clock.now_us, log) if process.make_tap is not None else None
     stop = trio.Event()
     try:
-        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(_stop_on_signal, signals, stop)
+                nursery.start_soon(_heed_signals, signals, stop, log, members[0].role)
                 addresses: Addresses = await nursery.start(
-                    partial(serve, members, process, log, clock=clock, tap=tap, stop=stop)
+                    partial(serve, members, process, log, clock=clock, tap=tap, stop=stop, seen_at=seen_at)
                 )
+                metrics = {"metrics": seen_at} if seen_at else {}
                 try:
-                    out.write(json.dumps({"pid": os.getpid(), "roles": addresses}) + "\n")
+                    out.write(json.dumps({"pid": os.getpid(), "roles": addresses, **metrics}) + "\n")
                     out.flush()
                 except OSError as error:
                     # A role serves whatever becomes of its output, which may be a file on a full disk.
@@ -140,14 +185,21 @@ async def _run(members: Sequence[Member], process: Process, out: TextIO, errors:
                     for member in members:
                         log.write(Level.ERROR, member.role, "nobody is told that it listens", reason)
     finally:
+        log.end(members[0].role)
         if tap is not None:
             tap.close()
+        if file is not None:
+            file.close()
 
 
-async def _stop_on_signal(signals: AsyncIterator[int], stop: trio.Event) -> None:
-    async for _ in signals:
-        stop.set()
-        return
+async def _heed_signals(signals: AsyncIterator[int], stop: trio.Event, log: Log, role: str) -> None:
+    async for number in signals:
+        if number != signal.SIGHUP:
+            stop.set()
+            return
+        # As a terminal that was closed sends it, and whoever has moved a log file away.
+        log.reopen()
+        log.write(Level.INFO, role, "hangup: the log goes on, in a new file if it has one")
 
 
 async def _listen(name: str, address: str) -> socket.socket:

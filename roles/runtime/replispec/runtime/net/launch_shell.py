@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Final, Protocol, TextIO
 
 from replispec.runtime.net.host_shell import EXIT_FAILED, Process, run
-from replispec.runtime.net.log_shell import Log
+from replispec.runtime.net.log_shell import Log, LogError, LogFile
 from replispec.runtime.net.node_shell import Bounds
+from replispec.runtime.net.sealing import Sealing, TlsOptions
 from replispec.runtime.net.tap_shell import FileTap, TapError
 from replispec.runtime.storage import Storage, StorageFailed
 from replispec.runtime.storage.disk_shell import DiskStorage
@@ -29,6 +30,31 @@ class ProcessOptions(Protocol):
     @property
     def log_level(self) -> str:
         """The name of a `Level`."""
+        ...
+
+    @property
+    def log_format(self) -> str:
+        """JSON or TEXT."""
+        ...
+
+    @property
+    def log_file(self) -> str:
+        """Where the log is written; empty: to standard error."""
+        ...
+
+    @property
+    def log_file_bytes_max(self) -> int:
+        """The size of one part of it."""
+        ...
+
+    @property
+    def log_files_max(self) -> int:
+        """How many parts are kept beside the one that is being written."""
+        ...
+
+    @property
+    def metrics_listen_address(self) -> Sequence[str]:
+        """Where metrics and health are served; nowhere if there is none."""
         ...
 
     @property
@@ -70,12 +96,13 @@ def launch(
     options: ProcessOptions,
     make: MakeMembers,
     *,
+    tls: TlsOptions | None = None,
     notes: Iterable[str] = (),
     out: TextIO,
     errors: TextIO,
 ) -> int:
-    """Run a role until a signal and return the exit code. Raises ConfigurationError."""
-    process = _process(role, options)
+    """Run a role until a signal and return the exit code. Raises ConfigurationError and SealingError."""
+    process = _process(role, options, tls)
     _take_descriptors()
     _keep_memory()
     errors.writelines(f"replispec: {note}\n" for note in notes)
@@ -107,13 +134,26 @@ def _keep_memory() -> None:
     bytes(REUSED_BYTES_MAX)
 
 
-def _process(role: str, options: ProcessOptions) -> Process:
+def _process(role: str, options: ProcessOptions, tls: TlsOptions | None) -> Process:
     return Process(
         level=Level[options.log_level],
         stop_s=options.stop_timeout_ms / 1_000,
         bounds=Bounds(stall_s=options.stall_timeout_ms / 1_000),
         make_tap=partial(_tap, role, options) if options.tap_file else None,
+        log_form=options.log_format,
+        open_log=partial(_log_file, options) if options.log_file else None,
+        seen_at=options.metrics_listen_address,
+        sealing=None if tls is None else Sealing(tls),
     )
+
+
+def _log_file(options: ProcessOptions) -> LogFile:
+    """The file of the log. Raises LogError."""
+    try:
+        path = Path(options.log_file).expanduser()
+        return LogFile(path, bytes_max=options.log_file_bytes_max, files_max=options.log_files_max)
+    except (OSError, RuntimeError) as error:
+        raise LogError(f"{options.log_file}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _tap(role: str, options: ProcessOptions, now_us: Callable[[], int], log: Log) -> FileTap:

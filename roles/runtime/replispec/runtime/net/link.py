@@ -11,6 +11,7 @@ from typing import Final, Protocol
 import trio
 
 from replispec.runtime.net.addresses import join
+from replispec.runtime.net.sealed import SealedSocket
 from replispec.runtime.world.effects import Buffer
 
 SMALL_BYTES: Final = 16 * 1024
@@ -73,7 +74,7 @@ class Link:
     def __init__(self, number: int, peer: str, tap: Tap | None) -> None:
         self.number = number
         self.peer = peer
-        self.sock: socket.socket
+        self.sock: socket.socket | SealedSocket
         # Ends a dial.
         self.scope = trio.CancelScope()
         self.ended = trio.Event()
@@ -88,7 +89,7 @@ class Link:
         self._tap = tap
         self._handle = 0
 
-    def open(self, sock: socket.socket) -> None:
+    def open(self, sock: socket.socket | SealedSocket) -> None:
         """It is connected. Raises OSError when it is gone already."""
         if self._tap is not None:
             local, peer = join(sock.getsockname()), join(sock.getpeername())
@@ -132,6 +133,13 @@ class Link:
     def take(self, size: int) -> bytes:
         """What has arrived, at most `size` bytes; empty at the end. Raises BlockingIOError, OSError."""
         data = self.sock.recv(size)
+        if self._tap is not None and data:
+            self._tap.received(self._handle, data)
+        return data
+
+    def take_rest(self) -> bytes:
+        """What came with the end of the beginning of TLS; empty: nothing. Raises OSError."""
+        data = self.sock.rest() if isinstance(self.sock, SealedSocket) else b""
         if self._tap is not None and data:
             self._tap.received(self._handle, data)
         return data

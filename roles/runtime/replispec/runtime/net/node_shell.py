@@ -7,22 +7,24 @@ send on a connection leaves in one write.
 from __future__ import annotations
 
 import math
-import os
 import socket
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 import trio
 
-from replispec.runtime.net.addresses import join, resolve
+from replispec.runtime.net.addresses import join
 from replispec.runtime.net.clock import Clock
 from replispec.runtime.net.link import Link, Tap
 from replispec.runtime.net.log_shell import Log
 from replispec.runtime.net.persistence import Persistence
+from replispec.runtime.net.sealed import SealedSocket
+from replispec.runtime.net.sealing import Sealing
+from replispec.runtime.net.sockets import connect, prepare, reason_of
 from replispec.runtime.net.turns import Turns
+from replispec.runtime.net.watching import contents
 from replispec.runtime.world import (
     Accepted,
     Close,
@@ -31,9 +33,12 @@ from replispec.runtime.world import (
     Dial,
     Effect,
     Event,
+    FileRead,
     Halt,
+    Level,
     Member,
     Note,
+    Numbers,
     Pause,
     Persist,
     Received,
@@ -47,15 +52,8 @@ from replispec.runtime.world import (
 
 RECEIVE_BYTES_MAX: Final = 256 * 1024
 """The most that one Received carries."""
-SILENCE_OPTIONS: Final = MappingProxyType(
-    {
-        "TCP_KEEPIDLE": 10,
-        "TCP_KEEPINTVL": 5,
-        "TCP_KEEPCNT": 4,
-        "TCP_USER_TIMEOUT": 30_000,
-    }
-)
-"""A machine that acknowledges nothing for 30 s is gone: seconds, seconds, probes, milliseconds."""
+STOPPED: Final = "stopped"
+HALTED: Final = "halted"
 RECEIVE_BYTES_SMALL: Final = 16 * 1024
 """Room for a read while a connection carries little."""
 
@@ -79,11 +77,26 @@ class NodeShell:
     """One node of the process. `nursery` holds all its tasks: an error of the node ends them all."""
 
     def __init__(
-        self, member: Member, nursery: trio.Nursery, clock: Clock, log: Log, tap: Tap | None, bounds: Bounds
+        self,
+        member: Member,
+        nursery: trio.Nursery,
+        clock: Clock,
+        log: Log,
+        tap: Tap | None,
+        bounds: Bounds,
+        sealing: Sealing | None = None,
     ) -> None:
         self.role: Final = member.role
+        self._plain = member.plain_listeners
+        self._watched = member.watched
+        self._accepting = sealing if sealing is not None and sealing.takes_sealed else None
+        self._dialling = sealing if sealing is not None and sealing.dials_sealed else None
         self._node = member.node
-        self._persistence = Persistence(member.stores, clock, self.deliver)
+        self.view: Final = member.view
+        self._start_ms = clock.now_ms()
+        buckets = () if member.view is None else member.view.write_buckets
+        self._persistence = Persistence(member.stores, clock, self.deliver, buckets=buckets)
+        self._taken = 0
         self._nursery = nursery
         self._clock = clock
         self._log = log
@@ -111,7 +124,35 @@ class NodeShell:
         self._nursery.start_soon(self._tell_soon)
         self._nursery.start_soon(self._keep_time)
         self._nursery.start_soon(self._persistence.run)
+        for name in self._watched:
+            self._nursery.start_soon(self._watch, name)
         self.deliver(Started(self._clock.now_ms(), addresses))
+        if self.view is not None:
+            self._log.write(Level.INFO, self.role, "started", {**self.view.who(), **self.view.began()})
+
+    def numbers(self) -> Numbers:
+        """What is counted here."""
+        links, writes = self._links, self._persistence
+        accepted = sum(number > 0 for number in links)
+        return Numbers(
+            now_ms=self._clock.now_ms(),
+            start_ms=self._start_ms,
+            events=self._taken,
+            accepted=accepted,
+            dialled=len(links) - accepted,
+            unsent_bytes=sum(link.out_bytes for link in links.values()),
+            writes_waiting=writes.waiting,
+            write_failures=writes.failures,
+            write_seconds=writes.took,
+            lines=self._log.lines,
+            lines_left_out=self._log.left_out,
+        )
+
+    def ended(self, how: str, reason: str) -> None:
+        """The line at the end."""
+        if self.view is not None:
+            level = Level.INFO if how == STOPPED else Level.ERROR
+            self._log.write(level, self.role, how, {**self.view.who(), "reason": reason})
 
     def accepted(self, sock: socket.socket, listener: str, peer: str) -> None:
         """A peer opened a connection."""
@@ -125,8 +166,14 @@ class NodeShell:
             return
         self._last_accepted = link.number
         self._links[link.number] = link
-        self.deliver(Accepted(link.number, listener, peer, self._clock.now_ms()))
-        self._nursery.start_soon(self._read, link)
+        if self._accepting is None or listener in self._plain:
+            self.deliver(Accepted(link.number, listener, peer, self._clock.now_ms()))
+            self._nursery.start_soon(self._read, link)
+        else:
+            # It counts from now on; what is sent waits.
+            link.draining = True
+            self.deliver(Accepted(link.number, listener, peer, self._clock.now_ms()))
+            self._nursery.start_soon(self._begin, link, sock, self._accepting)
 
     async def stop(self) -> None:
         """Tell the node that the process ends, and let what it sent leave and what it wants written be."""
@@ -153,6 +200,7 @@ class NodeShell:
         self._busy = True
         try:
             while self._events:
+                self._taken += 1
                 for effect in self._node.receive(self._events.popleft()):
                     self._perform(effect)
                 self._push_touched()
@@ -174,19 +222,21 @@ class NodeShell:
                 if link is not None:
                     self._close(link, self._nursery)
             case Note(level, what, values):
-                self._log.write(level, self.role, what, values)
+                who = {} if self.view is None else self.view.who()
+                self._log.write(level, self.role, what, {**who, **values})
             case Persist():
                 self._persistence.ask(effect)
-            case Dial(connection, address):
+            case Dial(connection, address, plain):
                 link = Link(connection, address, self._tap)
                 self._links[connection] = link
-                self._nursery.start_soon(self._dial, link, address)
+                self._nursery.start_soon(self._dial, link, address, None if plain else self._dialling)
             case Pause(connection) | Resume(connection):
                 link = self._links.get(connection)
                 if link is not None:
                     link.pause() if isinstance(effect, Pause) else link.resume()
             case Halt(reason):
                 self._push_touched()
+                self.ended(HALTED, reason)
                 raise Halted(reason)
 
     # Sending
@@ -284,12 +334,47 @@ class NodeShell:
 
     # Opening and closing
 
-    async def _dial(self, link: Link, address: str) -> None:
+    async def _begin(self, link: Link, sock: socket.socket, sealing: Sealing) -> None:
+        """Let a connection that was accepted begin with TLS, if it does; then read it."""
+        reason = None
+        try:
+            sealed = await sealing.accept(sock, link.peer, self._log, self._turns.mine)
+            if sealed is not None:
+                link.sock = sealed
+        except trio.ClosedResourceError:
+            return
+        except OSError as error:
+            reason = reason_of(error)
+        finally:
+            link.draining = False
+            if link.emptied is not None:
+                link.emptied.set()
+        if reason is not None:
+            self._lost(link, reason)
+        else:
+            await self._read_sealed(link)
+
+    async def _read_sealed(self, link: Link) -> None:
+        """Send what waits, hand over what came with the end of the beginning, and go on reading."""
+        self._push(link)
+        try:
+            data = b"" if link.gone else link.take_rest()
+        except OSError as error:
+            self._lost(link, reason_of(error))
+            return
+        if data and not link.closing:
+            self.deliver(Received(link.number, data, self._clock.now_ms()))
+        await self._read(link)
+
+    async def _dial(self, link: Link, address: str, sealing: Sealing | None) -> None:
         reason = f"no connection in {self._bounds.dial_s:g} s"
-        sock = None
+        sock: socket.socket | SealedSocket | None = None
         with link.scope, trio.move_on_after(self._bounds.dial_s):
             try:
-                sock = await _connect(address)
+                sock = plain = await connect(address)
+                if sealing is not None:
+                    sock = None
+                    sock = await self._begin_dialled(plain, address, sealing)
             except (OSError, ValueError) as error:
                 reason = reason_of(error)
         if link.gone:
@@ -305,8 +390,15 @@ class NodeShell:
                 sock.close()
                 self._lost(link, reason_of(error))
                 return
-            self._nursery.start_soon(self._read, link)
             self.deliver(Connected(link.number, local, self._clock.now_ms(), peer))
+            self._nursery.start_soon(self._read if sealing is None else self._read_sealed, link)
+
+    async def _begin_dialled(self, sock: socket.socket, address: str, sealing: Sealing) -> SealedSocket:
+        try:
+            return await sealing.dialled(sock, address, self._log, self._turns.mine)
+        except BaseException:
+            sock.close()
+            raise
 
     def _close(self, link: Link, nursery: trio.Nursery) -> None:
         if link.closing:
@@ -360,6 +452,13 @@ class NodeShell:
     def _forget(self, link: Link) -> None:
         self._links.pop(link.number, None)
 
+    # Files of others
+
+    async def _watch(self, name: str) -> None:
+        """Tell the node what a file holds, and again when it has changed."""
+        async for data in contents(name):
+            self.deliver(FileRead(name, data, self._clock.now_ms()))
+
     # Time
 
     def _arm(self) -> None:
@@ -381,56 +480,3 @@ class NodeShell:
             if due_ms is not None and now_ms >= due_ms:
                 self.deliver(Ticked(now_ms))
             self._arm()
-
-
-async def _connect(address: str) -> socket.socket:
-    """An open socket to the first place of ADDRESS:PORT that answers. Raises OSError, ValueError."""
-    failed: OSError | None = None
-    for family, kind, protocol, place in await resolve(address):
-        sock = socket.socket(family, kind, protocol)
-        try:
-            prepare(sock)
-            await open_socket(sock, place)
-        except OSError as error:
-            sock.close()
-            failed = error
-        except BaseException:
-            sock.close()
-            raise
-        else:
-            return sock
-    raise failed or OSError(f"{address} names no place")
-
-
-async def open_socket(sock: socket.socket, place: tuple[Any, ...]) -> None:
-    """Connect a socket that never waits. Raises OSError."""
-    try:
-        sock.connect(place)
-    except BlockingIOError:
-        await trio.lowlevel.wait_writable(sock)
-        code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-        if code:
-            raise OSError(code, os.strerror(code)) from None
-    except OverflowError as error:
-        raise OSError(str(error)) from error
-    # A dial to a free port of this machine can be given that very port and find itself.
-    if sock.getsockname() == sock.getpeername():
-        raise OSError("nobody listens there")
-
-
-def prepare(sock: socket.socket) -> None:
-    """Make a TCP socket ready for the loop: never waits, sends small writes at once, and ends when its peer's
-    machine is silent, whether there is something to be sent (USER_TIMEOUT) or not (KEEPALIVE)."""
-    sock.setblocking(False)
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in SILENCE_OPTIONS.items():
-        # What a system does not have keeps its defaults.
-        option = getattr(socket, name, None)
-        if option is not None:
-            sock.setsockopt(socket.IPPROTO_TCP, option, value)
-
-
-def reason_of(error: Exception) -> str:
-    """What to tell of an error, without the numbers of this system."""
-    return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__

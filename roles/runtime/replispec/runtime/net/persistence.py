@@ -9,13 +9,14 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from typing import Final
 
 import trio
 
 from replispec.runtime.net.clock import Clock
+from replispec.runtime.primitives.metrics import Histogram
 from replispec.runtime.storage import AppendLines, AppendRecords, StorageFailed, StorageFull, Stores
 from replispec.runtime.world import Event, Persist, Persisted, PersistFailed
 
@@ -43,6 +44,7 @@ class Persistence:
         deliver: Callable[[Event], None],
         *,
         seconds: Callable[[], float] = time.perf_counter,
+        buckets: Sequence[float] = (),
     ) -> None:
         self._stores = stores
         self._clock = clock
@@ -53,9 +55,17 @@ class Persistence:
         self._done: deque[tuple[Persist, Outcome]] = deque()
         self._queued = 0
         self._append_seconds = 0.0
+        self.took: Final = Histogram(buckets)
+        """How long writes took."""
+        self.failures = 0
         self._wake = trio.Event()
         self._idle = trio.Event()
         self._idle.set()
+
+    @property
+    def waiting(self) -> int:
+        """Writes that are asked for and not answered."""
+        return len(self._asked) + self._queued
 
     def ask(self, persist: Persist) -> None:
         """Have this written after all that was asked for before."""
@@ -109,6 +119,7 @@ class Persistence:
             self._deliver(Persisted(persist.token, now_ms))
         elif isinstance(outcome, StorageFailed):
             is_full = isinstance(outcome, StorageFull)
+            self.failures += 1
             self._deliver(PersistFailed(persist.token, str(outcome), is_full, now_ms))
         else:
             raise outcome
@@ -121,8 +132,10 @@ class Persistence:
         except Exception as error:  # noqa: BLE001  the loop tells of it: a refusal to the node, else a fault
             return error
         finally:
+            took = self._seconds() - began
+            self.took.observe(took)
             if _is_small_append(persist):
-                self._append_seconds = self._seconds() - began
+                self._append_seconds = took
         return None
 
     def _write_all(self, token: trio.lowlevel.TrioToken) -> None:

@@ -11,6 +11,7 @@ import trio
 from replispec.runtime.net.clock import Clock
 from replispec.runtime.net.log_shell import Log
 from replispec.runtime.net.node_shell import Bounds, NodeShell
+from replispec.runtime.net.sealing import Sealing
 from replispec.runtime.world import Effect, Event, Level, Member
 
 ROLE: Final = "visitor"
@@ -54,10 +55,10 @@ class _Watched:
         return effects
 
 
-def visit(node: Visitor) -> None:
+def visit(node: Visitor, sealing: Sealing | None = None) -> None:
     """Run a node until it is done; its connections are closed then. Raises KeyboardInterrupt."""
     try:
-        trio.run(_visit, node)
+        trio.run(_visit, node, sealing)
     except* KeyboardInterrupt:
         raise KeyboardInterrupt from None
 
@@ -67,11 +68,11 @@ def pause(seconds: float) -> None:
     trio.run(trio.sleep, seconds)
 
 
-async def _visit(node: Visitor) -> None:
+async def _visit(node: Visitor, sealing: Sealing | None) -> None:
     watched, clock = _Watched(node), Clock()
     log = Log(sys.stderr, Level.ERROR, clock.now_us)
     async with trio.open_nursery() as nursery:
-        shell = NodeShell(Member(ROLE, watched), nursery, clock, log, None, Bounds())
+        shell = NodeShell(Member(ROLE, watched), nursery, clock, log, None, Bounds(), sealing)
         try:
             shell.start({})
             await watched.done.wait()

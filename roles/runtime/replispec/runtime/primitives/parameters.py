@@ -16,6 +16,8 @@ PORT_MAX: Final = 65_535
 _NUMBER: Final = re.compile(r"-?[0-9]{1,19}")
 _ADDRESS: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:;\[\]]+):([0-9]{1,5})")
 _WITHOUT_EFFECT: Final = "without_effect"
+HIDDEN: Final = "(not shown)"
+"""What is shown of a secret."""
 
 
 class ConfigurationError(Exception):
@@ -56,12 +58,18 @@ class Parameter(Generic[T]):
     changes: bool = False
     not_below: str = ""
 
+    @property
+    def is_secret(self) -> bool:
+        """Whether nobody is shown its value."""
+        return self.kind is SECRET
+
     def value(self, text: str) -> T:
         """The value of a text. Raises ConfigurationError."""
         try:
             return self.kind.read(text)
         except ValueError:
-            raise ConfigurationError(self.name, text, self.kind.allowed) from None
+            shown = HIDDEN if self.is_secret else text
+            raise ConfigurationError(self.name, shown, self.kind.allowed) from None
 
     def of(self, options: Any) -> T:
         """The value among the options of a role that has this parameter."""
@@ -267,6 +275,8 @@ def choice(*names: str) -> ValueKind[str]:
 
 TEXT: Final = ValueKind("one line of text, or empty", _text)
 PATH: Final = ValueKind("a path, in one line", _text)
+SECRET: Final = ValueKind("one line of text, or empty", _text, lambda value: HIDDEN if value else "")
+"""A text that nobody is shown: what is written of it is no value that it has."""
 WORD: Final = ValueKind("a text that is not empty", _word)
 FLAG: Final = ValueKind(
     "true or false",

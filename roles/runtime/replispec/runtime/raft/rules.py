@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from replispec.wire.raft.constants import REPLACED_TERM
 from replispec.wire.raft.member import RaftEntry
 
-__all__ = ["conflict", "follows", "is_majority", "last_term", "ordered", "reached", "with_entry"]
+__all__ = ["conflict", "follows", "greatest", "is_majority", "last_term", "ordered", "reached", "with_entry"]
 
 
 def is_majority(voters: frozenset[int], members: frozenset[int]) -> bool:
@@ -24,6 +24,11 @@ def reached(voters: frozenset[int], marks: Mapping[int, int]) -> int:
     """The greatest number that a majority of the voters has reached; 0 for a voter without a mark."""
     ordered = sorted(marks.get(voter, 0) for voter in voters)
     return ordered[(len(ordered) - 1) // 2] if ordered else 0
+
+
+def greatest(numbers: frozenset[int]) -> int:
+    """The greatest of some numbers; 0 for none."""
+    return max(numbers, default=0)
 
 
 def follows(log: Sequence[RaftEntry], prev_index: int, prev_term: int) -> bool:

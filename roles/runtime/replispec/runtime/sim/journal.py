@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from replispec.runtime.sim.disk import Disk, Left, RecordedChanges
 from replispec.runtime.sim.files import SimulatedFiles
@@ -108,8 +108,16 @@ def _check(records: Sequence[tuple[int, bytes]], last: int | None) -> None:
 class SimulatedStorage:
     """All that one process keeps; see `replispec.runtime.storage.Storage`."""
 
-    def __init__(self, disk: Disk) -> None:
+    def __init__(self, disk: Disk, contents: Mapping[str, bytes] | None = None) -> None:
+        """`contents`: files that somebody else wrote."""
         self._disk = disk
+        self._contents = contents or {}
+
+    def content(self, name: str) -> bytes:
+        """What a file holds that somebody else writes. Raises StorageFailed."""
+        if name not in self._contents:
+            raise StorageFailed(f"{name}: not there")
+        return self._contents[name]
 
     def files(self, folder: str) -> SimulatedFiles:
         """The files of a folder."""

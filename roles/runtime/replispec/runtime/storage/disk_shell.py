@@ -39,6 +39,12 @@ class DiskStorage:
             _sync_folder(path.parent)
         return journal
 
+    def content(self, name: str) -> bytes:
+        """What a file holds that somebody else writes. Raises StorageFailed."""
+        path = _below_home(name)
+        with _failing(name):
+            return path.read_bytes()
+
     def lines(self, name: str) -> DiskLines:
         """The text file of this name; its folder is made when it is not there. Raises StorageFailed."""
         path = _below_home(name)

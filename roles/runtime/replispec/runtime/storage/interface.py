@@ -176,6 +176,10 @@ class Storage(Protocol):
         """The journal of this file name. Raises StorageFailed."""
         ...
 
+    def content(self, name: str) -> bytes:
+        """What a file holds that somebody else writes. Raises StorageFailed, also when it is not there."""
+        ...
+
     def lines(self, name: str) -> Lines:
         """The text file of this name, made when it is not there. Raises StorageFailed."""
         ...

@@ -22,6 +22,7 @@ from replispec.runtime.world.events import (
     Closed,
     Connected,
     Event,
+    FileRead,
     Persisted,
     PersistFailed,
     Received,
@@ -32,6 +33,7 @@ from replispec.runtime.world.events import (
 )
 from replispec.runtime.world.node import Member, Node
 from replispec.runtime.world.outbox import Outbox
+from replispec.runtime.world.view import Numbers, ReadyCheck, RoleView
 from replispec.runtime.world.writes import Writes, Written
 
 __all__ = [
@@ -42,18 +44,22 @@ __all__ = [
     "Dial",
     "Effect",
     "Event",
+    "FileRead",
     "Halt",
     "Level",
     "Member",
     "Node",
     "Note",
+    "Numbers",
     "Outbox",
     "Pause",
     "Persist",
     "PersistFailed",
     "Persisted",
+    "ReadyCheck",
     "Received",
     "Resume",
+    "RoleView",
     "Send",
     "Started",
     "Stopping",

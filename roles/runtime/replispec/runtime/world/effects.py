@@ -23,10 +23,12 @@ class Level(enum.IntEnum):
 
 @immutable
 class Dial:
-    """Open a connection to ADDRESS:PORT. Answered by Connected or by Closed."""
+    """Open a connection to ADDRESS:PORT. Answered by Connected or by Closed. `plain`: without TLS, also in a
+    process that opens connections with it."""
 
     connection: int
     address: str
+    plain: bool = False
 
 
 @immutable

@@ -102,6 +102,16 @@ class PersistFailed:
 
 
 @immutable
+class FileRead:
+    """A file that the node is told of (`Member.watched`) holds this: it comes once soon after the start, and
+    each time it has changed. `data` None: it cannot be read."""
+
+    name: str
+    data: bytes | None
+    now_ms: int
+
+
+@immutable
 class Stopping:
     """The process is asked to end. What the node sends now still leaves, and what it wants written still
     is; it gets no further event."""
@@ -119,5 +129,6 @@ Event = (
     | Closed
     | Persisted
     | PersistFailed
+    | FileRead
     | Stopping
 )

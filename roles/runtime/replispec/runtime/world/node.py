@@ -9,6 +9,7 @@ from typing import Protocol
 from replispec.runtime.storage.operations import NOTHING, Stores
 from replispec.runtime.world.effects import Effect
 from replispec.runtime.world.events import Event
+from replispec.runtime.world.view import RoleView
 
 
 class Node(Protocol):
@@ -36,11 +37,16 @@ class Node(Protocol):
 @dataclass(frozen=True, slots=True)
 class Member:
     """A node as a process holds it: the name of its role, and what its Persist effects are carried out on.
+    Listeners in `plain_listeners` know no TLS, also in a process whose others do. The node hears what the
+    files hold that are `watched`.
 
     Each role has a factory `members(settings, storage, seed)` that makes them: several roles may live in
-    one process. `seed` is all the randomness that a node gets.
+    one process. `seed` is all the randomness that a node gets. `view` is how it is seen from outside.
     """
 
     role: str
     node: Node
     stores: Stores = NOTHING
+    view: RoleView | None = None
+    plain_listeners: frozenset[str] = frozenset()
+    watched: tuple[str, ...] = ()

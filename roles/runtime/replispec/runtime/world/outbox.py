@@ -33,10 +33,10 @@ class Outbox:
         effects, self._effects = self._effects, []
         return effects
 
-    def dial(self, address: str) -> int:
-        """Ask for a connection to ADDRESS:PORT and return its number."""
+    def dial(self, address: str, *, plain: bool = False) -> int:
+        """Ask for a connection to ADDRESS:PORT, `plain` without TLS in any case, and return its number."""
         self._last_connection -= 1
-        self._effects.append(Dial(self._last_connection, address))
+        self._effects.append(Dial(self._last_connection, address, plain))
         return self._last_connection
 
     def send(self, connection: int, data: Buffer, *, tell: bool = False) -> None:

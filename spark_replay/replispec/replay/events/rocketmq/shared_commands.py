@@ -17,15 +17,17 @@ import pyarrow as pa
 from replispec.replay.capture.long_columns import LongColumns
 from replispec.replay.events.columns import Observed
 from replispec.replay.events.directions import cut_short, seen_whole, unseen
+from replispec.replay.events.family import codes_of_guests
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.closings import closings
 from replispec.replay.events.rocketmq.commands import interesting, pairings, read_commands
 from replispec.replay.events.rocketmq.long_latencies import LATENCY_COLUMNS, LongLatencies
 from replispec.replay.events.shares import Laid, Long, Share, SharedObserver
-from replispec.replay.pairing.delivery import Integers
+from replispec.replay.pairing.delivery import Delivered, Integers
 from replispec.replay.pairing.long_delivery import SIDES, LongConnection, columns_of, windows
 from replispec.replay.pairing.long_pairs import LongPairs, Window
 from replispec.replay.pairing.rocketmq.family import CORRELATION
+from replispec.wire.rocketmq.codes import RemotingFlag
 
 _NUMBERS: Final[Mapping[str, npt.DTypeLike]] = {
     "code": np.int32,
@@ -72,6 +74,7 @@ class _Shares:
         """The shares that are full with the next window."""
         self._latencies.add(window)
         rare, stored = interesting(window.frames, window.request_of)
+        rare = np.union1d(rare, _of_guests(window.frames))
         mine = window.own & (window.request_of >= 0)
         self._answers = np.concatenate([self._answers, window.places[mine]])
         self._stored = np.concatenate([self._stored, window.places[stored[window.own[stored]]]])
@@ -102,6 +105,13 @@ class _Shares:
         window = self._pairs.with_requests(read, ())
         places = np.searchsorted(window.places, read)
         return Share.of(window.frames, window.request_of, places, single=single)
+
+
+def _of_guests(frames: Delivered) -> Integers:
+    """Places of requests that are read by families without streams of their own."""
+    codes = codes_of_guests()
+    asks = (frames.integers("flag") & RemotingFlag.RESPONSE) == 0
+    return np.flatnonzero(asks & np.isin(frames.integers("code"), codes)) if codes else _NOTHING
 
 
 def _look(frames: pa.Table, streams: pa.Table, share: Share) -> Observed:

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from replispec.replay.events.capture_events import CaptureEvents, Columns
+from replispec.replay.events.capture_order import in_capture_order
 from replispec.replay.events.event_tables import EventTable
-from replispec.replay.events.observation import Observation, ObservationKind, in_capture_order
+from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.addresses import behind_names
 from replispec.replay.events.rocketmq.confirms import confirms
 from replispec.replay.events.rocketmq.facts import BY_ID

@@ -9,8 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from replispec.replay.events.capture_order import capture_place
 from replispec.replay.events.event_tables import Coded, Codes, EventTable, Flags, Rows, Templates, split
-from replispec.replay.events.observation import Observation, ObservationKind, capture_place
+from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.groups import BrokerGroups
 from replispec.replay.machines.columns import FORGOTTEN, Possibilities, WalkedConnection, WalkFold
 from replispec.replay.machines.folds import ColumnFold, Folded

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from replispec.replay.events.capture_events import CaptureEvents
-from replispec.replay.events.observation import ObservationKind, capture_place
+from replispec.replay.events.capture_order import capture_place
+from replispec.replay.events.observation import ObservationKind
 from replispec.replay.report.model import Answers
 from replispec.replay.report.rocketmq.latencies import elements, request_name, response_name
 from replispec.wire.rocketmq.codes import ResponseCode

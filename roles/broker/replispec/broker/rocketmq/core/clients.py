@@ -109,6 +109,11 @@ class Clients:
         """A group's clients, in the order of their joining."""
         return list(self._groups.get(group, {}).values())
 
+    def sizes(self) -> Iterator[tuple[str, int]]:
+        """Every group, and how many connections its clients have."""
+        for group, members in self._groups.items():
+            yield group, len(members)
+
     @property
     def has_news(self) -> bool:
         """Whether somebody has to be told of a change."""

@@ -344,7 +344,7 @@ class ReplicasManager:
         )
         assert event is not None, "every outcome of a request of this machine is one of its events"
         if isinstance(event, machine.RequestFailed):
-            self._complaints.failed(asked, outcome, Level.INFO, _FAILED.get(asked, "a controller refused"))
+            self._complaints.failed(asked, outcome, Level.WARNING, _FAILED.get(asked, "a controller refused"))
         elif isinstance(event, machine.MasterElected) and event.master_broker_id is None:
             self._complaints.failed(asked, outcome, Level.WARNING, "an election named no master")
         else:

@@ -5,7 +5,7 @@ Source: apache/rocketmq rocketmq-all-5.4.0, ConsumerOffsetManager.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from replispec.broker.rocketmq.core.table_file import TableFile, later
@@ -121,6 +121,13 @@ class ConsumerOffsets:
         return self._positions >= POSITIONS_MAX or (
             key not in self._table and len(self._table) >= ENTRIES_MAX
         )
+
+    def positions(self) -> Iterator[tuple[str, str, int, int]]:
+        """Topic, group, queue and position of each."""
+        for key, queues in self._table.items():
+            topic, _, group = key.partition(constants.TOPIC_GROUP_SEPARATOR)
+            for queue, position in queues.items():
+                yield topic, group, queue, position
 
     def table(self) -> ConsumerOffsetTable:
         """All of them, as replicas are told."""

@@ -15,6 +15,7 @@ from replispec.broker.rocketmq.core.held import HeldPull, HeldPulls, QueueKey
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.topics import Topics
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.primitives.metrics import SERIES_MAX, BoundedCounts
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import MessageStore, Queue
 from replispec.runtime.rocketmq.remoting import host_of
@@ -66,6 +67,8 @@ class Pulls:
         self._is_master_ms = -1
         self._ask_ms = 0
         self.given_count = 0
+        self.given: Final = BoundedCounts(SERIES_MAX)
+        self.given_bytes: Final = BoundedCounts(SERIES_MAX)
         self._answering = Answering(
             wire.bound(self, rules),
             {"give_messages": self._give_messages},
@@ -140,6 +143,11 @@ class Pulls:
                     self._held.remove(held)
                 else:
                     self._held.doubt(held)
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for messages."""
+        return len(self._held)
 
     def closed(self, connection: int) -> None:
         """A connection is gone; no pull waits on it any more."""
@@ -236,6 +244,8 @@ class Pulls:
             self._take(request, machine.Moved(first, first, end))
             return True
         self.given_count += count
+        self.given.add((pulled.topic, pulled.group), count)
+        self.given_bytes.add((pulled.topic, pulled.group), len(records))
         self._take(request, machine.Found(position + count, first, end, records))
         return True
 

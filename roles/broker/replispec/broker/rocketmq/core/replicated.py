@@ -6,14 +6,14 @@ AutoSwitchHAService, GroupTransferService.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from replispec.broker.rocketmq.core.role import Role
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import GroupCommit, MessageStore, Retention, RoomListener
 from replispec.runtime.rocketmq.remoting.calls import Calls
-from replispec.runtime.rocketmq.replication import DigestCheck, HaMaster, HaReplica, is_durable
+from replispec.runtime.rocketmq.replication import DigestCheck, HaMaster, HaReplica, is_durable, is_plain
 from replispec.runtime.storage import FilesReader
 from replispec.runtime.world import (
     Accepted,
@@ -179,6 +179,7 @@ class Replicated:
             self._options.replication,
             broker_id=self._role.broker_id,
             comparison=self._check,
+            plain=is_plain(self._options.tls),
         )
 
     def _log_differs(self, now_ms: int) -> None:
@@ -412,6 +413,11 @@ class Replicated:
         if self._replica is not None:
             times.append(self._replica.deadline_ms())
         return min((each for each in times if each is not None), default=None)
+
+    def feeds(self) -> Mapping[int, int]:
+        """As a master, up to where each connected replica has reported the log."""
+        feeds = () if self._master is None else self._master.feeds.values()
+        return {feed.broker_id: feed.acknowledged for feed in feeds if feed.broker_id is not None}
 
     def status(self) -> HaRuntimeInfo:
         """How replication is, for administrators."""

@@ -17,6 +17,7 @@ from replispec.broker.rocketmq.core.addresses import host
 from replispec.broker.rocketmq.core.topics import NAME, Topics
 from replispec.runtime.primitives.bindings import Refused
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.primitives.metrics import BoundedCounts
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import MessageStore, Placed, RoomListener, ends_as_torn
 from replispec.runtime.rocketmq.remoting.answering import Answering, give
@@ -24,7 +25,7 @@ from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, Request
 from replispec.runtime.rocketmq.replication import is_durable
 from replispec.runtime.storage import StorageFailed
 from replispec.runtime.world import Level, Outbox
-from replispec.wire.rocketmq import constants
+from replispec.wire.rocketmq import constants, metrics
 from replispec.wire.rocketmq.client import BatchMessage
 from replispec.wire.rocketmq.codes import LogMagic, MessageFlag, Permission
 from replispec.wire.rocketmq.machines import broker_sends as machine
@@ -115,6 +116,8 @@ class Sends:
         self._store_host = str(ipaddress.ip_address(self._store_ip))
         self.store_port = options.listen_port
         self.stored_count = 0
+        self.stored_by_topic: Final = BoundedCounts(metrics.TOPIC_VALUES_MAX)
+        self.bytes_by_topic: Final = BoundedCounts(metrics.TOPIC_VALUES_MAX)
         self._is_refusing = False
         self._now_ms = 0
         # What waits for the log's next file, in the order in which it came; what the first one is as records
@@ -147,6 +150,11 @@ class Sends:
     def sync_members(self) -> int:
         """How many brokers the SyncStateSet has."""
         return self._master.sync_members
+
+    @property
+    def waiting(self) -> int:
+        """How many messages wait to be acknowledged, or for room."""
+        return len(self._waiting) + len(self._held)
 
     @property
     def is_full(self) -> bool:
@@ -349,6 +357,9 @@ class Sends:
         except ValueError as error:
             raise _Unfit(str(error)) from error
         self.stored_count += len(placed)
+        topic = records[0].topic
+        self.stored_by_topic.add(topic, len(placed))
+        self.bytes_by_topic.add(topic, sum([each.size for each in placed]))
         return placed
 
     def _wait(self, request: Request, placed: list[Placed], now_ms: int) -> None:

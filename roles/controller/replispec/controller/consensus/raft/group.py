@@ -8,6 +8,7 @@ records, too (`places`); whoever leads changes the members of the core to it, on
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from replispec.controller.consensus.interface import Entry, LogDamaged, Ready, Snapshot
 from replispec.controller.consensus.raft.places import (
@@ -32,11 +33,19 @@ from replispec.runtime.raft.members import said_by
 from replispec.runtime.raft.ready import DurableState
 from replispec.runtime.raft.snapshots import MemberSnapshot
 from replispec.wire.raft.codes import EntryKind
+from replispec.wire.raft.machines.member import State
 from replispec.wire.raft.member import RaftEntry
 from replispec.wire.raft.options import MemberOptions
 from replispec.wire.rocketmq.constants import EVENT_FORMAT, EVENT_GROUP_FORMAT, LOG_GROUP_FORMAT
 
 __all__ = ["Chance", "GroupNode", "joined_state"]
+
+_ROLES: Final = {
+    State.FOLLOWER: "follower",
+    State.PRE_CANDIDATE: "candidate",
+    State.CANDIDATE: "candidate",
+    State.LEADER: "leader",
+}
 
 
 def joined_state(identity: str, member: str, told: Mapping[str, str], *, term: int = 0) -> bytes:
@@ -121,6 +130,21 @@ class GroupNode:
     def leader(self) -> str | None:
         """Whom it takes for the leader."""
         return None if self._core.leader is None else self._ids.get(self._core.leader)
+
+    @property
+    def role(self) -> str:
+        """leader, candidate or follower."""
+        return _ROLES[self._core.state]
+
+    @property
+    def commit(self) -> int:
+        """Up to which record it knows the group to agree."""
+        return self._core.variables.commit
+
+    @property
+    def last_index(self) -> int:
+        """The last record of its log."""
+        return self._core.variables.last_index
 
     @property
     def term(self) -> int:

@@ -61,5 +61,6 @@ class Complaints:
             self._outbox.note(level, what, **values)
 
     def over(self, asked: int) -> None:
-        """The question was answered as it should be."""
-        self._told.pop(asked, None)
+        """The question was answered as it should be; said where it was said that it was not."""
+        if told := self._told.pop(asked, None):
+            self._outbox.note(Level.INFO, "controllers answer as they should again", after=list(told))

@@ -73,6 +73,8 @@ class NameServers:
         self._told_ms: int | None = None
         self._servers = {each: MachineRunner(machine.MACHINE, self) for each in self._addresses}
         self._answered: _Answered | None = None
+        # Those of which it was said that they do not know us.
+        self._silent: set[str] = set()
 
     def announce(self, now_ms: int) -> None:
         """Tell them now, and from now on."""
@@ -131,6 +133,9 @@ class NameServers:
             assert event is not None, "every outcome of an announcement is one of its events"
             self._answered = _Answered(address, said, outcome, fault, now_ms)
             self._take(address, event)
+            if isinstance(event, machine.Taken) and address in self._silent:
+                self._silent.discard(address)
+                self._outbox.note(Level.INFO, "a name server knows us again", server=address)
 
         return answered
 
@@ -161,8 +166,12 @@ class NameServers:
             reason = outcome.reason
         elif not reason:
             reason = outcome.header.remark or str(outcome.header.code)
+        self._silent.add(self._answered.address)
         values = {"server": self._answered.address, "reason": reason}
-        self._outbox.note(Level.WARNING, "a name server does not know us", **values)
+        if isinstance(outcome, Failure):
+            self._outbox.note(Level.WARNING, "a name server does not answer", **values)
+        else:
+            self._outbox.note(Level.WARNING, "a name server does not know us", **values)
         return ()
 
     def retry_soon(self, _event: machine.Refused) -> Nothing:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from replispec.runtime.primitives.bindings import Answer, Bound, Refused, Saying
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
@@ -16,7 +16,7 @@ from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.remoting.prepared import Prepared
 from replispec.runtime.rocketmq.remoting.server import Request
 from replispec.wire.rocketmq.machines import request_wire as refusals
-from replispec.wire.rocketmq.machines.request import Unreadable, Unserved
+from replispec.wire.rocketmq.machines.request import Unpermitted, Unreadable, Unserved
 
 Act = Callable[[Request, Any], None]
 """Carries out an effect that is no answer, on the event of a request."""
@@ -125,10 +125,27 @@ class Answering:
         request.answer_prepared(kept)
 
 
-class Requests:
-    """All requests that a node serves, by their code; what none serves or reads is refused."""
+class Guarding(Protocol):
+    """What stands before the requests of a node."""
 
-    def __init__(self) -> None:
+    @property
+    def refusal(self) -> Callable[[Request], str | None] | None:
+        """Says why a request is not served, None where it is; None: all of them are."""
+        ...
+
+    @property
+    def watched(self) -> Callable[[Request], Request]:
+        """The request, of which somebody else may hear what it is answered."""
+        ...
+
+
+class Requests:
+    """All requests that a node serves, by their code; what none serves or reads is refused, and what `guard`
+    does not let through."""
+
+    def __init__(self, guard: Guarding | None = None) -> None:
+        self._refusal = None if guard is None else guard.refusal
+        self._watched = None if guard is None else guard.watched
         self._handlers: dict[int, Callable[[Request], None]] = {}
         self._bodies_max: dict[int, int] = {}
 
@@ -143,6 +160,10 @@ class Requests:
 
     def take(self, request: Request) -> None:
         """Hand a request to whoever serves it."""
+        if self._refusal is not None and (reason := self._refusal(request)) is not None:
+            refuse(request, Unpermitted(reason))
+            request.refused()
+            return
         handler = self._handlers.get(request.code)
         if handler is None:
             refuse(request, Unserved(request.code))
@@ -151,7 +172,7 @@ class Requests:
         if size_max is not None and size > size_max:
             refuse(request, Unreadable(f"a body of {size} bytes, {size_max} allowed"))
             return
-        self.hand_on(request, handler)
+        self.hand_on(request if self._watched is None else self._watched(request), handler)
 
     def hand_on(self, request: Request, handler: Callable[[Request], None]) -> None:
         """Have a request answered by this, now or later; what it cannot read is refused."""
@@ -164,7 +185,7 @@ class Requests:
                 refuse(request, Unreadable(str(error)))
 
 
-def refuse(request: Request, event: Unserved | Unreadable) -> None:
+def refuse(request: Request, event: Unserved | Unreadable | Unpermitted) -> None:
     """Answer a request that no other machine takes."""
     machine = _REFUSALS.machine
     for effect in edge_of(machine, machine.initial, machine.variables, event, rules).do:

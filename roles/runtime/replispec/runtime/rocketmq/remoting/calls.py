@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -34,6 +34,8 @@ class Failure:
 
 Outcome = Command | Failure
 Then = Callable[[Outcome, int], None]
+Sign = Callable[[Mapping[str, str | None] | None, bytes], dict[str, str | None]]
+"""Header fields and body of a request to the fields with which it is sent."""
 
 
 @dataclass(slots=True)
@@ -85,7 +87,7 @@ class Calls:
     time; never from inside `ask`. `requests_max` bounds what waits per address: further ones fail.
     `version` is what requests carry as the release of their sender. Requests that come the other way on
     these connections are ignored. Of one connection only so many answers are taken because of one event;
-    while more wait it is not read."""
+    while more wait it is not read. `sign`: gives the fields with which a request is sent."""
 
     def __init__(
         self,
@@ -95,7 +97,9 @@ class Calls:
         connect_timeout_ms: int = constants.CONNECT_TIMEOUT_MS,
         requests_max: int = 4_096,
         frame_bytes: int = 16 * 1024 * 1024,
+        sign: Sign | None = None,
     ) -> None:
+        self._sign = sign
         self._outbox = outbox
         self._version = version
         self._connect_timeout_ms = connect_timeout_ms
@@ -299,6 +303,8 @@ class Calls:
         ext_fields: dict[str, str | None] | None,
         body: bytes,
     ) -> None:
+        if self._sign is not None:
+            ext_fields = self._sign(ext_fields, body)
         header = RemotingHeader(
             code=int(code),
             language=LANGUAGE,

@@ -12,11 +12,19 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.primitives.metrics import OTHER, BoundedCounts
 from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
 from replispec.runtime.rocketmq.remoting.prepared import Prepared
 from replispec.runtime.rocketmq.remoting.shares import Shares
 from replispec.runtime.world import Accepted, Closed, Level, Outbox, Received, Writable
-from replispec.wire.rocketmq.codes import LanguageCode, Release, RemotingFlag, ResponseCode, SerializeType
+from replispec.wire.rocketmq.codes import (
+    LanguageCode,
+    Release,
+    RemotingFlag,
+    RequestCode,
+    ResponseCode,
+    SerializeType,
+)
 from replispec.wire.rocketmq.options import RemotingLimits
 from replispec.wire.rocketmq.remoting import RemotingHeader
 from replispec.wire.rocketmq.streams import REMOTING
@@ -31,8 +39,19 @@ REQUESTS_AT_ONCE: Final = 32
 loop, after those of all others."""
 BYTES_AT_ONCE: Final = 256 * 1024
 """Likewise: no further request is begun after so many bytes of requests."""
+REFUSALS_MAX: Final = 64
+"""Requests of one connection that are refused because of who sends them; then it ends."""
 _ANSWER: Final = int(RemotingFlag.RESPONSE)
 _JSON: Final = SerializeType.JSON
+_KNOWN: Final = {int(code): code.name for code in RequestCode}
+_CODES: Final = {int(code): code.name for code in ResponseCode}
+SUCCESS: Final = ResponseCode.SUCCESS.name
+"""What an answer is counted as that grants what was asked."""
+ANSWERS_COUNTED_MAX: Final = 4_096
+"""Pairs of a request's name and the code of its answer that are counted apart."""
+PROTOCOL: Final = "protocol"
+WAITING: Final = "waiting"
+CONNECTIONS: Final = "connections"
 
 
 @dataclass(slots=True, eq=False)
@@ -78,6 +97,10 @@ class Request:
         self.answered = True
         self._server.answer_prepared(self, answer)
 
+    def refused(self) -> None:
+        """It was answered that its sender may not ask it: one that goes on so is hung up on."""
+        self._server.refused(self)
+
     def refuse_unknown(self) -> None:
         """Answer that the code is none that is served here.
 
@@ -106,6 +129,7 @@ class _Peer:
     held_bytes: int = 0
     was_full: bool = False
     has_asked: bool = False
+    refusals: int = 0
     unanswered: int = 0
     unsent_bytes: int = 0
     awaits_writable: bool = False
@@ -142,6 +166,10 @@ class RequestServer:
         self._shares = Shares[int](limits.connections_max)
         self._told_full = False
         self._held_bytes = 0
+        self.answers: Final = BoundedCounts(ANSWERS_COUNTED_MAX)
+        """How often each request was answered with each code, both by name."""
+        self.refusals: Final = dict.fromkeys((PROTOCOL, WAITING, CONNECTIONS), 0)
+        """Connections that were ended on this side's account, by the reason."""
 
     def serves(self, connection: int) -> bool:
         """Whether this connection is one of ours, and open."""
@@ -161,6 +189,7 @@ class RequestServer:
         """Take a connection, if need be in the place of another one, or close it when there are too many."""
         host = host_of(event.peer)
         if self._shares.is_full and not self._make_room(host):
+            self.refusals[CONNECTIONS] += 1
             self._outbox.close(event.connection)
             return
         self._shares.take(host, event.connection, is_loose=True)
@@ -177,6 +206,7 @@ class RequestServer:
         going = self._shares.giving_way(host)
         if going is None:
             return False
+        self.refusals[CONNECTIONS] += 1
         self._end(going, self._peers[going])
         return True
 
@@ -222,6 +252,7 @@ class RequestServer:
         remark: str | None,
     ) -> None:
         """Send the answer to a request; see `Request.answer`."""
+        self.answers.add((_KNOWN.get(request.code, OTHER), _CODES.get(int(code), OTHER)))
         peer = self._peers.get(request.connection)
         if peer is None:
             return
@@ -247,6 +278,7 @@ class RequestServer:
         if opaque < 0 or command.serialize_type is not _JSON:
             self.answer(request, answer.code, answer.ext_fields, answer.body, None)
             return
+        self.answers.add((_KNOWN.get(request.code, OTHER), _CODES.get(int(answer.code), OTHER)))
         peer = self._peers.get(request.connection)
         if peer is None:
             return
@@ -254,6 +286,14 @@ class RequestServer:
             _put(peer, answer.frame(opaque))
         if not peer.serving:
             self._send_answers(request.connection, peer)
+
+    def refused(self, request: Request) -> None:
+        """Count a refusal; see `Request.refused`."""
+        peer = self._peers.get(request.connection)
+        if peer is not None:
+            peer.refusals += 1
+            if peer.refusals >= REFUSALS_MAX:
+                self._drop(request.connection, peer, f"{peer.refusals} requests that it may not ask")
 
     def tell(self, connection: int, data: bytes) -> None:
         """Send what a peer did not ask for, unless too much waits for it: it hears of that by asking."""
@@ -328,10 +368,11 @@ class RequestServer:
 
     def _drop_greediest(self) -> None:
         connection, peer = max(self._peers.items(), key=lambda item: item[1].held_bytes)
-        self._drop(connection, peer, f"{peer.held_bytes} bytes of requests wait, too many in all")
+        self._drop(connection, peer, f"{peer.held_bytes} bytes of requests wait, too many in all", WAITING)
 
-    def _drop(self, connection: int, peer: _Peer, reason: str) -> None:
+    def _drop(self, connection: int, peer: _Peer, reason: str, kind: str = PROTOCOL) -> None:
         """End the connection of a peer at fault, after what it was answered before."""
+        self.refusals[kind] += 1
         self._outbox.note(Level.WARNING, "peer dropped", peer=peer.address, reason=reason)
         self._end(connection, peer)
 

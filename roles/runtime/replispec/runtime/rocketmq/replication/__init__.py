@@ -5,7 +5,7 @@ from replispec.runtime.rocketmq.replication.feed import Feed, SyncStateSetKeeper
 from replispec.runtime.rocketmq.replication.log_digests import DigestAnswers
 from replispec.runtime.rocketmq.replication.master import HaMaster
 from replispec.runtime.rocketmq.replication.replica import Follower, HaReplica
-from replispec.runtime.rocketmq.replication.settings import is_durable
+from replispec.runtime.rocketmq.replication.settings import is_durable, is_plain
 
 __all__ = [
     "DigestAnswers",
@@ -16,4 +16,5 @@ __all__ = [
     "HaReplica",
     "SyncStateSetKeeper",
     "is_durable",
+    "is_plain",
 ]

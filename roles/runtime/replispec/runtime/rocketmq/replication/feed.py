@@ -225,7 +225,7 @@ class Feed(Stepping):
     def closed(self, reason: str, now_ms: int) -> None:
         """The connection is gone."""
         self._now_ms = now_ms
-        self._outbox.note(Level.INFO, "replica lost", peer=self.peer, broker=self.broker_id, reason=reason)
+        self._outbox.note(Level.WARNING, "replica lost", peer=self.peer, broker=self.broker_id, reason=reason)
         self._step(machine.Closed())
 
     def stop(self, now_ms: int) -> None:
@@ -292,6 +292,9 @@ class Feed(Stepping):
             self._now_ms,
             self.caught_up_ms,
         )
+        if not self.has_reported:
+            values = {"peer": self.peer, "broker": self.broker_id, "offset": self._variables.acknowledged}
+            self._outbox.note(Level.INFO, "replica copies", **values)
         self.has_reported = True
         if self.broker_id is not None and not self.is_learner:
             self._keeper.acknowledged(self.broker_id, self._variables.acknowledged, self._now_ms)

@@ -81,7 +81,9 @@ class HaReplica(Stepping):
         broker_id: int,
         is_learner: bool = False,
         comparison: Comparison | None = None,
+        plain: bool = False,
     ) -> None:
+        self._plain = plain
         self._outbox = outbox
         self._comparison = comparison
         self._store = store
@@ -256,7 +258,7 @@ class HaReplica(Stepping):
     def closed(self, event: Closed) -> None:
         """The connection is gone, or could not be opened."""
         self._now_ms = event.now_ms
-        self._outbox.note(Level.INFO, "master lost", master=self._address, reason=event.reason)
+        self._outbox.note(Level.WARNING, "master lost", master=self._address, reason=event.reason)
         self._lose_connection()
         self._step(machine.Closed())
 
@@ -270,7 +272,7 @@ class HaReplica(Stepping):
                 self._dial(event)
                 continue
             if isinstance(event, machine.NotOpened):
-                self._note_loss(Level.INFO, "master not reached", "no connection in time")
+                self._note_loss(Level.WARNING, "master not reached", "no connection in time")
             self._step(event)
             if isinstance(event, machine.ReportDue):
                 self._repeats = True
@@ -336,7 +338,7 @@ class HaReplica(Stepping):
 
     def _do_dial(self, _event: object) -> None:
         assert self._address is not None
-        self._connection = self._outbox.dial(self._address)
+        self._connection = self._outbox.dial(self._address, plain=self._plain)
 
     def _do_send_handshake(self, _event: machine.Connected) -> None:
         message = wire.handshake_sent(self._variables, self)
@@ -427,6 +429,9 @@ class HaReplica(Stepping):
 
     def _report(self) -> None:
         report = wire.report_sent(self._variables, self)
+        if self._reported < 0:
+            values = {"master": self._address, "offset": report.max_offset}
+            self._outbox.note(Level.INFO, "copying from the master", **values)
         self._reported = report.max_offset
         self._report_due = self._reported < self._store.log.end
         self._repeats = False

@@ -47,6 +47,7 @@ from replispec.runtime.rocketmq.rules.retention import (
     may_clean_young,
     used_percent,
 )
+from replispec.runtime.rocketmq.rules.signatures import signature
 from replispec.runtime.rocketmq.rules.sync_state_set import (
     acknowledged_offset,
     caught_up_at,
@@ -97,6 +98,7 @@ __all__ = [
     "peer_addresses",
     "properties_in",
     "run_size",
+    "signature",
     "start_at",
     "start_inside",
     "start_of",

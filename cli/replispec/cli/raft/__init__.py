@@ -1,0 +1,1 @@
+"""What the command line knows of members of a group that agrees on one log."""

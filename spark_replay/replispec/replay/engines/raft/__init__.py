@@ -1,0 +1,1 @@
+"""How what members of a group say is judged."""

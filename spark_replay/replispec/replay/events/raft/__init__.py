@@ -1,0 +1,1 @@
+"""What the replay makes of the messages of members of a group."""

@@ -1,0 +1,1 @@
+"""What the messages of members of a group hold, for this room."""

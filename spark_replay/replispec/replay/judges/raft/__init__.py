@@ -1,0 +1,1 @@
+"""What of judging knows members of a group: the rules of their agreement, asked of captured events."""

@@ -1,0 +1,1 @@
+"""What the report knows of members of a group: the words of their rules."""

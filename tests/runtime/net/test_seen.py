@@ -1,0 +1,247 @@
+"""Metrics and health on real sockets: readers that are slow, silent, many or wrong hold nobody up."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+
+import pytest
+import trio
+
+from replispec.runtime.net.clock import Clock
+from replispec.runtime.net.host_shell import Process, serve
+from replispec.runtime.net.log_shell import Log
+from replispec.runtime.net.seen_shell import CONNECTIONS_MAX, VIEWERS_MAX
+from replispec.runtime.primitives.metrics import GAUGE, Metric, Sample
+from replispec.runtime.seeing.http import REQUEST_BYTES_MAX
+from replispec.runtime.world import Effect, Event, Level, Member, Note, Numbers, ReadyCheck, Started
+from tests.runtime.net.hosted import ScriptedNode, run_jumping, until
+
+EVENTS = Metric("x_events", GAUGE, "Events.")
+
+
+class _View:
+    """A node that is ready when a test says so."""
+
+    has_picture = True
+    write_buckets: Sequence[float] = (1.0,)
+
+    def __init__(self) -> None:
+        self.is_ready = True
+        self.is_broken = False
+        self.shown: dict[str, object] = {"sets": []}
+
+    def who(self) -> Mapping[str, object]:
+        return {"broker_name": "b", "broker_id": 7, "port": 1}
+
+    def began(self) -> Mapping[str, object]:
+        return {"log_end": 5}
+
+    def shared(self) -> Mapping[str, str]:
+        return {}
+
+    def samples(self, numbers: Numbers) -> Iterable[Sample]:
+        yield EVENTS.of(numbers.events / (not self.is_broken))
+
+    def checks(self) -> Sequence[ReadyCheck]:
+        return (ReadyCheck("leader", self.is_ready, "n1 leads" if self.is_ready else "nobody leads"),)
+
+    def picture(self) -> Mapping[str, object]:
+        return self.shown
+
+
+class _Seen:
+    def __init__(self, address: str, view: _View, log: io.StringIO, node: ScriptedNode) -> None:
+        self.host, _, port = address.rpartition(":")
+        self.port = int(port)
+        self.view, self._log, self.node = view, log, node
+
+    @property
+    def lines(self) -> list[dict[str, object]]:
+        return [json.loads(line) for line in self._log.getvalue().splitlines()]
+
+    async def open(self) -> trio.SocketStream:
+        return await trio.open_tcp_stream(self.host, self.port)
+
+    async def get(self, path: str, method: str = "GET") -> tuple[int, bytes]:
+        async with await self.open() as stream:
+            await stream.send_all(f"{method} {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            return _parted(await _all(stream))
+
+
+async def _all(stream: trio.SocketStream) -> bytes:
+    found = b""
+    while part := await stream.receive_some(65_536):
+        found += part
+    return found
+
+
+def _parted(answer: bytes) -> tuple[int, bytes]:
+    head, _, body = answer.partition(b"\r\n\r\n")
+    return int(head.split()[1]), body
+
+
+@asynccontextmanager
+async def seen(*notes: Note) -> AsyncIterator[_Seen]:
+    def react(event: Event) -> Iterable[Effect]:
+        return notes if isinstance(event, Started) else ()
+
+    node, view, written, stop = ScriptedNode(react), _View(), io.StringIO(), trio.Event()
+    clock, addresses = Clock(), list[str]()
+    log = Log(written, Level.DEBUG, clock.now_us)
+    process = Process(seen_at=["127.0.0.1:0"])
+    members = [Member("role", node, view=view)]
+    run = partial(serve, members, process, log, clock=clock, stop=stop, seen_at=addresses)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(run)
+        yield _Seen(addresses[0], view, written, node)
+        stop.set()
+
+
+@pytest.mark.trio
+async def test_metrics_health_and_readiness_are_answered() -> None:
+    async with seen() as one:
+        assert await one.get("/metrics") == (
+            200,
+            b"# HELP x_events Events.\n# TYPE x_events gauge\nx_events 1.0\n",
+        )
+        status, body = await one.get("/healthz")
+        assert (status, json.loads(body)["alive"]) == (200, True)
+        status, body = await one.get("/readyz")
+        assert (status, json.loads(body)["ready"]) == (200, True)
+        one.view.is_ready = False
+        status, body = await one.get("/readyz")
+        assert (status, json.loads(body)["checks"]["role"]["leader"]) == (
+            503,
+            {"ok": False, "reason": "nobody leads"},
+        )
+        assert (await one.get("/none"))[0] == 404
+        assert (await one.get("/metrics", "POST"))[0] == 405
+        assert await one.get("/metrics", "HEAD") == (200, b"")
+
+
+@pytest.mark.trio
+async def test_every_line_says_who_says_it_and_the_first_and_last_frame_them() -> None:
+    async with seen(Note(Level.INFO, "something", {"master": 1})) as one:
+        await one.get("/healthz")
+    something, started, stopped = one.lines
+    assert (something["what"], something["broker_name"], something["broker_id"], something["port"]) == (
+        "something",
+        "b",
+        7,
+        1,
+    )
+    assert (started["what"], started["log_end"], started["broker_id"]) == ("started", 5, 7)
+    assert (stopped["what"], stopped["broker_id"]) == ("stopped", 7)
+
+
+@pytest.mark.trio
+async def test_a_request_that_is_too_long_is_refused_and_ends() -> None:
+    async with seen() as one, await one.open() as stream:
+        await stream.send_all(b"GET / HTTP/1.1\r\nX: " + b"a" * REQUEST_BYTES_MAX)
+        assert _parted(await _all(stream))[0] in (400, 431)
+
+
+def test_whoever_asks_nothing_is_hung_up_on() -> None:
+    async def main() -> None:
+        async with seen() as one, await one.open() as stream:
+            await stream.send_all(b"GET / HT")
+            assert await stream.receive_some(10) == b""
+
+    run_jumping(main)
+
+
+def test_a_viewer_that_reads_nothing_is_hung_up_on() -> None:
+    async def main() -> None:
+        async with seen() as one, await one.open() as stream:
+            await stream.send_all(b"GET /events HTTP/1.1\r\nHost: x\r\n\r\n")
+            size = 1 << 20
+            for number in range(40):
+                one.view.shown = {"sets": "x" * size, "number": number}
+                await trio.sleep(0.3)
+            await trio.sleep(15)
+            found = b""
+            try:
+                while part := await stream.receive_some(1 << 20):
+                    found += part
+            except trio.BrokenResourceError:
+                pass
+            assert len(found) < 40 * size
+
+    run_jumping(main)
+
+
+@pytest.mark.trio
+async def test_more_connections_than_may_be_are_closed_with_one_line_and_there_is_room_again() -> None:
+    async with seen() as one:
+        streams = [await one.open() for _ in range(CONNECTIONS_MAX)]
+        for _ in range(3):
+            async with await one.open() as more:
+                with suppress(trio.BrokenResourceError):
+                    assert await more.receive_some(1) == b""
+        for stream in streams:
+            await stream.aclose()
+        with trio.fail_after(60):
+            while True:
+                try:
+                    status, _ = await one.get("/healthz")
+                    break
+                except (trio.BrokenResourceError, IndexError):
+                    await trio.sleep(0.01)
+        assert status == 200
+        told = [line for line in one.lines if line["what"] == "too many readers of metrics and health"]
+        assert len(told) == 1
+
+
+@pytest.mark.trio
+async def test_a_viewer_is_told_of_lines_and_changes_and_viewers_have_a_bound() -> None:
+    async with seen(Note(Level.INFO, "before", {"broker": "a"})) as one:
+        streams = [await one.open() for _ in range(VIEWERS_MAX)]
+        for stream in streams:
+            await stream.send_all(b"GET /events HTTP/1.1\r\nHost: x\r\n\r\n")
+        heard = b""
+        while b'"before"' not in heard or b'"sets":[]' not in heard:
+            heard += await streams[0].receive_some(65_536)
+        one.view.shown = {"sets": ["new"]}
+        while b'"sets":["new"]' not in heard:
+            heard += await streams[0].receive_some(65_536)
+        for stream in streams[1:]:
+            await stream.receive_some(65_536)
+        status, _ = await one.get("/events")
+        assert status == 503
+        for stream in streams:
+            await stream.aclose()
+        served: list[int] = []
+
+        async def look() -> None:
+            async with await one.open() as again:
+                await again.send_all(b"GET /events HTTP/1.1\r\nHost: x\r\n\r\n")
+                served.append(_parted(await again.receive_some(65_536))[0])
+
+        while 200 not in served:
+            await look()
+        assert set(served) <= {200, 503}
+
+
+@pytest.mark.trio
+async def test_a_fault_of_what_is_shown_ends_no_role() -> None:
+    async with seen() as one:
+        one.view.is_broken = True
+        async with await one.open() as stream:
+            await stream.send_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert await _all(stream) == b""
+        assert (await one.get("/healthz"))[0] == 200
+        (told,) = [line for line in one.lines if line["what"] == "what is asked cannot be shown"]
+        assert (told["level"], told["reason"]) == ("error", "ZeroDivisionError: division by zero")
+
+
+@pytest.mark.trio
+async def test_a_look_changes_nothing_of_the_node() -> None:
+    async with seen() as one:
+        await until(lambda: len(one.node.events) == 1)
+        for path in ("/metrics", "/healthz", "/readyz", "/"):
+            await one.get(path)
+        assert len(one.node.events) == 1
