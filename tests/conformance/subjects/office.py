@@ -414,12 +414,7 @@ class GoodBroker(GoodFollower):
     def _pulled(self, _request: Command) -> Answer:
         if not self.gives():
             return Answer(ResponseCode.SERVICE_NOT_AVAILABLE, remark="no master")
-        end = self.store.end // RECORD_BYTES
-        return Answer(
-            header=PullMessageResponse(
-                suggest_which_broker_id=0, next_begin_offset=end, min_offset=0, max_offset=end
-            )
-        )
+        return Answer(header=PullMessageResponse(next_begin_offset=self.store.end // RECORD_BYTES))
 
     # The master's side of the SyncStateSet
 
