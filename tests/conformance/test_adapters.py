@@ -200,6 +200,29 @@ def test_what_a_dying_adapter_said_is_shown_line_by_line() -> None:
     assert result.adapter_fault.endswith("with status 2: main.go:40")
 
 
+def test_what_a_dying_adapter_has_started_is_ended_with_it(tmp_path: Path) -> None:
+    """Its child holds a pipe open for as long as it lives."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    lives = (
+        f"import time; held = open({str(pipe)!r}, 'wb', 0); held.write(b'x'); print(flush=True); "
+        "time.sleep(999)"
+    )
+    dies = (
+        "import subprocess, sys; "
+        f"child = subprocess.Popen([sys.executable, '-S', '-E', '-c', {lives!r}], stdout=-1, stderr=-3); "
+        "child.stdout.readline(); sys.exit(2)"
+    )
+    try:
+        assert "with status 2" in fault_of([sys.executable, "-S", "-E", "-c", dies])
+        assert os.read(reading, 9) == b"x"
+        assert select.select([reading], [], [], 10)[0]
+        assert os.read(reading, 9) == b""
+    finally:
+        os.close(reading)
+
+
 def test_the_command_tells_the_fault_in_one_line_and_ends_with_3(tmp_path: Path) -> None:
     words = shlex.join(scripted("ff" * 6))
     report = tmp_path / "junit.xml"

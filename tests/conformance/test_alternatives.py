@@ -4,6 +4,7 @@ A usual run plays a few of them, with REPLISPEC_FAULTS=all in the environment (`
 """
 
 import os
+import re
 from collections.abc import Mapping
 
 import pytest
@@ -21,6 +22,7 @@ ENTERED_BY = (more_alternatives,)
 """Imported so that its subjects are in the table."""
 ALTERNATIVES_MINIMUM = 25
 PLAYED_MINIMUM = 60
+DESIGNATES = re.compile(r"designateElect\W+true", re.IGNORECASE)
 USUAL = (
     "LivenessByHeartbeatOnly",
     "TermAsEpoch",
@@ -45,6 +47,14 @@ def test_nothing_is_found_in_what_the_proposals_allow(name: str, outcomes: Mappi
     assert {each.basis for each in outcome.results} == {PROPOSAL}
     assert [f"{each.id}: {each.symptom}" for each in outcome.findings(strict=True)] == []
     assert outcome.counts()["pass"] >= PLAYED_MINIMUM
+
+
+def test_no_case_of_the_proposals_needs_what_they_do_not_name() -> None:
+    """Neither removing brokers nor electing who is named is in their words."""
+    rests = [each for each in load("controller") if each.basis == PROPOSAL]
+    steps = {each.id: repr(each.steps) for each in rests}
+    assert [each for each, said in steps.items() if "CLEAN_BROKER_DATA" in said] == []
+    assert [each for each, said in steps.items() if DESIGNATES.search(said)] == []
 
 
 def test_there_are_enough_alternatives() -> None:

@@ -104,6 +104,7 @@ class Adapter:
         self._living: dict[str, Living] = {}
         self._names: set[str] = set()
         self._leaving = False
+        self.is_reaped = False
 
     async def describe(self) -> None:
         """Ask what it brings to life. Raises AdapterFault."""
@@ -325,6 +326,7 @@ class Adapter:
         gone = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
         end_group(pid)
         status = await self._process.wait()
+        self.is_reaped = True
         if not gone:
             raise AdapterFault(
                 f"it did not end within {LEAVE_S * self._patience:g} s of the end of its input"
@@ -334,7 +336,7 @@ class Adapter:
 
 
 def end_group(pid: int) -> None:
-    """End the process group of an adapter that nobody has reaped."""
+    """End the process group of an adapter that nobody has reaped: also what one that died has started."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
 
@@ -358,7 +360,8 @@ async def running(command: Sequence[str], patience: float) -> AsyncIterator[Adap
             yield adapter
             await adapter.leave()
     finally:
-        if process.returncode is None:
+        # Whether it lives is not asked: that would reap one that died, and leave what it has started.
+        if not adapter.is_reaped:
             end_group(process.pid)
             with trio.CancelScope(shield=True):
                 await process.wait()
