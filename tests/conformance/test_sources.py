@@ -83,3 +83,15 @@ def test_only_a_mapping_without_a_tag_is_a_mapping(tmp_path: Path, text: str) ->
 def test_only_a_list_without_a_tag_is_a_list(tmp_path: Path, text: str) -> None:
     with pytest.raises(CaseError, match=r"some\.yaml:1: it: a list is expected"):
         _read(tmp_path, text).sequence("it")
+
+
+@pytest.mark.parametrize("depth", [200, 600, 5_000])
+def test_values_within_values_are_read_or_refused_in_one_line(tmp_path: Path, depth: int) -> None:
+    file = tmp_path / "deep.yaml"
+    file.write_text("cases: " + "[" * depth + "]" * depth + "\n")
+    try:
+        read(file, "deep.yaml")
+    except CaseError as refusal:
+        assert str(refusal) == "deep.yaml:1: values stand within values too deeply"
+    else:
+        assert depth == 200

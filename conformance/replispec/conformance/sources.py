@@ -56,6 +56,8 @@ def read(path: Path, shown: str) -> Item:
         raise CaseError(CasePlace(shown, line), f"no YAML: {fault.problem}") from None
     except (UnicodeDecodeError, yaml.YAMLError) as fault:
         raise CaseError(CasePlace(shown, 1), f"no YAML: {' '.join(str(fault).split())}") from None
+    except RecursionError:
+        raise CaseError(CasePlace(shown, 1), "values stand within values too deeply") from None
     if node is None:
         raise CaseError(CasePlace(shown, 1), "the file is empty")
     return _item(node, shown, set())
