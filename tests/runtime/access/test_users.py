@@ -138,6 +138,9 @@ def test_a_secret_is_what_was_written(word: str) -> None:
     assert read_users(text).by_key["somebody"].secret == word
 
 
+_BLOCK = f"accounts:\n- accessKey: somebody\n  secretKey: {SECRET}\n"
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -148,7 +151,7 @@ def test_a_secret_is_what_was_written(word: str) -> None:
         f"accounts: []\nsecretKey:{SECRET}:\n",
         f"accounts:\n- accessKey: somebody\n  secretKey: '{SECRET}\n",
         *(
-            f"accounts:\n- secretKey: {SECRET}\n  accessKey: somebody\n  {key}:{value}\n   secretKey:{SECRET}\n"
+            f"{_BLOCK}  {key}:{value}\n   secretKey:{SECRET}\n"
             for key in ("admin", "role", "defaultTopicPerm", "defaultGroupPerm", "whiteRemoteAddress")
             for value in (" DENY", f" {SECRET}", f" [{SECRET}]", f" {{a: {SECRET}}}")
         ),
@@ -167,5 +170,5 @@ def test_a_secret_in_a_wrong_place_is_not_shown(text: str) -> None:
 
 
 def test_a_key_without_a_blank_is_told_by_its_name() -> None:
-    with pytest.raises(UsersError, match="^account 1: no blank after secretKey:$"):
+    with pytest.raises(UsersError, match=r"^account 1: no blank after secretKey:$"):
         read_users(f"accounts: [{{accessKey: somebody, secretKey:{SECRET}}}]")
