@@ -28,7 +28,13 @@ from replispec.runtime.world import (
 from replispec.wire.raft.rights import NEEDS as MEMBERS_NEED
 from replispec.wire.rocketmq import rights
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
-from replispec.wire.rocketmq.constants import ACCESS_KEY, REFUSED_LINE_MS, SIGNATURE_KEY, UNSIGNED_KEY
+from replispec.wire.rocketmq.constants import (
+    ACCESS_KEY,
+    ACL_FILE_CHARACTERS_MAX,
+    REFUSED_LINE_MS,
+    SIGNATURE_KEY,
+    UNSIGNED_KEY,
+)
 from replispec.wire.rocketmq.options import AccessOptions, BrokerOptions, LearnerOptions, TlsOptions
 from tests.runtime.access.attempts import (
     ADMINISTRATOR,
@@ -224,8 +230,21 @@ def test_lines_of_many_kinds_take_bounded_room() -> None:
     assert lines.due("later", REFUSED_LINE_MS) == 1
 
 
+UNUSABLE = (
+    "globalWhiteRemoteAddresses: !!int ''\n",
+    "globalWhiteRemoteAddresses: [!!bool maybe]\n",
+    "dataVersion: !!timestamp x\n",
+    f"dataVersion: {'[' * 3_000}\n",
+    'dataVersion: "\\uD800"\n',
+    "dataVersion: 1\ndataVersion: 1\n",
+    "accounts: []\n",
+    f"globalWhiteRemoteAddresses: [{'1' * 5_000}.0.0.0]\n",
+    "#" * ACL_FILE_CHARACTERS_MAX,
+)
+
+
 @pytest.mark.parametrize("role", LISTENERS)
-def test_changed_users_count_at_once_and_half_a_file_does_not(role: str) -> None:
+def test_changed_users_count_at_once_and_a_file_that_cannot_be_used_does_not(role: str) -> None:
     stage = Stage(made(role)).start()
     asked = request(RequestCode.GET_ROUTEINFO_BY_TOPIC, topic="t")
 
@@ -238,7 +257,7 @@ def test_changed_users_count_at_once_and_half_a_file_does_not(role: str) -> None
 
     assert not is_refused()
     half = USERS.encode()[: USERS.index("a-client")]
-    for broken in (half, b"\xff", None):
+    for broken in (half, b"\xff", None, *((USERS + more).encode() for more in UNUSABLE)):
         (note,) = read(broken)
         assert note.what == "changed users not taken"
         assert SECRET not in str(note)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from replispec.runtime.rocketmq.access import UsersError, read_users
-from replispec.runtime.rocketmq.access.users import FILE_BYTES_MAX, Hosts, Permission
+from replispec.runtime.rocketmq.access.users import Hosts, Permission
+from replispec.wire.rocketmq.constants import ACL_FILE_CHARACTERS_MAX, ACL_USERS_MAX
 
 SECRET = "never-to-be-shown"
 FILE = f"""
@@ -88,22 +89,24 @@ _SAME = f"{{accessKey: somebody, secretKey: {SECRET}}}"
         ("accounts: [", "no YAML, line 1"),
         (f"accounts:\n- secretKey: {SECRET}\n  accessKey: [", "no YAML"),
         ("accounts: [1]", "account 1 is no mapping"),
-        ("users: []", "'users' is not known"),
-        (_ONE % "adminn: true", "'adminn' is not known"),
+        ("users: []", "the file: a key is not known; known are accounts, "),
+        (_ONE % "adminn: true", "account 1: a key is not known; known are accessKey, "),
         (_ONE % "admin: 'yes'", "admin is true or false"),
         (_ONE % "role: admin", "role is broker"),
         (_ONE % "topicPerms: [a]", "NAME=PERMISSION"),
-        (_ONE % "topicPerms: [a=PUP]", "'PUP' is no permission"),
+        (_ONE % "topicPerms: [b=PUB, a=PUP]", "account 1: topicPerms, entry 2 is no permission"),
         (_ONE % "topicPerms: [a=PUB, a=SUB]", "stands twice"),
         (_ONE % "topicPerms: a=PUB", "no list of texts"),
-        (_ONE % "defaultTopicPerm: ALL", "'ALL' is no permission"),
-        (_ONE % "whiteRemoteAddress: nobody", "names no hosts"),
+        (_ONE % "defaultTopicPerm: ALL", "account 1: defaultTopicPerm is no permission"),
+        (_ONE % "whiteRemoteAddress: nobody", "account 1: whiteRemoteAddress names no hosts"),
+        (_ONE % "whiteRemoteAddress: [10.0.0.1]", "account 1: whiteRemoteAddress names no hosts"),
+        (_ONE % f"whiteRemoteAddress: {'1' * 5_000}.0.0.0", "account 1: whiteRemoteAddress names no hosts"),
         ("accounts: [{accessKey: short, secretKey: longer-than}]", "accessKey needs 7"),
         ("accounts: [{accessKey: somebody, secretKey: short}]", "secretKey needs 7"),
         ("accounts: [{accessKey: somebody}]", "secretKey needs 7"),
         (f"accounts: [{_SAME}, {_SAME}]", "twice"),
-        (" " * (FILE_BYTES_MAX + 1), "characters"),
-        ("[" * 5_000, "no YAML"),
+        (" " * (ACL_FILE_CHARACTERS_MAX + 1), "characters"),
+        ("[" * 5_000, "nested too deep"),
     ],
 )  # fmt: skip
 def test_a_file_that_cannot_be_used_says_where_and_shows_no_secret(text: str, told: str) -> None:
@@ -115,3 +118,57 @@ def test_a_file_that_cannot_be_used_says_where_and_shows_no_secret(text: str, to
 
 def test_a_user_shows_no_secret() -> None:
     assert SECRET not in repr(read_users(FILE))
+
+
+def _users(count: int) -> str:
+    return "accounts:\n" + "".join(
+        f"- {{accessKey: user-{number}, secretKey: {SECRET}}}\n" for number in range(1_000, 1_000 + count)
+    )
+
+
+def test_users_are_bounded_in_number() -> None:
+    assert len(read_users(_users(ACL_USERS_MAX)).by_key) == ACL_USERS_MAX
+    with pytest.raises(UsersError, match=f"^more than {ACL_USERS_MAX} accounts$"):
+        read_users(_users(ACL_USERS_MAX + 1))
+
+
+@pytest.mark.parametrize("word", ["0x12345678", "01234567", "1_000_000", "12:34:56", "2026-13-45"])
+def test_a_secret_is_what_was_written(word: str) -> None:
+    text = f"accounts: [{{accessKey: somebody, secretKey: {word}}}]"
+    assert read_users(text).by_key["somebody"].secret == word
+
+
+_BLOCK = f"accounts:\n- accessKey: somebody\n  secretKey: {SECRET}\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"accounts: [{{accessKey: somebody, secretKey:{SECRET}}}]",
+        f"accounts: [{{accessKey: somebody, {SECRET}: secretKey}}]",
+        f"accounts: [{{accessKey: somebody, secretkey:{SECRET}: x}}]",
+        f"accounts: [{{accessKey: somebody, ? [{SECRET}] : x}}]",
+        f"accounts: []\nsecretKey:{SECRET}:\n",
+        f"accounts:\n- accessKey: somebody\n  secretKey: '{SECRET}\n",
+        *(
+            f"{_BLOCK}  {key}:{value}\n   secretKey:{SECRET}\n"
+            for key in ("admin", "role", "defaultTopicPerm", "defaultGroupPerm", "whiteRemoteAddress")
+            for value in (" DENY", f" {SECRET}", f" [{SECRET}]", f" {{a: {SECRET}}}")
+        ),
+        *(_ONE % f"{key}: [a=PUB {SECRET}]" for key in ("topicPerms", "groupPerms")),
+        *(_ONE % f"{key}: [{SECRET}]" for key in ("topicPerms", "groupPerms")),
+        f"globalWhiteRemoteAddresses: [{SECRET}]\n{_ONE % 'admin: true'}",
+        f"accounts: [{{accessKey: &{SECRET} somebody, secretKey: *{SECRET}}}]",
+        f"accounts: [{{accessKey: somebody, secretKey: !{SECRET} x}}]",
+    ],
+)
+def test_a_secret_in_a_wrong_place_is_not_shown(text: str) -> None:
+    with pytest.raises(UsersError) as failed:
+        read_users(text)
+    assert SECRET not in str(failed.value)
+    assert "\n" not in str(failed.value)
+
+
+def test_a_key_without_a_blank_is_told_by_its_name() -> None:
+    with pytest.raises(UsersError, match=r"^account 1: no blank after secretKey:$"):
+        read_users(f"accounts: [{{accessKey: somebody, secretKey:{SECRET}}}]")

@@ -14,9 +14,14 @@ from enum import Enum
 from typing import Any, Final
 
 from replispec.runtime.documents.yaml_seam import NotYamlError, read
-from replispec.wire.rocketmq.constants import ACCESS_WORD_MIN, ACL_VERSION_KEY, RETRY_TOPIC_PREFIX
+from replispec.wire.rocketmq.constants import (
+    ACCESS_WORD_MIN,
+    ACL_FILE_CHARACTERS_MAX,
+    ACL_USERS_MAX,
+    ACL_VERSION_KEY,
+    RETRY_TOPIC_PREFIX,
+)
 
-FILE_BYTES_MAX: Final = 4 * 1024 * 1024
 _ROLE_BROKER: Final = "broker"
 _ACCOUNT: Final = frozenset(
     (
@@ -28,7 +33,11 @@ _FILE: Final = frozenset(("accounts", "globalWhiteRemoteAddresses", ACL_VERSION_
 
 
 class UsersError(Exception):
-    """A file of users that cannot be used: says where, and never shows a secret."""
+    """A file of users that cannot be used: says where, and shows nothing that stands there.
+
+    A secret may stand anywhere: `secretKey:abc`, without a blank, is a key in YAML, or the end of the value
+    before.
+    """
 
 
 class Permission(Enum):
@@ -128,8 +137,8 @@ class Users:
 
 def read_users(text: str) -> Users:
     """The users that a file holds. Raises UsersError."""
-    if len(text) > FILE_BYTES_MAX:
-        raise UsersError(f"more than {FILE_BYTES_MAX} characters")
+    if len(text) > ACL_FILE_CHARACTERS_MAX:
+        raise UsersError(f"more than {ACL_FILE_CHARACTERS_MAX} characters")
     try:
         found = read(text)
     except NotYamlError as error:
@@ -138,14 +147,16 @@ def read_users(text: str) -> Users:
     accounts = whole.get("accounts")
     if not isinstance(accounts, list) or not accounts:
         raise UsersError("there are no accounts")
+    if len(accounts) > ACL_USERS_MAX:
+        raise UsersError(f"more than {ACL_USERS_MAX} accounts")
     users: dict[str, User] = {}
     for number, each in enumerate(accounts, start=1):
         user = _user(each, f"account {number}")
         if user.access_key in users:
             raise UsersError(f"account {number}: its accessKey stands twice")
         users[user.access_key] = user
-    trusted = whole.get("globalWhiteRemoteAddresses") or []
-    return Users(users, tuple(map(Hosts, _texts(trusted, "globalWhiteRemoteAddresses"))))
+    white = "globalWhiteRemoteAddresses"
+    return Users(users, tuple(_hosts(each, white) for each in _texts(whole.get(white) or [], white)))
 
 
 def _user(said: Any, where: str) -> User:
@@ -162,9 +173,9 @@ def _user(said: Any, where: str) -> User:
         secret=_word(account, "secretKey", where),
         is_admin=admin,
         is_broker=role is not None,
-        trusted=Hosts(str(white)) if white else None,
-        default_topic=_permission(account.get("defaultTopicPerm", "DENY"), where),
-        default_group=_permission(account.get("defaultGroupPerm", "DENY"), where),
+        trusted=_hosts(white, f"{where}: whiteRemoteAddress") if white else None,
+        default_topic=_permission(account.get("defaultTopicPerm", "DENY"), f"{where}: defaultTopicPerm"),
+        default_group=_permission(account.get("defaultGroupPerm", "DENY"), f"{where}: defaultGroupPerm"),
         topics=_permissions(account.get("topicPerms"), f"{where}: topicPerms"),
         groups=_permissions(account.get("groupPerms"), f"{where}: groupPerms"),
     )
@@ -175,33 +186,43 @@ def _mapping(said: Any, where: str, known: frozenset[str]) -> Mapping[str, Any]:
         raise UsersError(f"{where} is no mapping")
     for key in said:
         if key not in known:
-            raise UsersError(f"{where}: {key!r} is not known")
+            begins = key.partition(":")[0]
+            raise UsersError(
+                f"{where}: no blank after {begins}:"
+                if begins in known
+                else f"{where}: a key is not known; known are {', '.join(sorted(known))}"
+            )
     return said
 
 
 def _word(account: Mapping[str, Any], key: str, where: str) -> str:
-    # Digits alone are a number in YAML, and a word here.
-    value = account.get(key)
-    word = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
-    if len(word) < ACCESS_WORD_MIN:
+    word = account.get(key)
+    if not isinstance(word, str) or len(word) < ACCESS_WORD_MIN:
         raise UsersError(f"{where}: {key} needs {ACCESS_WORD_MIN} characters or more")
     return word
 
 
+def _hosts(said: Any, where: str) -> Hosts:
+    try:
+        return Hosts(said if isinstance(said, str) else "no text")
+    except UsersError:
+        raise UsersError(f"{where} names no hosts") from None
+
+
 def _permission(said: Any, where: str) -> Permission:
-    found = _PERMISSIONS.get(str(said).replace(" ", ""))
+    found = _PERMISSIONS.get(said.replace(" ", "")) if isinstance(said, str) else None
     if found is None:
-        raise UsersError(f"{where}: {said!r} is no permission: DENY, PUB, SUB or PUB|SUB")
+        raise UsersError(f"{where} is no permission: DENY, PUB, SUB or PUB|SUB")
     return found
 
 
 def _permissions(said: Any, where: str) -> dict[str, Permission]:
     found: dict[str, Permission] = {}
-    for each in _texts(said or [], where):
+    for number, each in enumerate(_texts(said or [], where), start=1):
         name, separator, permission = (part.strip() for part in each.partition("="))
         if not separator or not name or name in found:
-            raise UsersError(f"{where}: {each!r} is no NAME=PERMISSION, or a name stands twice")
-        found[name] = _permission(permission, where)
+            raise UsersError(f"{where}, entry {number} is no NAME=PERMISSION, or its name stands twice")
+        found[name] = _permission(permission, f"{where}, entry {number}")
     return found
 
 
@@ -215,7 +236,9 @@ def _range(part: str) -> range | None:
     """The numbers of 3 or 1-20; None for what is neither."""
     first, separator, last = part.partition("-")
     numbers = (first, last) if separator else (first, first)
-    if not all(each.isascii() and each.isdecimal() and int(each) <= 255 for each in numbers):
+    if not all(
+        each.isascii() and each.isdecimal() and len(each) <= 3 and int(each) <= 255 for each in numbers
+    ):
         return None
     return range(int(numbers[0]), int(numbers[1]) + 1)
 
