@@ -23,7 +23,8 @@ _TOLD_APART: Final = 6
 _SECRET_WORD: Final = re.compile(r"pass|secret|key|token|credential|auth|acl|sign", re.IGNORECASE)
 # What a log may call a secret.
 _CALLED: Final = (
-    r"(?:pass(?:word|wd|phrase|code)?|pwd|secret|token|credential|(?:access|api|private|secret)[ _.-]?key|signature)"
+    r"(?:pass(?:word|wd|phrase|code|(?![a-z]))|pwd|secret|token|credential|signature"
+    r"|(?:access|api|private|secret)[ _.-]?key)"
 )
 _QUOTE: Final = r"""(?:\\*["'])"""
 # In quotes, which may be escaped: up to the same; or else a word.
@@ -37,7 +38,7 @@ _AUTHORIZATION: Final = re.compile(
 )
 # Without a sign between: an option of a command, or the name of a key.
 _FOLLOWED: Final = re.compile(
-    rf"""(--?[\w.-]*{_CALLED}[\w.-]*\s+|\b(?:access|api|private|secret)[_-]?key\s+(?!is\b|of\b|for\b)){_VALUE}""",
+    rf"""((?:--?[\w.-]*{_CALLED}[\w.-]*|\b(?:access|api|private|secret)[_-]?key)[ \t]+(?![=:])){_VALUE}""",
     re.IGNORECASE,
 )
 _IN_URL: Final = re.compile(r"""(\b[a-z][a-z0-9+.-]*://)[^\s/"'@]+@""", re.IGNORECASE)

@@ -363,18 +363,25 @@ def test_each_change_by_an_administrator_is_one_line(signed: Signer | None) -> N
 
 def test_of_a_change_that_was_made_no_line_is_left_out_and_no_field_hides_another() -> None:
     stage, emoji = Stage(made("controller", AccessOptions())).start(), "\U0001f600" * 500
-    fields: dict[str, Any] = {"undeclared": emoji, "clusterName": emoji, "brokerName": "broker-a"}
-    fields |= {"isCleanLivingBroker": "true"}
     stream = io.StringIO()
     log = Log(stream, Level.INFO, lambda: 0)
-    for _ in range(60):
-        for note in notes(stage.ask(request(RequestCode.CLEAN_BROKER_DATA, **fields)), "administration"):
+
+    def asked(code: int, body: bytes = b"", **fields: Any) -> None:
+        for note in notes(stage.ask(request(code, body=body, **fields)), "administration"):
             log.write(note.level, "controller", note.what, note.values, always=note.always)
-    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
-    assert [line["result"] for line in lines] == ["SUCCESS"] * 60
-    for line in lines:
-        assert "brokerName=broker-a" in line["asked"]
-        assert "undeclared" not in str(line["asked"])
+
+    for _ in range(60):
+        asked(RequestCode.UPDATE_CONTROLLER_CONFIG, b"enableElectUncleanMaster=true\n")
+    fields: dict[str, Any] = {"undeclared": emoji, "clusterName": emoji, "brokerName": "broker-a"}
+    stream.seek(0)
+    assert [json.loads(line)["result"] for line in stream] == ["SUCCESS"] * 60
+    (note,) = notes(stage.ask(request(RequestCode.CLEAN_BROKER_DATA, **fields)), "administration")
+    stream.truncate(0)
+    stream.seek(0)
+    log.write(note.level, "controller", note.what, note.values)
+    line = json.loads(stream.getvalue())
+    assert "brokerName=broker-a" in line["asked"]
+    assert "undeclared" not in str(line["asked"])
     # What was refused may be left out.
     change = request(RequestCode.UPDATE_CONTROLLER_CONFIG, body=b"secretKey=x\n")
     assert not notes(stage.ask(change), "administration")[0].always

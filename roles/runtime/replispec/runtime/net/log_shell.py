@@ -169,11 +169,10 @@ class Log:
         self.left_out += 1
         return False
 
-
     def _bounded(
         self, head: Mapping[str, object], values: Mapping[str, object]
     ) -> tuple[Mapping[str, object], str]:
-        """A line and its text, of which every character is a byte: values are cut until it is short enough."""
+        """A line and its text, of which every character is a byte: values are cut until it fits."""
         for chars, count in _ROOMS:
             line = {**head, **{name: _shown(value, chars, count) for name, value in values.items()}}
             text = (_plain(line) if self._form == TEXT else json.dumps(line)) + "\n"
@@ -221,7 +220,7 @@ def _shown(value: object, chars: int, count: int) -> object:
 
 
 def _one(value: object, chars: int) -> object:
-    """A value as it is written. What escapes is counted as it is written: an emoji takes twelve characters."""
+    """A value, cut by what is written of it: an emoji is escaped, and takes twelve characters."""
     if value is None or isinstance(value, bool | int | float):
         return value
     text = str(value)

@@ -147,7 +147,7 @@ class SealedSocket:
             with suppress(BlockingIOError):
                 self._push()
             if self._said > SAID_BYTES_MAX:
-                raise NothingTakenError(f"TLS has more than {SAID_BYTES_MAX} bytes to say that it does not take")
+                raise NothingTakenError(f"TLS itself has more than {SAID_BYTES_MAX} bytes to say to it")
         return b"".join(parts)
 
     def shutdown(self, how: int) -> None:
