@@ -60,6 +60,9 @@ class ForgetsTheSilentOnce(GoodNameServer):
         self.forgot = self.forgot or silent
         return silent
 
+    def deadline_s(self) -> float:
+        return math.inf if self.forgot else super().deadline_s()
+
 
 class DropsTheSet(GoodNameServer):
     """With one broker its whole set is gone."""
