@@ -75,6 +75,51 @@ def test_no_secret_of_its_inputs_is_in_a_bundle(made: dict[str, bytes]) -> None:
     assert [(each, name) for each in SECRETS for name, data in made.items() if each.encode() in data] == []
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "pwd=X1 X2",
+        "passphrase=X1",
+        "pass: X1",
+        "api_key=X1",
+        "apikey:X1",
+        "apiKey: X1",
+        "privateKey=X1",
+        "private-key: X1",
+        "secret key: X1",
+        "secretKey X1",
+        "started with --secret-key X1 --port 1",
+        "started with --password X1",
+        "started with --password=X1",
+        "started with --token 'X1 X2'",
+        "asked http://user:X1@10.0.0.1:80/there",
+        "asked amqp+ssl://X1@host/",
+        'body "{\\"password\\":\\"X1 X2\\"}"',
+        'body "{\\"a\\":1,\\"secretKey\\": \\"X1, X2\\"}"',
+        '{"password": "X1 \\" X2"}',
+        "Authorization: AWS4 X1",
+        "authorization: AWS4-HMAC-SHA256 Credential=X1, Signature=X2",
+        '{"Authorization": "Bearer X1"}',
+        "password='X1 X2'",
+        'password="X1 X2"',
+        "secret_key => X1",
+        "db.credentials=X1",
+        "Signature=X1",
+    ],
+)
+def test_whatever_form_a_log_gives_a_secret_it_is_left_out(tmp_path: Path, line: str) -> None:
+    bundle, first, second = Bundle(), "hunter-of-one", "swordfish-of-two"
+    told = line.replace("X1", first).replace("X2", second if line != "pwd=X1 X2" else "stays")
+    bundle.add("a.log", f"before it\n{told}\nmaster now, epoch=2 key=orders\n")
+    bundle.write(tmp_path / "bundle.tar.gz")
+    text = read(tmp_path / "bundle.tar.gz")["a.log"].decode()
+    assert first not in text
+    assert second not in text
+    assert "(redacted)" in text
+    assert text.startswith("before it\n")
+    assert text.endswith("\nmaster now, epoch=2 key=orders\n")
+
+
 def test_a_bundle_holds_what_helps(made: dict[str, bytes]) -> None:
     names = ["versions.json", "config/broker.properties", "logs/broker.log"]
     stores = [f"stores/broker-store.{ending}" for ending in ("txt", "json", "files")]

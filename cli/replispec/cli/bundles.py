@@ -21,11 +21,27 @@ REDACTED: Final = "(redacted)"
 # Shorter values, as `true`, stand in too many other places.
 _TOLD_APART: Final = 6
 _SECRET_WORD: Final = re.compile(r"pass|secret|key|token|credential|auth|acl|sign", re.IGNORECASE)
+# What a log may call a secret.
+_CALLED: Final = (
+    r"(?:pass(?:word|wd|phrase|code|(?![a-z]))|pwd|secret|token|credential|signature"
+    r"|(?:access|api|private|secret)[ _.-]?key)"
+)
+_QUOTE: Final = r"""(?:\\*["'])"""
+# In quotes, which may be escaped: up to the same; or else a word.
+_VALUE: Final = r"""(?:(?P<quote>\\*["'])(?:(?!(?P=quote))(?:\\.|[^\\\n]))*(?P=quote)?|[^\s,;}"']+)"""
 _SAID: Final = re.compile(
-    r"""([\w.-]*(?:password|passwd|secret|token|credential|accesskey|signature|authorization)[\w.-]*"?"""
-    r"""\s*[=:]\s*)("(?:[^"\\]|\\.)*"|(?:(?:bearer|basic)\s+)?[^\s,;}]+)""",
+    rf"""([\w.-]*{_CALLED}[\w.-]*{_QUOTE}?\s*(?:=>|:=|[=:])\s*){_VALUE}""", re.IGNORECASE
+)
+# All words of it, up to the end of the line or of the text that it stands in.
+_AUTHORIZATION: Final = re.compile(
+    rf"""([\w.-]*authorization{_QUOTE}?\s*(?:=>|[=:])\s*{_QUOTE}?)[^\n"'\\]+""", re.IGNORECASE
+)
+# Without a sign between: an option of a command, or the name of a key.
+_FOLLOWED: Final = re.compile(
+    rf"""((?:--?[\w.-]*{_CALLED}[\w.-]*|\b(?:access|api|private|secret)[_-]?key)[ \t]+(?![=:])){_VALUE}""",
     re.IGNORECASE,
 )
+_IN_URL: Final = re.compile(r"""(\b[a-z][a-z0-9+.-]*://)[^\s/"'@]+@""", re.IGNORECASE)
 _PEM: Final = re.compile(r"-----BEGIN [^-]*-----.*?(?:-----END [^-]*-----|\Z)", re.DOTALL)
 # What a text that was cut still has of one.
 _PEM_REST: Final = re.compile(r"\A(?:(?!-----BEGIN ).)*?-----END [^-]*PRIVATE KEY-----", re.DOTALL)
@@ -83,7 +99,9 @@ class Bundle:
 
     def _without_secrets(self, text: str) -> str:
         text = _PEM.sub(REDACTED, _PEM_REST.sub(REDACTED, text))
-        text = _SAID.sub(lambda found: f"{found[1]}{REDACTED}", text)
+        text = _IN_URL.sub(lambda found: f"{found[1]}{REDACTED}@", text)
+        for pattern in (_AUTHORIZATION, _FOLLOWED, _SAID):
+            text = pattern.sub(lambda found: f"{found[1]}{REDACTED}", text)
         for secret in sorted(self._secrets, key=len, reverse=True):
             text = text.replace(secret, REDACTED)
         return text

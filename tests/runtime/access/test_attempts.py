@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from replispec.runtime.net.log_shell import Log
 from replispec.runtime.primitives.parameters import ConfigurationError
 from replispec.runtime.rocketmq.access import Signer, replica_hosts, security_of
 from replispec.runtime.rocketmq.access.rarely_told import KINDS_MAX, RarelyTold
@@ -19,6 +22,7 @@ from replispec.runtime.world import (
     Connected,
     Dial,
     FileRead,
+    Level,
     Note,
     Received,
     Send,
@@ -374,6 +378,32 @@ def test_each_change_by_an_administrator_is_one_line(signed: Signer | None) -> N
     assert notes(effects, "administration")[0].values["result"] == "SUCCESS"
     # What only looks is not told of.
     assert not notes(stage.ask(request(RequestCode.GET_CONTROLLER_CONFIG), signed=signed), "administration")
+
+
+def test_of_a_change_that_was_made_no_line_is_left_out_and_no_field_hides_another() -> None:
+    stage, emoji = Stage(made("controller", AccessOptions())).start(), "\U0001f600" * 500
+    stream = io.StringIO()
+    log = Log(stream, Level.INFO, lambda: 0)
+
+    def asked(code: int, body: bytes = b"", **fields: Any) -> None:
+        for note in notes(stage.ask(request(code, body=body, **fields)), "administration"):
+            log.write(note.level, "controller", note.what, note.values, always=note.always)
+
+    for _ in range(60):
+        asked(RequestCode.UPDATE_CONTROLLER_CONFIG, b"enableElectUncleanMaster=true\n")
+    fields: dict[str, Any] = {"undeclared": emoji, "clusterName": emoji, "brokerName": "broker-a"}
+    stream.seek(0)
+    assert [json.loads(line)["result"] for line in stream] == ["SUCCESS"] * 60
+    (note,) = notes(stage.ask(request(RequestCode.CLEAN_BROKER_DATA, **fields)), "administration")
+    stream.truncate(0)
+    stream.seek(0)
+    log.write(note.level, "controller", note.what, note.values)
+    line = json.loads(stream.getvalue())
+    assert "brokerName=broker-a" in line["asked"]
+    assert "undeclared" not in str(line["asked"])
+    # What was refused may be left out.
+    change = request(RequestCode.UPDATE_CONTROLLER_CONFIG, body=b"secretKey=x\n")
+    assert not notes(stage.ask(change), "administration")[0].always
 
 
 def test_a_broker_that_asks_to_be_elected_is_none() -> None:

@@ -6,12 +6,13 @@ import errno
 import io
 import json
 import os
+import select
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
 from replispec.runtime.net.host_shell import Process, run
-from replispec.runtime.net.log_shell import TEXT, Log, LogFile
+from replispec.runtime.net.log_shell import JSON, TEXT, Log, LogFile
 from replispec.runtime.seeing.line_limits import ABOUT_ONE_MAX, OF_A_KIND_MAX, WINDOW_US
 from replispec.runtime.world import Effect, Event, Halt, Level, Member, Started, Ticked
 from tests.cli.command import command
@@ -112,6 +113,36 @@ def test_names_without_end_make_no_lines_without_end() -> None:
     for number in range(10_000):
         log.write(Level.INFO, "nameserver", "broker registered", {"broker": f"b{number}", "id": 1})
     assert len(_lines(stream)) == OF_A_KIND_MAX
+
+
+def test_no_peer_makes_a_line_that_a_pipe_does_not_take() -> None:
+    long = "\U0001f600" * 500
+    read, write = os.pipe()
+    with open(read, encoding="utf-8") as reader, open(write, "w", encoding="utf-8") as stream:
+        for form in (JSON, TEXT):
+            log = Log(stream, Level.INFO, lambda: 0, form=form)
+            for values in (
+                {"who": long},
+                {"who": long, "peer": long, "reason": "\x00" * 9_000, "asked": [long] * 500},
+                {f"value{number}": long for number in range(40)},
+                {f"value{number}": '"' * 5_000 for number in range(40)},
+            ):
+                log.write(Level.WARNING, "controller", "request refused", values)
+                assert log.left_out == 0
+                line = reader.readline()
+                assert "request refused" in line
+                assert len(line.encode()) <= select.PIPE_BUF
+
+
+def test_a_line_that_is_to_be_there_always_is_never_left_out() -> None:
+    stream = io.StringIO()
+    log = Log(stream, Level.INFO, lambda: 0)
+    for number in range(60):
+        log.write(Level.INFO, "controller", "administration", {"number": number})
+        log.write(Level.INFO, "controller", "administration", {"number": number, "made": 1}, always=True)
+    lines = _lines(stream)
+    assert [line["number"] for line in lines if "made" in line] == list(range(60))
+    assert len(lines) == 60 + ABOUT_ONE_MAX
 
 
 def test_what_was_left_out_is_said_at_the_end() -> None:

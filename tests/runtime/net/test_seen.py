@@ -245,3 +245,25 @@ async def test_a_look_changes_nothing_of_the_node() -> None:
         for path in ("/metrics", "/healthz", "/readyz", "/"):
             await one.get(path)
         assert len(one.node.events) == 1
+
+
+@pytest.mark.trio
+@pytest.mark.parametrize(
+    "accept",
+    [
+        b"application/openmetrics-text; version=abc",
+        b"application/openmetrics-text; version=1..0",
+        b"application/openmetrics-text; version=1.\xa00.0",
+        b"application/openmetrics-text; version=" + b"9" * 5_000,
+        b"text/plain; version=abc",
+        b"text/plain; version=1.\xff",
+    ],
+    ids=["word", "empty part", "odd blank", "long", "word of text", "no ASCII"],
+)
+async def test_metrics_are_plain_text_for_whoever_accepts_what_there_is_not(accept: bytes) -> None:
+    async with seen() as one, await one.open() as stream:
+        await stream.send_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: " + accept + b"\r\n\r\n")
+        status, body = _parted(await _all(stream))
+        assert status == 200
+        assert body == b"# HELP x_events Events.\n# TYPE x_events gauge\nx_events 1.0\n"
+        assert not [line for line in one.lines if line["level"] == "error"]

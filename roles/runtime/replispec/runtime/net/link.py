@@ -121,7 +121,17 @@ class Link:
             except BlockingIOError:
                 return False
             self._sent(sent)
+        if isinstance(self.sock, SealedSocket) and self.sock.has_said:
+            try:
+                self.sock.flush()
+            except BlockingIOError:
+                return False
         return True
+
+    @property
+    def has_said(self) -> bool:
+        """Whether TLS itself has something to say that may wait to be sent."""
+        return not self.gone and isinstance(self.sock, SealedSocket) and self.sock.has_said
 
     def became_writable(self) -> bool:
         """Whether what the node waits for has left, so that it gets Writable; true once for each wish."""

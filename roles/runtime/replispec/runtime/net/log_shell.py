@@ -16,10 +16,15 @@ from typing import Final, Protocol
 from replispec.runtime.seeing.line_limits import LineLimits
 from replispec.runtime.world import Level
 
+LINE_BYTES_MAX: Final = select.PIPE_BUF
+"""A longer line is lost where a pipe takes it, so there is none."""
 VALUE_CHARS_MAX: Final = 400
 """A longer text in a log line is cut: much of it comes from peers."""
 VALUES_SHOWN_MAX: Final = 64
 """Of a list, so many."""
+_ROOMS: Final = ((VALUE_CHARS_MAX, VALUES_SHOWN_MAX), (200, 12), (60, 12), (16, 2))
+"""Characters of a text, as they are written, and values of a list: the first with which the line is short
+enough."""
 TEXT: Final = "TEXT"
 JSON: Final = "JSON"
 
@@ -98,11 +103,19 @@ class Log:
         """Lines by their level, those that were left out included."""
         self.left_out = 0
 
-    def write(self, level: Level, role: str, what: str, values: Mapping[str, object] | None = None) -> None:
+    def write(
+        self,
+        level: Level,
+        role: str,
+        what: str,
+        values: Mapping[str, object] | None = None,
+        *,
+        always: bool = False,
+    ) -> None:
         """One line: time (UTC), level, role, what happened, and its values by name.
 
         A value that is not a number, a flag, absent or a list of such is written as text; control characters
-        are escaped.
+        are escaped. One that is to be there `always` is not left out, however many say the same.
         """
         if level < self._level:
             return
@@ -110,7 +123,7 @@ class Log:
         now_us = self._now_us()
         self._tell_left_out(role, now_us)
         given = values or {}
-        if not self._limits.admits(what, (given.get("broker"), given.get("id")), now_us):
+        if not always and not self._limits.admits(what, (given.get("broker"), given.get("id")), now_us):
             self.left_out += 1
             return
         if self._put(level, role, what, given, now_us):
@@ -136,14 +149,13 @@ class Log:
 
     def _put(self, level: Level, role: str, what: str, values: Mapping[str, object], now_us: int) -> bool:
         now = datetime.fromtimestamp(now_us / 1_000_000, tz=UTC)
-        line: dict[str, object] = {
+        head: dict[str, object] = {
             "time": now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "level": level.name.lower(),
             "role": role,
             "what": what,
         }
-        line.update((name, _shown(value)) for name, value in values.items())
-        text = (_plain(line) if self._form == TEXT else json.dumps(line)) + "\n"
+        line, text = self._bounded(head, values)
         if self.heard is not None:
             self.heard(line)
         try:
@@ -156,6 +168,17 @@ class Log:
         self._lost += 1
         self.left_out += 1
         return False
+
+    def _bounded(
+        self, head: Mapping[str, object], values: Mapping[str, object]
+    ) -> tuple[Mapping[str, object], str]:
+        """A line and its text, of which every character is a byte: values are cut until it fits."""
+        for chars, count in _ROOMS:
+            line = {**head, **{name: _shown(value, chars, count) for name, value in values.items()}}
+            text = (_plain(line) if self._form == TEXT else json.dumps(line)) + "\n"
+            if len(text) <= LINE_BYTES_MAX:
+                break
+        return line, text
 
 
 def _plain(line: Mapping[str, object]) -> str:
@@ -187,17 +210,21 @@ def _takes(pipe: int, size: int) -> bool:
     """Whether so many bytes can be written at once; of more than PIPE_BUF no system says so."""
     poll = select.poll()
     poll.register(pipe, select.POLLOUT)
-    return size <= select.PIPE_BUF and bool(poll.poll(0))
+    return size <= LINE_BYTES_MAX and bool(poll.poll(0))
 
 
-def _shown(value: object) -> object:
+def _shown(value: object, chars: int, count: int) -> object:
     if isinstance(value, list | tuple):
-        return [_one(each) for each in value[:VALUES_SHOWN_MAX]]
-    return _one(value)
+        return [_one(each, chars) for each in value[:count]]
+    return _one(value, chars)
 
 
-def _one(value: object) -> object:
+def _one(value: object, chars: int) -> object:
+    """A value, cut by what is written of it: an emoji is escaped, and takes twelve characters."""
     if value is None or isinstance(value, bool | int | float):
         return value
     text = str(value)
-    return text if len(text) <= VALUE_CHARS_MAX else f"{text[:VALUE_CHARS_MAX]}... ({len(text)} characters)"
+    shown = text[:chars]
+    while len(json.dumps(shown)) - len('""') > chars:
+        shown = shown[: len(shown) * 3 // 4]
+    return text if shown == text else f"{shown}... ({len(text)} characters)"

@@ -20,8 +20,8 @@ from replispec.runtime.net.clock import Clock
 from replispec.runtime.net.link import Link, Tap
 from replispec.runtime.net.log_shell import Log
 from replispec.runtime.net.persistence import Persistence
-from replispec.runtime.net.sealed import SealedSocket
-from replispec.runtime.net.sealing import Sealing
+from replispec.runtime.net.sealed import NothingTakenError, SealedSocket
+from replispec.runtime.net.sealing import ROLE, Sealing
 from replispec.runtime.net.sockets import connect, prepare, reason_of
 from replispec.runtime.net.turns import Turns
 from replispec.runtime.net.watching import contents
@@ -221,9 +221,9 @@ class NodeShell:
                 link = self._links.get(connection)
                 if link is not None:
                     self._close(link, self._nursery)
-            case Note(level, what, values):
+            case Note(level, what, values, always):
                 who = {} if self.view is None else self.view.who()
-                self._log.write(level, self.role, what, {**who, **values})
+                self._log.write(level, self.role, what, {**who, **values}, always=always)
             case Persist():
                 self._persistence.ask(effect)
             case Dial(connection, address, plain):
@@ -268,7 +268,7 @@ class NodeShell:
 
     async def _drain(self, link: Link) -> None:
         try:
-            while link.out:
+            while link.out or link.has_said:
                 with trio.move_on_after(self._bounds.stall_s) as patience:
                     await trio.lowlevel.wait_writable(link.sock)
                 if patience.cancelled_caught:
@@ -306,6 +306,8 @@ class NodeShell:
         """
         size = RECEIVE_BYTES_SMALL
         while not link.gone:
+            if link.has_said:
+                self._push(link)
             try:
                 await trio.lowlevel.wait_readable(link.sock)
                 if link.paused and not link.closing:
@@ -322,7 +324,7 @@ class NodeShell:
                 return
             except OSError as error:
                 await self._turns.mine()
-                self._lost(link, reason_of(error))
+                self._failed(link, error)
                 return
             if not data:
                 if not link.closing:
@@ -360,7 +362,7 @@ class NodeShell:
         try:
             data = b"" if link.gone else link.take_rest()
         except OSError as error:
-            self._lost(link, reason_of(error))
+            self._failed(link, error)
             return
         if data and not link.closing:
             self.deliver(Received(link.number, data, self._clock.now_ms()))
@@ -426,6 +428,13 @@ class NodeShell:
             await link.ended.wait()
         self._forget(link)
         link.dispose(broken=bool(link.out))
+
+    def _failed(self, link: Link, error: OSError) -> None:
+        """Reading has ended a connection."""
+        if isinstance(error, NothingTakenError):
+            values = {"peer": link.peer, "reason": reason_of(error)}
+            self._log.write(Level.WARNING, ROLE, "peer refused", values)
+        self._lost(link, reason_of(error))
 
     def _lost(self, link: Link, reason: str, *, by_peer: bool = False) -> None:
         """A connection ended without the node's wish."""

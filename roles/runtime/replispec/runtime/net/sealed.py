@@ -22,8 +22,14 @@ RECORD_BYTES: Final = 32 * 1024
 """More than one record of TLS takes, sealed or not: what may wait in memory until the rest of it has come."""
 SEALED_BYTES_MAX: Final = 256 * 1024
 """What is sealed ahead of what the kernel takes."""
+SAID_BYTES_MAX: Final = 16 * 1024
+"""What TLS itself may have to say (alerts, new keys) to a peer that does not take it."""
 HANDSHAKE: Final = 0x16
 """The first byte of a connection that begins TLS (RFC 8446, section 5.1)."""
+
+
+class NothingTakenError(OSError):
+    """A peer makes TLS itself answer, and takes none of the answers."""
 
 
 class SealedSocket:
@@ -40,6 +46,8 @@ class SealedSocket:
         # Sealed bytes on their way, and how many bytes of what is being sent they are.
         self._sealed = memoryview(b"")
         self._sealing = 0
+        # Of what is sealed, at most so much was not asked to be sent: reading has made TLS say it.
+        self._said = 0
         self._is_ended = False
         self.fileno = sock.fileno
         self.close = sock.close
@@ -77,6 +85,15 @@ class SealedSocket:
                 raise OSError(f"more than {BEGIN_BYTES_MAX} bytes to begin TLS")
             self._in.write(data)
 
+    @property
+    def has_said(self) -> bool:
+        """Whether something that TLS itself has to say may wait to be sent."""
+        return self._said > 0
+
+    def flush(self) -> None:
+        """Send what is sealed. Raises BlockingIOError while some of it is left, OSError."""
+        self._push()
+
     def send(self, data: Buffer) -> int:
         """Seal and send; what is not taken is to be offered again. Raises BlockingIOError, OSError."""
         if not self._sealing:
@@ -108,8 +125,9 @@ class SealedSocket:
 
     def rest(self) -> bytes:
         """What has come and was not given yet; with the end of the beginning, the first of what is said may
-        come too. Raises OSError."""
+        come too. Raises OSError, of which NothingTakenError is one."""
         parts = []
+        before = self._out.pending
         while True:
             try:
                 part = self._tls.read(RECORD_BYTES)
@@ -122,10 +140,14 @@ class SealedSocket:
                 self._is_ended = True
                 break
             parts.append(part)
-        if self._out.pending:
+        said = self._out.pending - before
+        if said:
             # What TLS itself has to say, as far as it is taken now.
+            self._said += said
             with suppress(BlockingIOError):
                 self._push()
+            if self._said > SAID_BYTES_MAX:
+                raise NothingTakenError(f"TLS itself has more than {SAID_BYTES_MAX} bytes to say to it")
         return b"".join(parts)
 
     def shutdown(self, how: int) -> None:
@@ -144,6 +166,7 @@ class SealedSocket:
                 self._sealed = memoryview(self._out.read())
             sent = self._sock.send(self._sealed)
             self._sealed = self._sealed[sent:]
+        self._said = 0
 
     async def _push_all(self) -> None:
         while True:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from prometheus_client import CollectorRegistry
@@ -27,8 +27,19 @@ def expose(found: Sequence[Values], accept: str) -> Exposed:
     """What several nodes of one process show, in the format that is asked for."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Now(found))
-    encode, content_type = choose_encoder(accept)
+    encode, content_type = _format(accept)
     return Exposed(content_type, encode(registry))
+
+
+def _format(accept: str) -> tuple[Callable[[Collector], bytes], str]:
+    """What is asked for, or what everybody reads: the library fails at some versions, and shows others in the
+    answer as they came."""
+    if accept.isascii() and accept.isprintable():
+        try:
+            return choose_encoder(accept)
+        except Exception:  # noqa: BLE001  whatever it is, a reader's header has made it
+            return choose_encoder("")
+    return choose_encoder("")
 
 
 class _Now(Collector):

@@ -77,11 +77,13 @@ class Persist:
 
 @immutable
 class Note:
-    """One line of the log: what happened (lower case, no values in it), and its values by name."""
+    """One line of the log: what happened (lower case, no values in it), and its values by name. One that is
+    to be there `always` is never left out for those that say the same."""
 
     level: Level
     what: str
     values: Mapping[str, object] = field(default_factory=dict)
+    always: bool = False
 
 
 @immutable

@@ -65,6 +65,10 @@ class Outbox:
         """Write a line of the log."""
         self._effects.append(Note(level, what, values))
 
+    def record(self, level: Level, what: str, **values: object) -> None:
+        """Write a line of the log that is never left out, however many say the same."""
+        self._effects.append(Note(level, what, values, always=True))
+
     def halt(self, reason: str) -> None:
         """End the process as failed."""
         self._effects.append(Halt(reason))

@@ -10,7 +10,8 @@ from replispec.runtime.rocketmq.remoting.prepared import Prepared
 from replispec.runtime.rocketmq.remoting.server import Request
 from replispec.runtime.world import Level, Outbox
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
-from replispec.wire.rocketmq.constants import ACCESS_KEY, SIGNATURE_KEY
+from replispec.wire.rocketmq.commands import REQUEST_HEADERS
+from replispec.wire.rocketmq.constants import ACCESS_KEY
 
 _CODES: Final = {int(each): each.name for each in RequestCode}
 _RESULTS: Final = {int(each): each.name for each in ResponseCode}
@@ -70,15 +71,16 @@ class Audit:
         return Audited.of(request, self)
 
     def tell(self, request: Request, code: int, remark: str | None) -> None:
-        """What was asked has come to this."""
+        """What was asked has come to this. Of a change that was made the line is never left out."""
         fields = request.command.header.ext_fields or {}
-        self._outbox.note(
+        tell = self._outbox.record if code == ResponseCode.SUCCESS else self._outbox.note
+        tell(
             Level.INFO,
             "administration",
             request=_CODES.get(request.code, str(request.code)),
             who=fields.get(ACCESS_KEY) or "",
             peer=request.peer,
-            asked=_asked(fields, request.command.body),
+            asked=_asked(request.code, fields, request.command.body),
             result=_RESULTS.get(code, str(code)),
             remark=remark or "",
         )
@@ -89,11 +91,14 @@ def is_set(fields: Mapping[str, str | None], key: str) -> bool:
     return (fields.get(key) or "").lower() == "true"
 
 
-def _asked(fields: Mapping[str, str | None], body: bytes) -> str:
-    """The fields of the header; of a body that holds properties their names, for a value may be secret."""
-    said = [f"{key}={value}" for key, value in fields.items() if key not in (ACCESS_KEY, SIGNATURE_KEY)]
+def _asked(code: int, fields: Mapping[str, str | None], body: bytes) -> list[str]:
+    """The fields of the header that the request declares, each cut, so that none hides another one; of a
+    body that holds properties their names, for a value may be secret."""
+    kind = REQUEST_HEADERS.get(code)
+    declared = frozenset[str]() if kind is None else kind.KEYS
+    said = [rules.excerpt(f"{key}={value}") for key, value in fields.items() if key in declared]
     if body:
         properties = None if body[:1] in b"{[" else rules.properties_in(body.decode("utf-8", "replace"))
         names = " ".join(each.name for each in properties or ())
-        said.append(f"body: {names or f'{len(body)} bytes'}")
-    return rules.excerpt(" ".join(said))
+        said.append(rules.excerpt(f"body: {names or f'{len(body)} bytes'}"))
+    return said
