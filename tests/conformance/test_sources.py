@@ -85,13 +85,10 @@ def test_only_a_list_without_a_tag_is_a_list(tmp_path: Path, text: str) -> None:
         _read(tmp_path, text).sequence("it")
 
 
-@pytest.mark.parametrize("depth", [200, 600, 5_000])
-def test_values_within_values_are_read_or_refused_in_one_line(tmp_path: Path, depth: int) -> None:
-    file = tmp_path / "deep.yaml"
-    file.write_text("cases: " + "[" * depth + "]" * depth + "\n")
-    try:
-        read(file, "deep.yaml")
-    except CaseError as refusal:
-        assert str(refusal) == "deep.yaml:1: values stand within values too deeply"
-    else:
-        assert depth == 200
+@pytest.mark.parametrize("depth", [1_000, 5_000])
+def test_values_that_stand_too_deeply_within_values_are_refused_in_one_line(
+    tmp_path: Path, depth: int
+) -> None:
+    with pytest.raises(CaseError) as fault:
+        _read(tmp_path, "cases: " + "[" * depth + "]" * depth)
+    assert str(fault.value) == "kind/some.yaml:1: values stand within values too deeply"
