@@ -44,6 +44,8 @@ def _reduced(target: Path, file: Path, text: str | None = None) -> dict[str, Spe
         shutil.copytree(SPEC / name, target / name)
     for name in ("adapter", "kafka", "raft", "trace"):
         shutil.rmtree(target / "proto" / "replispec" / name)
+    (target / "families").mkdir()
+    shutil.copy(SPEC / "families" / "rocketmq.yaml", target / "families")
     place = target / file.relative_to(SPEC)
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(file.read_text("utf-8") if text is None else text, "utf-8")

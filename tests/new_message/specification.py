@@ -24,7 +24,7 @@ EDITS = {
             """\
 // A broker of an older release tells how often it repaired its log.
 message OldCountRepairsRequest {
-  option (on_wire) = { layout: HEADER_FIELDS  code: 1050  kind: REQUEST
+  option (on_wire) = { layout: HEADER_FIELDS  code: 1050  kind: REQUEST  need: {right: "ADMINISTRATOR"}
                        sender: "BROKER"  receiver: "CONTROLLER_LEADER"
                        order: "HASH_16"  versions: "apache@..5.3.4"  clause: "RIP44-REPLICAINFO-1" };
   string broker_name = 1;
@@ -41,7 +41,7 @@ message OldCountRepairsResponse {
 
 // A broker tells how often it repaired its log since it last did.
 message CountRepairsRequest {
-  option (on_wire) = { layout: HEADER_FIELDS  code: 1050  kind: REQUEST
+  option (on_wire) = { layout: HEADER_FIELDS  code: 1050  kind: REQUEST  need: {right: "ADMINISTRATOR"}
                        sender: "BROKER"  receiver: "CONTROLLER_LEADER"
                        order: "HASH_16"  versions: "apache@5.4.0.."  clause: "RIP44-REPLICAINFO-1" };
   string broker_name = 1;

@@ -66,7 +66,7 @@ def walk(machine: Machine[Any, Any], side: str, rows: list[dict[str, Any]]) -> C
     possible = begin(machine, rows)
     for row in rows:
         epochs = [SimpleNamespace(**entry) for entry in row["epochs"] or ()]
-        facts = SimpleNamespace(**row, entries=epochs)
+        facts = SimpleNamespace(**{**row, "entries": epochs})
         kind = machine.kind_of(row["message"], facts, rules, sent=row["protocol"] == side)
         assert kind is not None
         possible = step_all(machine, possible, facts, rules, kind)
