@@ -3,6 +3,8 @@
 import pytest
 
 from replispec.broker.rocketmq.core import statistics
+from replispec.broker.rocketmq.core.clients import Clients, ClientSaid
+from replispec.runtime.primitives.bindings import TEXT_MAX
 from replispec.wire.rocketmq.broker import TopicList
 from replispec.wire.rocketmq.client import (
     ClientConnection,
@@ -17,6 +19,7 @@ from replispec.wire.rocketmq.client import (
     OffsetWrapper,
     QueryConsumerOffsetRequest,
     QueryConsumerOffsetResponse,
+    QueueOffsets,
     ResetOffsetBody,
     ResetOffsetRequest,
     TopicStatsTable,
@@ -117,6 +120,16 @@ def test_an_administrator_is_told_who_the_clients_of_a_group_are() -> None:
     assert (told.consume_type, told.message_model) == ("CONSUME_PASSIVELY", "CLUSTERING")
 
 
+def test_of_what_a_client_says_of_itself_no_more_is_kept_than_anybody_needs() -> None:
+    table, long = Clients(), "x" * 5_000
+    group = ConsumerData(long, long, "g", long)
+    table.heartbeat_received(1, ClientSaid("one:1", "c", long, 0), [group], 0)
+    (kept,) = table.described("g")
+    how = kept.consumer
+    words = (kept.heard.language, how.consume_from_where, how.consume_type, how.message_model)
+    assert words == ("x" * TEXT_MAX,) * 4
+
+
 def test_a_consumer_of_a_group_that_was_moved_reads_on_there() -> None:
     brokers, address = _with_messages()
     _commit(brokers, address, 3)
@@ -129,6 +142,17 @@ def test_a_consumer_of_a_group_that_was_moved_reads_on_there() -> None:
     assert brokers.pull(address, 0)[0] == OK
     _commit(brokers, address, 3)
     assert _position(brokers, address) == 3
+
+
+def test_a_consumer_that_comes_late_is_not_sent_behind_what_its_group_has_read_elsewhere() -> None:
+    """The broker was a replica for a while before anybody heard of the move, and copied positions."""
+    brokers, address = _with_messages()
+    _commit(brokers, address, 1)
+    assert _move(brokers, address)[0] == OK
+    kept = brokers.broker(1)._offsets
+    kept.adopt({"T@g": QueueOffsets({0: 2})}, 0)
+    code, said, _ = brokers.pull(address, 3)
+    assert (code, said.next_begin_offset) == (MOVED, 2)
 
 
 def test_a_group_is_moved_to_its_end_to_a_time_or_to_a_place() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from replispec.cli.failures import EXIT_UNUSABLE
+from replispec.cli.foundings import FoundingRefused, FoundingSource
 
 EXIT_REFUSED = 1
 EXAMPLES = """\b
@@ -97,12 +98,10 @@ def found(
     begins with all broker sets that a stopped controller of another make has in its folder. With
     --from-brokers, where nothing else is left, with what living brokers tell of themselves.
     """
-    from replispec.cli.foundings import FoundingRefused, FoundingSource
     from replispec.runtime import families
     from replispec.runtime.configuration import ConfigurationError
     from replispec.runtime.storage import StorageFailed
 
-    _check_together(controller, cluster, broker_sets, folder, beyond, brokers, masters)
     source = FoundingSource(
         controller,
         cluster,
@@ -112,6 +111,7 @@ def found(
         tuple(dict.fromkeys(each.strip() for each in brokers.split(";") if each.strip())),
         dict(map(_master, masters)),
     )
+    _check_together(source)
     overrides = dict(pair.partition("=")[::2] for pair in settings)
     family = families.with_part("cli", "founding")[0]
     part = families.part("cli", family, "founding")
@@ -134,23 +134,15 @@ def found(
     return 0
 
 
-def _check_together(
-    controller: str,
-    cluster: str,
-    broker_sets: tuple[str, ...],
-    folder: str,
-    beyond: str | None,
-    brokers: str,
-    masters: tuple[str, ...],
-) -> None:
-    """Whether these options say one thing. Raises UsageError."""
-    if bool(controller) != bool(broker_sets) or bool(controller) != bool(cluster):
+def _check_together(source: FoundingSource) -> None:
+    """Whether what was given says one thing. Raises UsageError."""
+    if bool(source.controller) != bool(source.broker_sets) or bool(source.controller) != bool(source.cluster):
         raise click.UsageError("--from-controller, --cluster and --broker-set are given together")
-    if sum(map(bool, (controller, folder, brokers))) > 1:
+    if sum(map(bool, (source.controller, source.folder, source.brokers))) > 1:
         raise click.UsageError("--from-controller, --from-folder and --from-brokers: give one")
-    if beyond and not folder:
+    if source.beyond and not source.folder:
         raise click.UsageError("--beyond belongs to --from-folder")
-    if masters and not brokers:
+    if source.master_ids and not source.brokers:
         raise click.UsageError("--master-id belongs to --from-brokers")
 
 

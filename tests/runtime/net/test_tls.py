@@ -13,7 +13,8 @@ import pytest
 import trio
 
 from replispec.runtime.net.sealed import BEGIN_BYTES_MAX, RECORD_BYTES
-from replispec.runtime.net.sealing import LOOK_S, Sealing, SealingError
+from replispec.runtime.net.sealing import Sealing, SealingError
+from replispec.runtime.net.watching import LOOK_S
 from replispec.runtime.primitives.parameters import HIDDEN
 from replispec.runtime.world import (
     Accepted,

@@ -55,6 +55,15 @@ controllers_option = click.option(
     required=True,
     help="Controllers of one group.",
 )
+any_controllers_option = click.option(
+    "-a",
+    "--controllerAddress",
+    "controllers",
+    metavar="ADDRESS:PORT[;...]",
+    type=ADDRESSES,
+    default=(),
+    help="Controllers of one group; else those that the brokers are configured with.",
+)
 name_servers_option = click.option(
     "-n",
     "--namesrvAddr",

@@ -17,7 +17,12 @@ from replispec.cli.bundles import Bundle, last_lines
 from replispec.cli.overwriting import overwritten
 from replispec.cli.progress import counting
 from replispec.cli.rocketmq.admin import inspect_store, status_text
-from replispec.cli.rocketmq.admin.asking import ADDRESSES, RefusedToAskError, ask, name_servers_option
+from replispec.cli.rocketmq.admin.asking import (
+    RefusedToAskError,
+    any_controllers_option,
+    ask,
+    name_servers_option,
+)
 from replispec.cli.rocketmq.admin.store_facts import facts
 from replispec.cli.shown import JSON, Display, written
 from replispec.runtime.configuration import ConfigurationError
@@ -62,15 +67,7 @@ _PATHS = click.Path(path_type=Path)
 @click.option(
     "-o", "--out", required=True, metavar="FILE.tar.gz", type=_PATHS, help="Written; must not be there."
 )
-@click.option(
-    "-a",
-    "--controllerAddress",
-    "controllers",
-    metavar="ADDRESS:PORT[;...]",
-    type=ADDRESSES,
-    default=(),
-    help="Controllers of one group; else those that the brokers are configured with.",
-)
+@any_controllers_option
 @name_servers_option
 @click.option("--config", "configs", multiple=True, type=_PATHS, help="A properties file; may be said again.")
 @click.option("--log", "logs", multiple=True, type=_PATHS, help="A file of log lines; may be said again.")

@@ -9,7 +9,7 @@ import click
 from replispec.administrator.rocketmq.health import judged
 from replispec.administrator.rocketmq.status import WhereToAsk, status
 from replispec.cli.rocketmq.admin import status_text
-from replispec.cli.rocketmq.admin.asking import ADDRESSES, ask, name_servers_option
+from replispec.cli.rocketmq.admin.asking import any_controllers_option, ask, name_servers_option
 from replispec.cli.shown import Display, show, with_formats
 
 EXAMPLES = """\b
@@ -26,15 +26,7 @@ Exit codes:
 
 
 @click.command("health", epilog=EXAMPLES, short_help="Is something wrong? By the exit code, with reasons.")
-@click.option(
-    "-a",
-    "--controllerAddress",
-    "controllers",
-    metavar="ADDRESS:PORT[;...]",
-    type=ADDRESSES,
-    default=(),
-    help="Controllers of one group; else those that the brokers are configured with.",
-)
+@any_controllers_option
 @name_servers_option
 @click.option("--set", "names", metavar="NAME", multiple=True, help="This broker set; may be said again.")
 @click.option(

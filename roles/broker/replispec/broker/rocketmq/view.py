@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -16,8 +16,7 @@ from replispec.broker.rocketmq.core.sends import Sends
 from replispec.broker.rocketmq.core.topics import Topics
 from replispec.runtime.primitives.metrics import OTHER, BoundedCounts, Metric, Sample
 from replispec.runtime.rocketmq.remoting import RequestServer
-from replispec.runtime.rocketmq.seeing.store import log_samples
-from replispec.runtime.rocketmq.seeing.view import NodeView
+from replispec.runtime.rocketmq.seeing.store import StoreView
 from replispec.runtime.world import Numbers, ReadyCheck
 from replispec.wire.rocketmq import constants, metrics
 from replispec.wire.rocketmq.options import BrokerOptions
@@ -42,41 +41,21 @@ class Parts(NamedTuple):
     offsets: ConsumerOffsets
 
 
-class BrokerView(NodeView):
+class BrokerView(StoreView):
     """Reads what the node decides by, and changes nothing."""
 
     def __init__(self, options: BrokerOptions, parts: Parts) -> None:
-        super().__init__(ROLE, parts.server)
-        self._options = options
+        super().__init__(ROLE, parts.server, options, parts.log.store, parts.log.retention)
         self._parts = parts
 
-    def who(self) -> Mapping[str, object]:
-        """See `RoleView`."""
-        return {
-            "broker_name": self._options.broker_name,
-            "broker_id": self._parts.role.broker_id,
-            "port": self.port,
-        }
-
-    def began(self) -> Mapping[str, object]:
-        """See `RoleView`."""
-        store = self._parts.log.store
-        last = store.epochs.last
-        return {**super().began(), "log_end": store.log.end, "log_epoch": 0 if last is None else last.epoch}
-
-    def shared(self) -> Mapping[str, str]:
-        """See `RoleView`."""
-        return {
-            **super().shared(),
-            "cluster": self._options.broker_cluster_name,
-            "node_type": ROLE,
-            "node_id": self._options.broker_name,
-        }
+    @property
+    def broker_id(self) -> int:
+        """See `StoreView`."""
+        return self._parts.role.broker_id
 
     def checks(self) -> Sequence[ReadyCheck]:
         """A broker is of use once it is registered, has a role, and its log takes what it must."""
         role, log, is_running = self._parts.role, self._parts.log, self._parts.manager.is_running
-        broken = log.store.log.broken
         name = _role_of(role)
         has_role = log.serves or role.is_replica
         if role.is_master and not log.serves:
@@ -93,19 +72,13 @@ class BrokerView(NodeView):
                 f"with id {role.broker_id}" if is_running else "no controller has registered it yet",
             ),
             ReadyCheck("role", has_role, reason),
-            ReadyCheck("store", not broken, broken or f"{log.retention.percent} % of the disk are used"),
+            self.store_check(),
         )
 
     def own_samples(self, numbers: Numbers) -> Iterable[Sample]:  # noqa: ARG002
         """See `NodeView`."""
         role, log = self._parts.role, self._parts.log
-        yield from log_samples(
-            log.store,
-            broker_id=role.broker_id,
-            confirmed=log.confirm_offset,
-            disk_percent=log.retention.percent,
-            is_full=log.retention.is_full,
-        )
+        yield from self.log_samples(log.confirm_offset)
         yield metrics.BROKER_ROLE.of(2 * role.is_master + role.is_replica)
         yield metrics.BROKER_SERVES.of(log.serves)
         yield metrics.BROKER_MASTER_EPOCH.of(role.master_epoch)

@@ -18,13 +18,12 @@ import trio
 
 from replispec.runtime.net.log_shell import Log
 from replispec.runtime.net.sealed import HANDSHAKE, SealedSocket
-from replispec.runtime.net.watching import state_of
+from replispec.runtime.net.sockets import reason_of
+from replispec.runtime.net.watching import LOOK_S, state_of
 from replispec.runtime.world import Level
 
 DISABLED: Final = "DISABLED"
 ENFORCING: Final = "ENFORCING"
-LOOK_S: Final = 1.0
-"""How often the files are looked at, at most."""
 LINES_S: Final = 10.0
 """One line in so long tells of peers that were refused, and how many there were."""
 ROLE: Final = "tls"
@@ -220,8 +219,7 @@ class Sealing:
             sealed = SealedSocket(sock, context, self.name_of(address))
             await sealed.begin(turn)
         except (OSError, ValueError) as error:
-            why = reason_of_tls(error) if isinstance(error, OSError) else str(error)
-            raise self._refused_as(address, why, log) from None
+            raise self._refused_as(address, reason_of_tls(error), log) from None
         return sealed
 
     def name_of(self, address: str) -> str:
@@ -250,13 +248,13 @@ class Sealing:
         return OSError(reason)
 
 
-def reason_of_tls(error: OSError) -> str:
+def reason_of_tls(error: Exception) -> str:
     """What to tell of an error of TLS: the library's words without its numbers and files."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not taken: {error.verify_message}"
     if isinstance(error, ssl.SSLError):
         return f"TLS: {(error.reason or 'no agreement').lower().replace('_', ' ')}"
-    return error.strerror or str(error) or type(error).__name__
+    return reason_of(error)
 
 
 async def _first_byte(sock: socket.socket) -> int | None:
@@ -331,8 +329,7 @@ def _load(name: str, load: Callable[[Path], None]) -> None:
     try:
         load(Path(name).expanduser())
     except (OSError, ValueError, RuntimeError) as error:
-        why = reason_of_tls(error) if isinstance(error, OSError) else str(error)
-        raise SealingError(f"{name}: {why}") from None
+        raise SealingError(f"{name}: {reason_of_tls(error)}") from None
 
 
 def _state(files: Iterable[str]) -> tuple[object, ...]:

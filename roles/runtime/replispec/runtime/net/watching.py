@@ -10,6 +10,7 @@ from typing import Final
 import trio
 
 LOOK_S: Final = 1.0
+"""How often files are looked at, at most."""
 FILE_BYTES_MAX: Final = 16 * 1024 * 1024
 
 

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 from replispec.replay.events.observation import Member, Observation, ends_of
+from replispec.replay.events.stream_event import StreamEvent
 from replispec.runtime.primitives.unknown import UNKNOWN
 from replispec.wire.raft.member import (
     RaftEntriesAnswer,
@@ -29,20 +30,6 @@ ENTRIES, ACCEPTED = RaftEntriesRequest.__name__, RaftEntriesAnswer.__name__
 PART, LEAD = RaftSnapshotPartRequest.__name__, RaftLeadRequest.__name__
 LEADING: Final = (ENTRIES, PART, LEAD)
 """What a leader alone sends."""
-
-
-@dataclass(frozen=True, slots=True)
-class AgreementEvent:
-    """One event: the stream that it belongs to, its kind there, and the object with its attributes."""
-
-    stream: str
-    name: str
-    event: Any
-
-    @property
-    def group(self) -> str:
-        """The group whose member said it."""
-        return str(self.event.group)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +124,7 @@ class _Said:
         return found
 
 
-def agreement_events(rows: Iterable[Observation]) -> Iterator[AgreementEvent]:
+def agreement_events(rows: Iterable[Observation]) -> Iterator[StreamEvent]:
     """The events of all streams; `rows`: what members said, in the order of the capture."""
     groups: dict[str, _Said] = {}
     for row in rows:
@@ -148,11 +135,11 @@ def agreement_events(rows: Iterable[Observation]) -> Iterator[AgreementEvent]:
             yield from make(said)
 
 
-def _event(stream: str, name: str, said: _Said, row: Member, /, **told: Any) -> AgreementEvent:
-    return AgreementEvent(stream, name, SimpleNamespace(group=said.group, row=row, **told))
+def _event(stream: str, name: str, said: _Said, row: Member, /, **told: Any) -> StreamEvent:
+    return StreamEvent(stream, name, SimpleNamespace(group=said.group, row=row, **told))
 
 
-def _leads(said: _Said) -> Iterator[AgreementEvent]:
+def _leads(said: _Said) -> Iterator[StreamEvent]:
     known: set[tuple[Any, ...]] = set()
     for row in said.rows:
         new = row.connection, row.direction, row.term, row.member
@@ -162,7 +149,7 @@ def _leads(said: _Said) -> Iterator[AgreementEvent]:
             yield _event("leads", "led", said, row, **told)
 
 
-def _votes(said: _Said) -> Iterator[AgreementEvent]:
+def _votes(said: _Said) -> Iterator[StreamEvent]:
     for row in said.rows:
         if row.message == GRANT and row.accepted and not row.is_pre:
             yield _event(
@@ -187,7 +174,7 @@ def _host(address: str) -> str:
     return address.rpartition(":")[0]
 
 
-def _entries(said: _Said) -> Iterator[AgreementEvent]:
+def _entries(said: _Said) -> Iterator[StreamEvent]:
     known: set[tuple[Any, ...]] = set()
     for row in said.rows:
         for each in _held_by(row):
@@ -208,7 +195,7 @@ def _held_by(row: Member) -> Iterator[_Held]:
         yield _Held(each["index"], each["term"], each["digest"], row)
 
 
-def _logs(said: _Said) -> Iterator[AgreementEvent]:
+def _logs(said: _Said) -> Iterator[StreamEvent]:
     """Each entry that a leader of some term had, once: the log of a leader only grows."""
     known: set[tuple[int, int, int]] = set()
     for row in said.rows:
@@ -224,7 +211,7 @@ def _logs(said: _Said) -> Iterator[AgreementEvent]:
             yield _event("logs", "held", said, row, **told, begun_again=said.begun_again)
 
 
-def _words(said: _Said) -> Iterator[AgreementEvent]:
+def _words(said: _Said) -> Iterator[StreamEvent]:
     for row in said.rows:
         asks = row.message in (VOTE, GRANT) and row.is_pre
         told = {"stream": f"{row.connection} {row.direction}", "member": row.member}
@@ -241,7 +228,7 @@ class _Sent:
     whole: bool = True
 
 
-def _accepted(said: _Said) -> Iterator[AgreementEvent]:
+def _accepted(said: _Said) -> Iterator[StreamEvent]:
     sent: dict[tuple[int | None, str, str], _Sent] = defaultdict(_Sent)
     for row in said.rows:
         if row.message in (ENTRIES, PART):

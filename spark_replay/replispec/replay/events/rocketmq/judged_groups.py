@@ -15,23 +15,10 @@ from replispec.replay.events.capture_events import Columns
 from replispec.replay.events.event_tables import EventTable, split, table_of
 from replispec.replay.events.observation import Observation
 from replispec.replay.events.rocketmq.history import History
+from replispec.replay.events.stream_event import StreamEvent
 
 _NUMBERS: Final = ("offset", "confirm_offset", "covered", "end", "before", "acknowledged", "fell_from")
 """Attributes that are numbers of their own; those of few values are codes."""
-
-
-@dataclass(frozen=True, slots=True)
-class StreamEvent:
-    """One event: the stream that it belongs to, its kind there, and the object with its attributes."""
-
-    stream: str
-    name: str
-    event: Any
-
-    @property
-    def group(self) -> str:
-        """The broker group that the event is about."""
-        return str(self.event.group)
 
 
 @dataclass(frozen=True, slots=True)

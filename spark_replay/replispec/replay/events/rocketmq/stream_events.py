@@ -27,7 +27,7 @@ from replispec.replay.events.rocketmq.grants import grants, offers
 from replispec.replay.events.rocketmq.groups import BrokerGroups, learn_groups
 from replispec.replay.events.rocketmq.history import History, Named, epoch_starts, history_of
 from replispec.replay.events.rocketmq.identities import Identities
-from replispec.replay.events.rocketmq.judged_groups import JudgedGroups, StreamEvent, StreamEvents
+from replispec.replay.events.rocketmq.judged_groups import JudgedGroups, StreamEvents
 from replispec.replay.events.rocketmq.leaders import leader_changes
 from replispec.replay.events.rocketmq.learners import succeeded
 from replispec.replay.events.rocketmq.offices import followed
@@ -59,6 +59,7 @@ from replispec.replay.events.rocketmq.stream_tables import (
 )
 from replispec.replay.events.rocketmq.told_falls import ToldFalls
 from replispec.replay.events.rocketmq.wholeness import Met, controllers_were_seen, host_of
+from replispec.replay.events.stream_event import StreamEvent
 from replispec.replay.events.tables import Events
 from replispec.runtime.primitives.unknown import UNKNOWN
 

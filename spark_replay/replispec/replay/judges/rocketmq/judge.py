@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 
 from replispec.replay.events.event_tables import EventTable
 from replispec.replay.events.group_names import is_named
-from replispec.replay.events.rocketmq.judged_groups import JudgedGroups, StreamEvent
+from replispec.replay.events.rocketmq.judged_groups import JudgedGroups
 from replispec.replay.events.rocketmq.stream_events import Judged, join
+from replispec.replay.events.stream_event import StreamEvent
 from replispec.replay.events.tables import Events
 from replispec.replay.judges.findings import FindingRow, finding_of
 from replispec.replay.judges.machines import of_connections, of_machines, of_pairs

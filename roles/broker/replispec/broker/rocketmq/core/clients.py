@@ -6,7 +6,7 @@ Source: apache/rocketmq rocketmq-all-5.4.0, ClientManageProcessor, ConsumerManag
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from replispec.runtime.primitives.bindings import TEXT_MAX
@@ -61,6 +61,7 @@ class Clients:
         self._heard.pop(connection, None)
         self._heard[connection] = now_ms
         host = host_of(heard.address)
+        heard = replace(heard, language=heard.language[:TEXT_MAX])
         for each in groups[:GROUPS_MAX]:
             group = each.group_name or ""
             if max(len(heard.client), len(group)) <= TEXT_MAX and self._admits(connection, host, group):
@@ -158,7 +159,12 @@ class Clients:
 
 def _how(consumer: ConsumerData) -> ConsumerData:
     return ConsumerData(
-        consume_from_where=consumer.consume_from_where,
-        consume_type=consumer.consume_type,
-        message_model=consumer.message_model,
+        consume_from_where=_cut(consumer.consume_from_where),
+        consume_type=_cut(consumer.consume_type),
+        message_model=_cut(consumer.message_model),
     )
+
+
+def _cut(word: str | None) -> str | None:
+    """A word that is not known may be as long as its peer likes."""
+    return None if word is None else word[:TEXT_MAX]

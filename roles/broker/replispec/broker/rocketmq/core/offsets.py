@@ -47,8 +47,8 @@ class ConsumerOffsets:
         self._interval_ms = interval_ms
         self._due_ms: int | None = None
         self._table: dict[str, dict[int, int]] = {}
-        # Where groups were moved to, of which their consumers have not heard.
-        self._moved: dict[QueueOf, int] = {}
+        # Queues of groups that were moved, of which no consumer has heard.
+        self._moved: set[QueueOf] = set()
         # Whose positions changed since they were last handed to the disk.
         self._changed: dict[str, None] = {}
         self._is_writing = False
@@ -71,12 +71,15 @@ class ConsumerOffsets:
         """A group is to read on from here; an administrator on this host says so."""
         self._put(queue_of, position, host, now_ms)
         if len(self._moved) < MOVED_MAX:
-            self._moved[queue_of] = position
+            self._moved.add(queue_of)
 
     def take_moved(self, queue_of: QueueOf) -> int | None:
         """Where a consumer of this group, that asks now, has to read on; None where it was not moved, or was
         told before."""
-        return self._moved.pop(queue_of, None) if self._moved else None
+        if queue_of not in self._moved:
+            return None
+        self._moved.discard(queue_of)
+        return self.get(*queue_of)
 
     def topics_of(self, group: str) -> list[str]:
         """The topics of which a group said how far it has read, ascending."""

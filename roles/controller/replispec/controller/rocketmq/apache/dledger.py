@@ -11,14 +11,19 @@ from collections.abc import Iterator, Mapping
 
 from replispec.controller.rocketmq.apache.kept import FolderUnread, KeptRecord
 from replispec.controller.rocketmq.apache.sets import KeptSets
-from replispec.runtime.primitives.binary import Buffer, read_number
+from replispec.runtime.primitives.binary import Buffer
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.immutable import immutable
 from replispec.runtime.primitives.parameters import ConfigurationError
 from replispec.runtime.primitives.properties import read_properties
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.codes import ControllerEventType
-from replispec.wire.rocketmq.controller_store import ControllerLogEvent, DledgerEntry, DledgerEvent
+from replispec.wire.rocketmq.controller_store import (
+    ControllerLogEvent,
+    DledgerEntry,
+    DledgerEntryHead,
+    DledgerEvent,
+)
 
 
 @immutable
@@ -85,12 +90,11 @@ def _entries(files: Mapping[int, Buffer], end: _End) -> Iterator[DledgerEntry]:
 
 def _is_over(data: Buffer, at: int) -> bool:
     """Whether a file has no more entries: it ends, goes on with zeros, or with what fills it."""
-    size = len(data)
-    if at + 8 > size:
+    try:
+        head, _ = DledgerEntryHead.decode_at(data, at, len(data))
+    except RemoteProtocolError:
         return True
-    magic, _ = read_number(data, at, 4, True, size, "magic")
-    length, _ = read_number(data, at + 4, 4, True, size, "size")
-    return magic == constants.DLEDGER_BLANK or (magic, length) == (0, 0)
+    return head.magic == constants.DLEDGER_BLANK or (head.magic, head.size) == (0, 0)
 
 
 def _check_order(before: DledgerEntry, entry: DledgerEntry) -> None:

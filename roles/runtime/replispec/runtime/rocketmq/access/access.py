@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.primitives.jsons import loads
+from replispec.runtime.primitives.jsons import loads, name_of
 from replispec.runtime.primitives.rights import Need
 from replispec.runtime.rocketmq.access.rarely_told import RarelyTold
-from replispec.runtime.rocketmq.access.users import User, Users, UsersError, read_users
+from replispec.runtime.rocketmq.access.users import User, Users, UsersError, users_in
 from replispec.runtime.rocketmq.remoting.audit import is_set
 from replispec.runtime.rocketmq.remoting.server import Request, host_of
 from replispec.runtime.rocketmq.rules.signatures import signature_of
@@ -22,8 +22,6 @@ from replispec.runtime.world import FileRead, Level, Outbox
 from replispec.wire.rocketmq import rights
 from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.constants import ACCESS_KEY, SIGNATURE_KEY, UNSIGNED_KEY
-
-_NAMES: Final = {int(each): each.name for each in RequestCode}
 
 
 class Access:
@@ -42,10 +40,9 @@ class Access:
             return
         is_first, self._text = self._text is None, event.data
         try:
-            users = read_users((event.data or b"").decode())
-        except (UsersError, UnicodeDecodeError) as error:
-            reason = str(error) if isinstance(error, UsersError) else "not UTF-8"
-            self._outbox.note(Level.ERROR, "changed users not taken", file=event.name, reason=reason)
+            users = users_in(event.data or b"")
+        except UsersError as error:
+            self._outbox.note(Level.ERROR, "changed users not taken", file=event.name, reason=str(error))
             return
         if users != self._users or not is_first:
             self._users = users
@@ -81,9 +78,15 @@ class Access:
         host, key = host_of(request.peer), (request.command.header.ext_fields or {}).get(ACCESS_KEY)
         count = self._lines.due((host, request.code, reason), request.now_ms)
         if count is not None:
-            name = _NAMES.get(request.code, str(request.code))
-            values = {"request": name, "who": key or "", "peer": request.peer, "reason": reason}
-            self._outbox.note(Level.WARNING, "request refused", **values, times=count)
+            self._outbox.note(
+                Level.WARNING,
+                "request refused",
+                request=name_of(request.code, RequestCode),
+                who=key or "",
+                peer=request.peer,
+                reason=reason,
+                times=count,
+            )
 
 
 def _is_signed(user: User, fields: Mapping[str, str | None], body: bytes) -> bool:

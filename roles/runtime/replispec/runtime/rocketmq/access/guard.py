@@ -29,7 +29,6 @@ class RequestGuard:
         self.refusal: Final[Callable[[Request], str | None] | None] = (
             None if self._access is None else self._access.refusal
         )
-        self.audited: Final = AUDITED
         self.watched: Final = Audit(outbox, AUDITED).watched
 
     def started(self, options: RoleOptions) -> None:

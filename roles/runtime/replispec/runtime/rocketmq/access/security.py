@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from replispec.runtime.primitives.parameters import ConfigurationError
 from replispec.runtime.rocketmq.access.signer import Sign, Signer
-from replispec.runtime.rocketmq.access.users import Users, UsersError, read_users
+from replispec.runtime.rocketmq.access.users import Users, UsersError, users_in
 from replispec.runtime.world import Level, Outbox
 from replispec.wire.rocketmq import parameters as p
 from replispec.wire.rocketmq.options import AccessOptions, TlsOptions
@@ -71,10 +71,9 @@ def security_of(holder: RoleOptions, files: Contents) -> Security:
         if not options.acl_file:
             raise p.ACL_FILE.refuse(holder, "with aclEnable, a file that holds the users")
         try:
-            users = read_users(files.content(options.acl_file).decode())
-        except (UsersError, UnicodeDecodeError) as error:
-            reason = str(error) if isinstance(error, UsersError) else "not UTF-8"
-            raise ConfigurationError(p.ACL_FILE.name, options.acl_file, f"users: {reason}") from None
+            users = users_in(files.content(options.acl_file))
+        except UsersError as error:
+            raise ConfigurationError(p.ACL_FILE.name, options.acl_file, f"users: {error}") from None
     return Security(users, signer_of(holder, files), options.acl_file if users is not None else "")
 
 

@@ -135,6 +135,14 @@ class Users:
         return any(each.holds(host) for each in self.trusted)
 
 
+def users_in(data: bytes) -> Users:
+    """The users that the bytes of a file hold. Raises UsersError."""
+    try:
+        return read_users(data.decode())
+    except UnicodeDecodeError:
+        raise UsersError("not UTF-8") from None
+
+
 def read_users(text: str) -> Users:
     """The users that a file holds. Raises UsersError."""
     if len(text) > ACL_FILE_CHARACTERS_MAX:

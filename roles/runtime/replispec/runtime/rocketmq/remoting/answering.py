@@ -134,13 +134,8 @@ class Guarding(Protocol):
         ...
 
     @property
-    def audited(self) -> Mapping[int, object]:
-        """The codes of requests of which somebody else may hear what they are answered."""
-        ...
-
-    @property
     def watched(self) -> Callable[[Request], Request]:
-        """One of these, made so that it is heard."""
+        """A request; one of which somebody else is to hear what it is answered, made so."""
         ...
 
 
@@ -150,8 +145,7 @@ class Requests:
 
     def __init__(self, guard: Guarding | None = None) -> None:
         self._refusal = None if guard is None else guard.refusal
-        self._guard = guard
-        self._audited = {} if guard is None else guard.audited
+        self._watched = None if guard is None else guard.watched
         self._handlers: dict[int, Callable[[Request], None]] = {}
         self._bodies_max: dict[int, int] = {}
 
@@ -179,8 +173,8 @@ class Requests:
         if size_max is not None and size > size_max:
             refuse(request, Unreadable(f"a body of {size} bytes, {size_max} allowed"))
             return
-        if self._guard is not None and code in self._audited:
-            request = self._guard.watched(request)
+        if self._watched is not None:
+            request = self._watched(request)
         self.hand_on(request, handler)
 
     def hand_on(self, request: Request, handler: Callable[[Request], None]) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
+from replispec.runtime.primitives.jsons import name_of
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.remoting.prepared import Prepared
 from replispec.runtime.rocketmq.remoting.server import Request
@@ -12,9 +12,6 @@ from replispec.runtime.world import Level, Outbox
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.commands import REQUEST_HEADERS
 from replispec.wire.rocketmq.constants import ACCESS_KEY
-
-_CODES: Final = {int(each): each.name for each in RequestCode}
-_RESULTS: Final = {int(each): each.name for each in ResponseCode}
 
 
 class Audited(Request):
@@ -77,11 +74,11 @@ class Audit:
         tell(
             Level.INFO,
             "administration",
-            request=_CODES.get(request.code, str(request.code)),
+            request=name_of(request.code, RequestCode),
             who=fields.get(ACCESS_KEY) or "",
             peer=request.peer,
             asked=_asked(request.code, fields, request.command.body),
-            result=_RESULTS.get(code, str(code)),
+            result=name_of(code, ResponseCode),
             remark=remark or "",
         )
 
