@@ -12,13 +12,13 @@ import pytest
 from replispec.conformance.cases import load
 from replispec.conformance.model import PROPOSAL
 from replispec.conformance.results import RunResult
-from tests.conformance.subjects import more_alternatives
+from tests.conformance.subjects import more_alternatives, unnamed_alternatives
 from tests.conformance.subjects.against import Outcome, applicable, judge_proposal, judged
 from tests.conformance.subjects.alternatives import ALTERNATIVES
 from tests.conformance.subjects.controller_admin import GoodController
 from tests.conformance.subjects.records import BrokerSet
 
-ENTERED_BY = (more_alternatives,)
+ENTERED_BY = (more_alternatives, unnamed_alternatives)
 """Imported so that its subjects are in the table."""
 ALTERNATIVES_MINIMUM = 25
 PLAYED_MINIMUM = 60
@@ -29,6 +29,8 @@ USUAL = (
     "NoUnsignedAdministration",
     "RegistrationElectsTheFirst",
     "OneCodeForEveryRefusal",
+    "UnknownSetIsEmpty",
+    "RegistersWhoHasAnId",
 )
 CASES = [case for case in load("controller") if applicable(case)]
 NAMES = tuple(ALTERNATIVES) if os.environ.get("REPLISPEC_FAULTS") == "all" else USUAL

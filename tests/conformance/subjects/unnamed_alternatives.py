@@ -1,0 +1,114 @@
+"""Controllers that the proposals allow, third part: they differ in what no proposal names, which is removing
+brokers, electing who is named, sets that nobody registered in, and what an answer holds beside its header.
+
+Source: RIP-44, RIP "persistent broker id".
+"""
+
+from __future__ import annotations
+
+from replispec.runtime.rocketmq.framing import Command
+from replispec.wire.rocketmq.codes import ResponseCode
+from replispec.wire.rocketmq.controller import (
+    CleanBrokerDataRequest,
+    ElectMasterRequest,
+    GetReplicaInfoRequest,
+    GetReplicaInfoResponse,
+    RegisterBrokerToControllerRequest,
+    SyncStateSet,
+)
+from tests.conformance.subjects.alternatives import alternative
+from tests.conformance.subjects.controller_admin import GoodController
+from tests.conformance.subjects.records import Answer, BrokerSet, Member, Refused
+
+
+@alternative
+class UnknownSetIsEmpty(GoodController):
+    """A set that nobody is in has no master and no members: no refusal is named for it."""
+
+    def get_replica_info(self, request: Command) -> Answer:
+        ask = GetReplicaInfoRequest.from_ext_fields(request.header.ext_fields or {})
+        if ask.broker_name and ask.broker_name not in self.sets:
+            nobody = SyncStateSet(broker_ids=[], sync_state_set_epoch=0)
+            return Answer(header=GetReplicaInfoResponse(master_epoch=0), body=nobody.encode())
+        return super().get_replica_info(request)
+
+
+@alternative
+class RemovesNoMemberInSync(GoodController):
+    """Only the master takes a member out of the SyncStateSet."""
+
+    def check_cleanable(self, broker_set: BrokerSet, brokers: list[int] | None) -> None:
+        super().check_cleanable(broker_set, brokers)
+        if any(each in broker_set.in_sync for each in brokers or ()):
+            raise Refused(ResponseCode.CONTROLLER_INVALID_CLEAN_BROKER_METADATA, "it is in sync")
+
+
+@alternative
+class RemovalLeavesTheSyncStateSet(GoodController):
+    """Changes of the SyncStateSet are "primarily initiated by the Master Broker"."""
+
+    def remove_members(self, broker_set: BrokerSet, brokers: list[int]) -> None:
+        for each in brokers:
+            broker_set.members.pop(each, None)
+        if broker_set.master in brokers:
+            self.lose_master(broker_set)
+        if not broker_set.members:
+            self.forget(broker_set)
+
+
+@alternative
+class RemovesWhoeverIsNamed(GoodController):
+    """An administrator named it: living or not, it goes."""
+
+    def check_cleanable(self, broker_set: BrokerSet, brokers: list[int] | None) -> None:
+        """Whoever it is."""
+
+
+@alternative
+class RemovingNobodyIsASuccess(GoodController):
+    """What is not there is removed already."""
+
+    def clean_broker_data(self, request: Command) -> Answer:
+        ask = CleanBrokerDataRequest.from_ext_fields(request.header.ext_fields or {})
+        if ask.broker_name not in self.sets:
+            return Answer()
+        return super().clean_broker_data(request)
+
+
+@alternative
+class RegistersWhoHasAnId(GoodController):
+    """A broker comes with an id that its controller has lost: it is recorded as it says, if nobody has it."""
+
+    def register_broker(self, request: Command) -> Answer:
+        ask = RegisterBrokerToControllerRequest.from_ext_fields(request.header.ext_fields or {})
+        if ask.broker_name and ask.broker_id and ask.broker_address:
+            self._record(ask.broker_name, ask.cluster_name or "", ask.broker_id, ask.broker_address)
+        return super().register_broker(request)
+
+    def _record(self, name: str, cluster: str, broker: int, address: str) -> None:
+        known = self.sets.get(name)
+        if known is None:
+            known = self.sets[name] = self.emptied.pop(name, BrokerSet(name, cluster))
+        if broker not in known.members:
+            known.members[broker] = Member(address, "")
+            self.note_granted(name, broker)
+
+
+@alternative
+class LivingMasterStays(GoodController):
+    """An election is for a master that is "offline or inaccessible": one that lives is named, and stays."""
+
+    def elect_master(self, request: Command) -> Answer:
+        ask = ElectMasterRequest.from_ext_fields(request.header.ext_fields or {})
+        broker_set = self.known(ask.broker_name, ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED)
+        if broker_set.master is not None and self.is_alive(broker_set, broker_set.master):
+            return self.elected(broker_set)
+        return super().elect_master(request)
+
+
+@alternative
+class ElectionTellsItsHeaderAlone(GoodController):
+    """The answer to an election is an ElectMasterResponseHeader."""
+
+    def elected(self, broker_set: BrokerSet) -> Answer:
+        return Answer(header=self.elected_header(broker_set))
