@@ -13,6 +13,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from replispec.runtime.primitives.releases import NamedNumber, Releases, named_numbers
+from replispec.wire.framings import RemotingFlag as RemotingFlag
 
 
 class Permission(IntEnum):
@@ -98,17 +99,6 @@ class Release(IntEnum):
 
 
 RELEASE_NAMES: tuple[NamedNumber, ...] = named_numbers(Release)
-
-
-class RemotingFlag(IntEnum):
-    """Bits of a header's flag."""
-
-    REQUEST = 0
-    RESPONSE = 1
-    ONEWAY = 2
-
-
-REMOTING_FLAG_NAMES: tuple[NamedNumber, ...] = named_numbers(RemotingFlag)
 
 
 class LanguageCode(IntEnum):
