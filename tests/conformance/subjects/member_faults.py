@@ -1,5 +1,5 @@
-"""Faults of a controller that show with a member that does something once more, with sets that are lost together,
-and with numbers that lie further apart than one; entered in FAULTS too."""
+"""Faults of a controller that show with a member that does something once more, with sets that are lost
+together, and with numbers that lie further apart than one; entered in FAULTS too."""
 
 from __future__ import annotations
 
