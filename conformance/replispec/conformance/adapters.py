@@ -102,6 +102,7 @@ class Adapter:
         self._patience = max(patience, 1.0)
         self._requests = AdapterRequests(self._send, self._half_said, self._patience)
         self._living: dict[str, Living] = {}
+        self._ended: list[Living] = []  # said to have ended by themselves; nobody has looked yet
         self._names: set[str] = set()
         self._leaving = False
         self.is_reaped = False
@@ -257,6 +258,7 @@ class Adapter:
                 self._begins = bytes(data[:_SHOWN_BYTES])
                 for document in self._buffer.receive(bytes(data)):
                     self._take(official_seam.decode(wire.AdapterMessage, document, unknown_allowed=True))
+                await self._gone()
             self._buffer.finish()
         except RemoteProtocolError as fault:
             raise AdapterFault(f"what it writes is no message: {fault}; {self._wrote()}") from None
@@ -264,6 +266,15 @@ class Adapter:
             how = await self._how_it_ended()
             words = line(self.said.decode("utf-8", "replace").strip().rpartition("\n")[2])
             raise AdapterFault(f"it ended in the middle of the run{how}{f': {words}' if words else ''}")
+
+    async def _gone(self) -> None:
+        """Who is said to have ended takes no connections. Raises AdapterFault."""
+        while self._ended:
+            living = self._ended.pop()
+            for address in living.listening.values():
+                if await _takes(address):
+                    ended = f"it says that {living.name} ended by itself"
+                    raise AdapterFault(f"{ended}, and {address} still takes connections")
 
     def _half_said(self) -> str:
         """What a missing answer may have been mistaken for: bytes that are no whole message."""
@@ -305,6 +316,7 @@ class Adapter:
         how = f"signal {told.signal}" if told.HasField("signal") else f"status {told.status}"
         words = line(told.last_words.strip().rpartition("\n")[2])
         living.exited = f"it ended by itself with {how}{f': {words}' if words else ''}"
+        self._ended.append(living)
 
     async def hear(self) -> None:
         """Keep the end of its standard error, whatever it says there."""
