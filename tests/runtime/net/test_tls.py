@@ -29,7 +29,7 @@ from replispec.runtime.world import (
     Started,
 )
 from replispec.wire.rocketmq.options import TlsOptions
-from tests.certificates import Authority, Files
+from lab.certificates import Authority, Files
 from tests.runtime.net.hosted import Host, ScriptedNode, hosted, run_jumping, until
 
 PASSWORD = "open the key"
