@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
 from typing import Self
 
 from replispec.runtime.primitives.headers import Header
+from replispec.runtime.rocketmq.access import Sign
 from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
 from replispec.wire.rocketmq import streams
 from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.remoting import RemotingHeader
 
+Fields = Mapping[str, str | None]
 ANSWER_S = 3.0
 CHUNK_BYTES = 65_536
 
 
 class Peer:
-    """A connection to a remoting server. Raises OSError when it cannot be reached or goes away."""
+    """A connection to a remoting server, whose requests may be signed. Raises OSError when it cannot be
+    reached or goes away."""
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, sign: Sign | None = None) -> None:
+        self._sign = sign
         self._socket = socket.create_connection((host, port), timeout=ANSWER_S)
         self._frames = FrameBuffer(streams.REMOTING)
         self._opaque = 0
@@ -31,8 +36,14 @@ class Peer:
 
     def ask(self, code: RequestCode, header: Header | None = None, body: bytes = b"") -> Command:
         """The answer to one request. Raises OSError (time-out too) and RemoteProtocolError."""
-        self._opaque += 1
         fields = header.to_ext_fields() if header is not None else None
+        return self.ask_fields(code, fields, body)
+
+    def ask_fields(self, code: int, fields: Fields | None, body: bytes = b"") -> Command:
+        """The answer to a request with any fields. Raises as `ask` does."""
+        self._opaque += 1
+        if self._sign is not None:
+            fields = self._sign(fields, body)
         request = RemotingHeader(code=code, opaque=self._opaque, ext_fields=fields)
         self._socket.sendall(Command(request, body).encode())
         while True:

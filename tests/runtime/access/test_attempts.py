@@ -461,7 +461,7 @@ def test_a_changed_secret_signs_what_is_asked_from_then_on_and_an_empty_file_doe
 
     def told(data: bytes | None) -> list[str]:
         guard.file_read(FileRead("secret", data, 1))
-        lines = [each for each in outbox.taken() if isinstance(each, Note)]
+        lines = [each for each in outbox.take() if isinstance(each, Note)]
         assert "another-secret" not in str(lines)
         return [each.what for each in lines]
 
