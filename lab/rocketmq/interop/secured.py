@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -30,6 +31,7 @@ from lab.rocketmq.interop.secrets import ADMINISTRATOR, CLIENT, READER, SealedAp
 from lab.rocketmq.interop.stage import MESSAGES, TOPIC, Stage
 from lab.rocketmq.interop.tools import ClientFailedError, Tools
 from lab.rocketmq.roles import OURS
+from replispec.wire.rocketmq.codes import RemotingFlag
 
 CONTROLLERS: Final = ("controller-1", "controller-2", "controller-3")
 OWN_BROKERS: Final = ("broker-1", "broker-2")
@@ -44,8 +46,8 @@ GO_MESSAGES: Final = 100
 GO_S_MAXIMUM: Final = 300
 CLI: Final = (sys.executable, "-P", "-m", "replispec.cli")
 FEW: Final = 3
-# What a header of a request begins with where it is not sealed.
-PLAIN_HEADER: Final = (b'"language":"', b'"serializeTypeCurrentRPC"')
+# In each header of remoting that is not sealed.
+PLAIN_FLAG: Final = re.compile(rb'"flag":(\d+)')
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,10 +341,7 @@ def _nothing_told(secured: Secured) -> None:
             with urllib.request.urlopen(where, timeout=10) as answer:
                 (shown / f"{name}-{page or 'page'}").write_bytes(answer.read())
     _bundle(secured, shown)
-    found = [
-        each
-        for each in secured.security.found_in(stage.cluster.folder, [f"{JAVA_BROKER}.properties"])
-    ]
+    found = list(secured.security.found_in(stage.cluster.folder, [f"{JAVA_BROKER}.properties"]))
     java = [each for each in found if JAVA_BROKER in each]
     for each in java:
         measured.note("known: a secret that Java's broker writes down itself", each)
@@ -350,8 +349,10 @@ def _nothing_told(secured: Secured) -> None:
     left = sorted(set(found) - set(java))
     measured.demand(not left, f"of {count} files with a secret that nobody configured there", left or 0)
     capture = (stage.cluster.folder / "traffic.pcapng").read_bytes()
-    plain = sum(capture.count(each) for each in PLAIN_HEADER)
-    measured.demand(plain == 0, "headers of requests outside of TLS in the captured traffic", plain)
+    flags = [int(each) for each in PLAIN_FLAG.findall(capture)]
+    measured.note("requests in the clear, of the clients without TLS", len(flags))
+    answers = sum(each & RemotingFlag.RESPONSE for each in flags)
+    measured.demand(answers == 0, "answers outside of TLS in the captured traffic", answers)
 
 
 def _bundle(secured: Secured, shown: Path) -> None:

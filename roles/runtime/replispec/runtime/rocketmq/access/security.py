@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from replispec.runtime.primitives.hosts import is_of_loopback
 from replispec.runtime.primitives.parameters import ConfigurationError
 from replispec.runtime.rocketmq.access.signer import Sign, Signer, secret_in
 from replispec.runtime.rocketmq.access.users import Users, UsersError, users_in
@@ -107,11 +107,7 @@ def is_mutual(options: TlsOptions) -> bool:
 
 def note_openness(outbox: Outbox, options: RoleOptions) -> None:
     """One line for a role that anybody reaches who reaches the machine."""
-    host = options.bind_address.strip("[]")
-    try:
-        is_own = ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        is_own = host == "localhost"
+    is_own = is_of_loopback(options.bind_address)
     if not is_own and not _asks(options.access) and not _seals(options.tls):
         what = "whoever reaches this address is served: neither TLS nor aclEnable is on"
         outbox.note(Level.WARNING, what, address=options.bind_address)
