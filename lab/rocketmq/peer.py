@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping
 from typing import Self
 
 from replispec.runtime.primitives.headers import Header
@@ -13,7 +12,7 @@ from replispec.wire.rocketmq import streams
 from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.remoting import RemotingHeader
 
-Fields = Mapping[str, str | None]
+Fields = dict[str, str | None]
 ANSWER_S = 3.0
 CHUNK_BYTES = 65_536
 

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from click.testing import Result
 
 from lab.certificates import Authority
 from lab.ports import free_ports
@@ -19,7 +20,7 @@ from tests.cli.test_secure_cluster import SECRET, USERS
 
 PAGE = Path(__file__).parents[2] / "docs/security.md"
 PROCESSES = ("nameserver", "broker-1", "broker-2")
-ROUND = re.compile(r"^\| (?P<number>[123]) \| (?P<lines>[^|]*) \|", re.M)
+ROUND = re.compile(r"^\| (?P<number>[123]) \| (?P<lines>[^|]*) \|", re.MULTILINE)
 
 
 def rounds() -> list[list[str]]:
@@ -76,7 +77,7 @@ class ChangedCluster(Cluster):
         role, parameters = self.began[name]
         self.start(name, role, **parameters)
 
-    def run(self, *words: str) -> object:
+    def run(self, *words: str) -> Result:
         """As an administrator, with TLS once listeners may want it."""
         return super().run(*words, *(self.people if self.has_tls else []))
 
@@ -87,7 +88,7 @@ class ChangedCluster(Cluster):
         if len(rows) != 2 or len(masters) != 1 or {each["lag"] for each in rows} != {0}:
             return False
         told = self.run("admin", "clusterList", "-n", self.name_server)
-        return told.exit_code == 0 and all(each in told.output for each in self.brokers)  # type: ignore[attr-defined]
+        return told.exit_code == 0 and all(each in told.output for each in self.brokers)
 
 
 @pytest.fixture(name="cluster")

@@ -226,6 +226,6 @@ SCENARIOS = {
     ),
     "secured": (
         _on_a_stage(secured.among_java),
-        "TLS and signatures everywhere: a broker, clients and mqadmin of Java, and a client in Go, among ours",
+        "TLS and signatures everywhere: a broker, clients and mqadmin of Java, a client in Go, among ours",
     ),
 }

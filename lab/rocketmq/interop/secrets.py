@@ -47,9 +47,7 @@ class Security:
             CLIENT: {"topicPerms": [f"{topic}=PUB|SUB"], "groupPerms": [f"{each}=SUB" for each in groups]},
             READER: {"topicPerms": [f"{topic}=SUB"], "groupPerms": [f"{each}=SUB" for each in groups]},
         }
-        accounts = [
-            {"accessKey": name, "secretKey": users[name], **rights[name]} for name in users
-        ]
+        accounts = [{"accessKey": name, "secretKey": users[name], **rights[name]} for name in users]
         (folder / "users.yml").write_text(json.dumps({"accounts": accounts}, indent=1))
         # mqadmin looks for it below the home of RocketMQ, which is the cluster's folder.
         named = f"accessKey: {ADMINISTRATOR}\nsecretKey: {users[ADMINISTRATOR]}\n"

@@ -70,8 +70,8 @@ class Secured:
         members = {name: f"n{at}" for at, name in enumerate(CONTROLLERS, start=1)}
         peers = ";".join(f"{member}-{cluster.address(name)}" for name, member in members.items())
         for name, member in members.items():
-            own = {"controllerDLegerPeers": peers, "controllerDLegerSelfId": member}
-            own |= {"metricsListenAddress": self._seen_at(name), **self.security.ours(shown="REQUIRE")}
+            own: dict[str, object] = {"controllerDLegerPeers": peers, "controllerDLegerSelfId": member}
+            own |= {"metricsListenAddress": self.seen_at(name), **self.security.ours(shown="REQUIRE")}
             cluster.start(OURS, "controller", name, settings.controller(cluster, name, **own))
         for name in OWN_BROKERS:
             self.start_broker(name)
@@ -91,13 +91,14 @@ class Secured:
             cluster,
             name,
             controllerAddr=self.controllers,
-            metricsListenAddress=self._seen_at(name),
+            metricsListenAddress=self.seen_at(name),
             **self.security.ours(),
             **self.security.of_replication(),
         )
         cluster.start(OURS, "broker", name, own)
 
-    def _seen_at(self, name: str) -> str:
+    def seen_at(self, name: str) -> str:
+        """Where a process shows its metrics."""
         return f"{LOOPBACK}:{self.stage.cluster.port(name) - 1}"
 
     def replispec(self, *words: str, user: str = ADMINISTRATOR) -> subprocess.CompletedProcess[str]:
@@ -337,7 +338,7 @@ def _nothing_told(secured: Secured) -> None:
     shown = stage.cluster.part("shown")
     for name in (*CONTROLLERS, *OWN_BROKERS):
         for page in ("metrics", "healthz", "") if name in CONTROLLERS else ("metrics", "healthz"):
-            where = f"http://{secured._seen_at(name)}/{page}"
+            where = f"http://{secured.seen_at(name)}/{page}"
             with urllib.request.urlopen(where, timeout=10) as answer:
                 (shown / f"{name}-{page or 'page'}").write_bytes(answer.read())
     _bundle(secured, shown)
@@ -359,7 +360,9 @@ def _bundle(secured: Secured, shown: Path) -> None:
     """A bundle of all configurations and logs, unpacked."""
     folder = secured.stage.cluster.folder
     made = shown / "bundle.tar.gz"
-    files = [word for path in sorted((folder / "conf").glob("*.properties")) for word in ("--config", str(path))]
+    files = [
+        word for path in sorted((folder / "conf").glob("*.properties")) for word in ("--config", str(path))
+    ]
     files += [word for path in sorted((folder / "log").glob("*.out")) for word in ("--log", str(path))]
     done = secured.replispec("admin", "bundle", "-o", str(made), "-a", secured.controllers, *files)
     secured.stage.measured.demand(done.returncode == 0, "a bundle", done.stderr[-300:] or True)

@@ -448,9 +448,7 @@ def test_a_broker_signs_what_it_asks() -> None:
 
 def test_a_changed_secret_signs_what_is_asked_from_then_on_and_an_empty_file_does_not() -> None:
     access = replace(ACCESS, access_key="a-broker", secret_key_file="secret")
-    storage = SimulatedStorage(
-        Disk(Rng(1)), {FILE: USERS.encode(), "secret": f"{SECRET}\n".encode()}
-    )
+    storage = SimulatedStorage(Disk(Rng(1)), {FILE: USERS.encode(), "secret": f"{SECRET}\n".encode()})
     named: dict[str, Any] = {"broker_name": "a", "controller_addr": ("127.0.0.1:1",)}
     options = LearnerOptions(**named, access=access)
     security = security_of(options, storage)
