@@ -21,12 +21,11 @@ from lab.errors import LabError
 from lab.ports import LOOPBACK
 from lab.rocketmq import settings
 from lab.rocketmq.apache import Apache
-from lab.rocketmq.peer import Peer
+from lab.rocketmq.peer import Peer, Signer
 from lab.rocketmq.roles import OURS, RocketmqSubject
 from lab.rocketmq.serving import BROKER, CONTROLLER, NAMESERVER
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.jsons import name_of
-from replispec.runtime.rocketmq.access import Sign, Signer
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.constants import TEMPLATE_TOPIC
@@ -161,7 +160,7 @@ class Target:
     name: str
     subject: RocketmqSubject
     more: Callable[[Path], Settings]
-    sign: Sign | None
+    sign: Signer | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,13 +241,13 @@ class Running:
                 found.append(type(error).__name__.encode())
         return found
 
-    def attempt(self, attempt: Attempt, sign: Sign | None) -> Outcome:
+    def attempt(self, attempt: Attempt, sign: Signer | None) -> Outcome:
         """Carry one out, as whoever signs."""
         before = self.state()
         answer = self._handshake() if attempt.code is None else self._answer(attempt, sign)
         return Outcome(answer, self.state() != before)
 
-    def _answer(self, attempt: Attempt, sign: Sign | None) -> str:
+    def _answer(self, attempt: Attempt, sign: Signer | None) -> str:
         assert attempt.code is not None
         try:
             with Peer(LOOPBACK, self.cluster.port(attempt.role), sign) as peer:
@@ -311,7 +310,7 @@ def _java_authentication(_: Path) -> Settings:
 
 
 ADMINISTRATOR: Final = Signer("administrator", SECRET)
-WHO: Final[Mapping[str, Sign | None]] = {
+WHO: Final[Mapping[str, Signer | None]] = {
     "not signed": None,
     "signed wrongly": Signer("administrator", "another-secret"),
     "a client without the right": Signer("only-a-client", SECRET),

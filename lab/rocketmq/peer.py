@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import socket
+from dataclasses import dataclass
 from typing import Self
 
 from replispec.runtime.primitives.headers import Header
-from replispec.runtime.rocketmq.access import Sign
 from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
+from replispec.runtime.rocketmq.rules.signatures import signature_of
 from replispec.wire.rocketmq import streams
 from replispec.wire.rocketmq.codes import RequestCode
+from replispec.wire.rocketmq.constants import ACCESS_KEY, SIGNATURE_KEY
 from replispec.wire.rocketmq.remoting import RemotingHeader
 
 Fields = dict[str, str | None]
@@ -17,11 +19,24 @@ ANSWER_S = 3.0
 CHUNK_BYTES = 65_536
 
 
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """Signs requests as one user."""
+
+    access_key: str
+    secret: str
+
+    def __call__(self, fields: Fields | None, body: bytes) -> Fields:
+        """The fields with access key and signature."""
+        signed: Fields = {**(fields or {}), ACCESS_KEY: self.access_key}
+        return {**signed, SIGNATURE_KEY: signature_of(self.secret, signed, body)}
+
+
 class Peer:
     """A connection to a remoting server, whose requests may be signed. Raises OSError when it cannot be
     reached or goes away."""
 
-    def __init__(self, host: str, port: int, sign: Sign | None = None) -> None:
+    def __init__(self, host: str, port: int, sign: Signer | None = None) -> None:
         self._sign = sign
         self._socket = socket.create_connection((host, port), timeout=ANSWER_S)
         self._frames = FrameBuffer(streams.REMOTING)

@@ -7,6 +7,7 @@ the client in Go can show none.
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import re
@@ -15,7 +16,6 @@ import subprocess
 import sys
 import tarfile
 import time
-import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -338,9 +338,8 @@ def _nothing_told(secured: Secured) -> None:
     shown = stage.cluster.part("shown")
     for name in (*CONTROLLERS, *OWN_BROKERS):
         for page in ("metrics", "healthz", "") if name in CONTROLLERS else ("metrics", "healthz"):
-            where = f"http://{secured.seen_at(name)}/{page}"
-            with urllib.request.urlopen(where, timeout=10) as answer:
-                (shown / f"{name}-{page or 'page'}").write_bytes(answer.read())
+            text = _page(stage.cluster.port(name) - 1, f"/{page}")
+            (shown / f"{name}-{page or 'page'}").write_bytes(text)
     _bundle(secured, shown)
     found = list(secured.security.found_in(stage.cluster.folder, [f"{JAVA_BROKER}.properties"]))
     java = [each for each in found if JAVA_BROKER in each]
@@ -354,6 +353,16 @@ def _nothing_told(secured: Secured) -> None:
     measured.note("requests in the clear, of the clients without TLS", len(flags))
     answers = sum(each & RemotingFlag.RESPONSE for each in flags)
     measured.demand(answers == 0, "answers outside of TLS in the captured traffic", answers)
+
+
+def _page(port: int, path: str) -> bytes:
+    """What a process shows of itself. Raises OSError."""
+    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=10)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().read()
+    finally:
+        connection.close()
 
 
 def _bundle(secured: Secured, shown: Path) -> None:
