@@ -207,6 +207,8 @@ LAYERS = (
         LAB,
         (
             "replispec.runtime.rocketmq.framing",
+            # How a request is signed is the specification's, with vectors.
+            "replispec.runtime.rocketmq.rules.signatures",
             "replispec.runtime.adapting",
             "replispec.adapter",
             "replispec.compiler.read",
