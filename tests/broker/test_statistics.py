@@ -15,7 +15,6 @@ from replispec.wire.rocketmq.client import (
     GetConsumeStatsRequest,
     GetTopicStatsRequest,
     HeartbeatData,
-    MessageQueue,
     OffsetWrapper,
     QueryConsumerOffsetRequest,
     QueryConsumerOffsetResponse,
@@ -25,6 +24,7 @@ from replispec.wire.rocketmq.client import (
     TopicStatsTable,
     UpdateConsumerOffsetRequest,
 )
+from replispec.wire.rocketmq.message_queue import MessageQueue
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from tests.broker.simulated_set import NAME_SERVER, OK, BrokerSet, Header
 

@@ -22,12 +22,12 @@ from replispec.wire.rocketmq.broker import (
     RegisterBrokerRequest,
     TopicConfig,
     TopicConfigTable,
-    TopicQueueMapping,
 )
 from replispec.wire.rocketmq.client import (
     ConsumerData,
     CreateTopicRequest,
     DelayOffsetTable,
+    KeptObject,
     MessageRequestModes,
     QueueOffsets,
     ResetOffsetBody,
@@ -124,7 +124,7 @@ CHOICES: dict[Any, Chooser] = {
     MessageRequestModes: lambda _rng: MessageRequestModes(),
     Mapping[str, QueueOffsets]: lambda _rng: {},
     Mapping[str, SubscriptionGroup]: lambda rng: rng.choice([{}, {"a": SubscriptionGroup()}]),
-    Mapping[str, TopicQueueMapping]: lambda rng: rng.choice([{}, {"a": TopicQueueMapping()}]),
+    Mapping[str, KeptObject]: lambda rng: rng.choice([{}, {"a": KeptObject()}]),
     Mapping[int, int]: lambda rng: rng.choice([{}, {1: 2}]),
     Sequence[Property]: lambda _rng: (),
     Sequence[GroupMemberInfo]: lambda _rng: (),

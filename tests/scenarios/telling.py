@@ -31,8 +31,7 @@ import yaml
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 from replispec.runtime.primitives.machines import Machine, Origin, step
 from replispec.wire.raft.member import RaftEntry
-from replispec.wire.rocketmq.broker import TopicQueueMapping
-from replispec.wire.rocketmq.client import SubscriptionGroup
+from replispec.wire.rocketmq.client import KeptObject, SubscriptionGroup
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
 from replispec.wire.rocketmq.ha import HaEpochEntry
 from tests.runtime.walks import MACHINES, attributes, module_of, rules_of
@@ -273,7 +272,7 @@ _READERS: dict[Any, Callable[[str], Any]] = {
     Mapping[int, str]: lambda text: dict(map(_entry, _items(text))),
     Mapping[int, int]: lambda text: dict(map(_numbers, _items(text))),
     Mapping[str, SubscriptionGroup]: lambda text: {each: SubscriptionGroup() for each in _items(text)},
-    Mapping[str, TopicQueueMapping]: lambda text: {each: TopicQueueMapping() for each in _items(text)},
+    Mapping[str, KeptObject]: lambda text: {each: KeptObject() for each in _items(text)},
     Sequence[int]: lambda text: tuple(map(int, _items(text))),
     Sequence[str]: lambda text: tuple(_items(text)),
     Sequence[HaEpochEntry]: lambda text: tuple(map(_epoch, _items(text))),

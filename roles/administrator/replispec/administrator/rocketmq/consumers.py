@@ -32,7 +32,6 @@ from replispec.wire.rocketmq.client import (
     GetMaxOffsetRequest,
     GetMaxOffsetResponse,
     GetTopicStatsRequest,
-    MessageQueue,
     OffsetWrapper,
     ResetOffsetBody,
     ResetOffsetRequest,
@@ -42,6 +41,7 @@ from replispec.wire.rocketmq.client import (
     TopicStatsTable,
     UpdateConsumerOffsetRequest,
 )
+from replispec.wire.rocketmq.message_queue import MessageQueue
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 
 ValueT = TypeVar("ValueT")

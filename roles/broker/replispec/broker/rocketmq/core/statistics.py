@@ -21,12 +21,12 @@ from replispec.wire.rocketmq.client import (
     ClientConnection,
     ConsumerConnection,
     ConsumeStats,
-    MessageQueue,
     OffsetWrapper,
     ResetOffsetBody,
     TopicOffset,
     TopicStatsTable,
 )
+from replispec.wire.rocketmq.message_queue import MessageQueue
 from replispec.wire.rocketmq.machines import broker_statistics as machine
 from replispec.wire.rocketmq.machines import broker_statistics_wire as wire
 
