@@ -24,8 +24,8 @@ from replispec.wire.rocketmq.client import (
     TopicStatsTable,
     UpdateConsumerOffsetRequest,
 )
-from replispec.wire.rocketmq.message_queue import MessageQueue
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.message_queue import MessageQueue
 from tests.broker.simulated_set import NAME_SERVER, OK, BrokerSet, Header
 
 MOVED = ResponseCode.PULL_OFFSET_MOVED

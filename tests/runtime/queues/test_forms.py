@@ -92,6 +92,7 @@ SEGMENTS = {
         _segment(),
         _segment(**TAIL | {"message_queue": MessageQueue("b1", 0, "T")}, logical_queue_delta=10),
     ],
+    "written before the last": [_segment(**TAIL), _segment(logical_queue_delta=5)],
     "undecided and read": [_segment(logical_queue_delta=-1)],
 }
 

@@ -41,8 +41,8 @@ from replispec.wire.rocketmq.client import (
     TopicStatsTable,
     UpdateConsumerOffsetRequest,
 )
-from replispec.wire.rocketmq.message_queue import MessageQueue
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.message_queue import MessageQueue
 
 ValueT = TypeVar("ValueT")
 

@@ -26,9 +26,9 @@ from replispec.wire.rocketmq.client import (
     TopicOffset,
     TopicStatsTable,
 )
-from replispec.wire.rocketmq.message_queue import MessageQueue
 from replispec.wire.rocketmq.machines import broker_statistics as machine
 from replispec.wire.rocketmq.machines import broker_statistics_wire as wire
+from replispec.wire.rocketmq.message_queue import MessageQueue
 
 QUEUES_TOLD_MAX: Final = 10_000
 """Queues of one answer; a group that reads more is told of the first ones, by topic and number."""
