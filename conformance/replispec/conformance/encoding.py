@@ -129,11 +129,14 @@ class Encoder:
 
         Raises Unsendable for a place that cuts nothing.
         """
-        if raw.each:
+        if raw.each and len(data) > 1:
             return [data[at : at + 1] for at in range(len(data))]
         cuts = sorted({self.place(each, data) for each in raw.split})
-        if any(not 0 < at < len(data) for at in cuts):
-            raise Unsendable(f"split {list(raw.split)} cuts nothing off {len(data)} bytes")
+        if raw.each or any(not 0 < at < len(data) for at in cuts):
+            said = "each" if raw.each else list(raw.split)
+            raise Unsendable(
+                f"split {said} cuts nothing off {len(data)} bytes: a place is above 0 and below that"
+            )
         return [data[start:end] for start, end in pairwise((0, *cuts, len(data)))]
 
     def _patched(self, data: bytes, changes: Mapping[str, int]) -> bytes:
