@@ -86,3 +86,19 @@ def test_another_version_is_refused_by_name() -> None:
 
 def test_a_wrong_address_is_a_wrong_command_line() -> None:
     assert replispec("admin", "members", "list", "--at", "nowhere").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("add", "n7", "127.0.0.1:9879"), "n7 is not added: nothing was changed ("),
+        (("remove", "n2"), "n2 is not removed: nothing was changed ("),
+        (("transfer", "n2"), "n2 does not lead: nobody was asked to let it ("),
+    ],
+)
+def test_what_was_asked_of_nobody_is_not_said_to_be_on_its_way(words: tuple[str, ...], says: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        at = f"127.0.0.1:{nobody.getsockname()[1]}"
+    refused = replispec("admin", "members", *words, "--at", at, "--wait", "0")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.startswith(f"replispec: {says}")

@@ -155,3 +155,19 @@ def test_a_log_of_jrafts_that_is_damaged_or_in_segments_is_refused() -> None:
     shutil.rmtree("jraft/log")
     Path("jraft/log/segments").mkdir(parents=True)
     assert "segments of jRaft's are not read" in refused("--from-folder", "jraft")
+
+
+@pytest.mark.usefixtures("here")
+def test_a_log_of_jrafts_that_lost_its_newest_part_is_never_taken_for_all_of_it() -> None:
+    """RocksDB begins anew where its write-ahead log is gone, and reads nothing where it is empty."""
+    log = Path("jraft/log/000004.log")
+    log.write_bytes(b"")
+    says = "whether this is committed: whatever its log has behind entry 77: its write-ahead log is empty"
+    assert says in refused("--from-folder", "jraft")
+    left = asked("--from-folder", "jraft", "--beyond", "leave", "--dry-run")
+    assert (left.return_value, "left out: whatever its log has behind entry 77" in left.stderr) == (0, True)
+    log.unlink()
+    assert "its RocksDB: no write-ahead log, *.log, is in log" in refused("--from-folder", "jraft")
+    shutil.rmtree("jraft/snapshot")
+    log.write_bytes(b"")
+    assert "there is no snapshot, and no entry in its log" in refused("--from-folder", "jraft")

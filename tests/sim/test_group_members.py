@@ -288,8 +288,16 @@ def test_a_removal_is_refused_after_which_nobody_could_lead() -> None:
             },
             "is of the group 'simulation/n1,n2,n3', and this is of 'simulation/n1,n4,n5'",
         ),
+        (
+            {
+                "controllerJoin": "",
+                "controllerDLegerSelfId": "n2",
+                "controllerDLegerPeers": "n1-127.0.0.1:9878;n2-127.0.0.4:9878;n3-127.0.0.3:9878",
+            },
+            "n2 of the group 'simulation/n1,n2,n3' is at 127.0.0.2:9878, and this one is at 127.0.0.4:9878",
+        ),
     ],
-    ids=["group", "id", "list"],
+    ids=["group", "id", "list", "address"],
 )
 def test_a_newcomer_that_is_of_another_group_or_has_a_members_id_is_refused_by_name_and_writes_nothing(
     overrides: dict[str, object], says: str

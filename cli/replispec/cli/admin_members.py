@@ -102,6 +102,7 @@ def add(member: str, address: str, at: str, wait: float) -> int:
         lambda group: family.add(group, member, address),
         is_done,
         f"{member} is added, and learns the log: it votes once it runs and has caught up",
+        f"{member} is not added: nothing was changed",
     )
 
 
@@ -128,6 +129,7 @@ def remove(member: str, at: str, wait: float) -> int:
         lambda group: family.remove(group, member),
         is_done,
         f"{member} is to leave, and has not yet",
+        f"{member} is not removed: nothing was changed",
     )
 
 
@@ -147,6 +149,7 @@ def transfer(member: str, at: str, wait: float) -> int:
         lambda group: family.transfer(group, member),
         lambda group: f"{member} leads" if group.leader == member else "",
         f"{member} does not lead yet",
+        f"{member} does not lead: nobody was asked to let it",
         repeats=True,
     )
 
@@ -215,6 +218,7 @@ def _change(
     ask: Callable[["ShownGroup"], None],
     is_done: Callable[["ShownGroup"], str],
     not_yet: str,
+    refused: str,
     *,
     repeats: bool = False,
 ) -> int:
@@ -248,5 +252,6 @@ def _change(
     found = until(step, wait_s=wait, pause_s=LOOK_S)
     if found is not None:
         return found
-    click.echo(f"replispec: {not_yet}{f' ({why})' if why else ''}", err=True)
+    outcome = not_yet if is_taken else refused
+    click.echo(f"replispec: {outcome}{f' ({why})' if why else ''}", err=True)
     return EXIT_REFUSED

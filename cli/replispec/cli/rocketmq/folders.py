@@ -19,6 +19,7 @@ from replispec.wire.rocketmq import constants as c
 
 PROCESSES = Path("/proc")
 ROCKSDB_CURRENT = "CURRENT"
+ROCKSDB_WALS = "*.log"
 NO_READER = "RocksDB is not read without rocksdict: pip install '.[jraft]'"
 # What RocksDB says to people and to itself at the next start: no part of what is kept.
 ROCKSDB_NOTES = ("LOG*", "OPTIONS-*", "LOCK")
@@ -97,9 +98,15 @@ def _read_jraft(folder: Path, *, unclean: bool, takes_all: bool) -> KeptRecord:
 
 
 def _rocksdb(folder: Path) -> tuple[list[tuple[int, bytes]] | None, str]:
-    """The entries by index, read in a copy, for whoever opens RocksDB writes beside it; or why not."""
+    """The entries by index, read in a copy, for whoever opens RocksDB writes beside it; and why not, or why
+    there may have been more."""
     if not (folder / ROCKSDB_CURRENT).is_file():
         return None, f"{folder.name} is no RocksDB, and segments of jRaft's are not read"
+    # RocksDB has one while it is open and leaves it behind; without it, it begins another one without a word.
+    wals = [each.stat().st_size for each in folder.glob(ROCKSDB_WALS)]
+    if not wals:
+        raise FolderUnread(f"its RocksDB: no write-ahead log, {ROCKSDB_WALS}, is in {folder.name}")
+    doubt = "" if any(wals) else "its write-ahead log is empty, as of one that was started and wrote nothing"
     try:
         import rocksdict
     except ImportError:
@@ -119,7 +126,7 @@ def _rocksdb(folder: Path) -> tuple[list[tuple[int, bytes]] | None, str]:
             )
             try:
                 rows: Any = database.get_column_family(c.JRAFT_FAMILY).items()
-                return [(int.from_bytes(key), value) for key, value in rows], ""
+                return [(int.from_bytes(key), value) for key, value in rows], doubt
             finally:
                 database.close()
         except Exception as error:

@@ -151,6 +151,21 @@ class Inquiry:
         self._halt(f"{own} of the group {event.group!r} is at {at}, and this one is at {self._here}")
         return ()
 
+    def note_elsewhere(self, _event: machine.Compared) -> Nothing:
+        """Others reach another address under its id: it moved, or there are two of it."""
+        at = self._addresses().get(self._group.member, "")
+        if (self._address, at) != self._noted:
+            self._noted = self._address, at
+            self._outbox.note(
+                Level.ERROR,
+                "another address under its id",
+                member=self._group.member,
+                asked=self._address,
+                told=at,
+                own=self._here,
+            )
+        return ()
+
     def end_of_another_group(self, event: machine.Compared) -> Nothing:
         """Who was asked is of another group than this one is to be of."""
         member = self._log.member

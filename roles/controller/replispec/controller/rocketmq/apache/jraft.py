@@ -27,7 +27,7 @@ BYTES_MAX = 1 << 30
 @immutable
 class JraftFiles:
     """What there is of a member: the newest snapshot, and the entries of its log by index, ascending; None
-    where nobody can read them, and why."""
+    where nobody can read them. `unread`: why, or why there may have been more of them."""
 
     snapshot: Mapping[str, bytes | None]
     entries: Iterable[tuple[int, bytes]] | None
@@ -40,17 +40,15 @@ def read_jraft(files: JraftFiles, *, unclean: bool, takes_all: bool) -> KeptReco
     try:
         requests, end = _snapshot(files.snapshot, unclean=unclean)
         source, index, term = "jRaft", end.last_included_index, end.last_included_term
-        if files.entries is None:
-            if not index:
-                raise FolderUnread(f"there is no snapshot, and its log cannot be read: {files.unread}")
-            beyond = [f"whatever its log has behind entry {index}: {files.unread}"]
-            return KeptRecord(requests.sets.states(), source, index, term, beyond, [*requests.sets.notes()])
-        entries = list(_entries(files.entries, index))
+        entries = list(_entries(files.entries or (), index))
+        if files.unread and not entries and not index:
+            lacks = "its log cannot be read" if files.entries is None else "no entry in its log"
+            raise FolderUnread(f"there is no snapshot, and {lacks}: {files.unread}")
     except RemoteProtocolError as error:
         raise FolderUnread(str(error)) from error
     takes_all = takes_all or _is_alone(entries, end)
     ends = (entries[-1].index, entries[-1].term) if entries else (index, term)
-    beyond = []
+    beyond = [f"whatever its log has behind entry {ends[0]}: {files.unread}"] if files.unread else []
     for entry in entries:
         command = _command(entry)
         if takes_all:
@@ -59,7 +57,8 @@ def read_jraft(files: JraftFiles, *, unclean: bool, takes_all: bool) -> KeptReco
                 _apply(requests, entry, command)
         elif command is not None and command.header.code in DECIDED:
             beyond.append(_shown(entry, command))
-    return KeptRecord(requests.sets.states(), source, index, term, beyond, [*requests.sets.notes()], ends)
+    known = None if files.entries is None else ends
+    return KeptRecord(requests.sets.states(), source, index, term, beyond, [*requests.sets.notes()], known)
 
 
 def _snapshot(files: Mapping[str, bytes | None], *, unclean: bool) -> tuple[KeptRequests, JraftSnapshotEnd]:
