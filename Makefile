@@ -148,6 +148,7 @@ explore: $(READY) ## explore every system of the specification with more faults 
 	@$(BIN)/replispec spec explore hearing --set messages=2 --json $(EXPLORED)/37.json $(ARGS)
 	@$(BIN)/replispec spec explore group --set lost=0 --set crashes=0 --set reads=1 --json $(EXPLORED)/38.json $(ARGS)
 	@$(BIN)/replispec spec explore group --set silences=2 --set lost=0 --set crashes=0 --set reads=1 --seconds 300 --states 9000000 --json $(EXPLORED)/39.json $(ARGS)
+	@$(BIN)/replispec spec explore group --set changes=1 --set lost=0 --set crashes=0 --json $(EXPLORED)/40.json $(ARGS)
 	@$(BIN)/replispec spec never-taken $(EXPLORED)/*.json
 
 .PHONY: site
@@ -189,6 +190,10 @@ bench-codec: $(READY) ## what decoding one message costs
 .PHONY: conformance
 conformance: $(READY) ## play the suite against the real implementations (TARGETS="apache-5.4.0": only these; AT_ONCE=1: one run at a time)
 	@$(BIN)/python -m lab.conformance --table docs/compliance.md $(if $(AT_ONCE),--at-once $(AT_ONCE)) $(TARGETS)
+
+.PHONY: attempts
+attempts: jdk $(READY) ## forty requests of who may not, against our roles and Apache RocketMQ's (ARGS=--ours)
+	@$(BIN)/python -m lab.rocketmq.attempts $(ARGS)
 
 .PHONY: interop
 interop: jdk $(READY) ## our roles among Apache RocketMQ's own programs (SCENARIOS="a c": only these; ROUNDS=20 SEED=2 RELEASE=5.5.0 of `group`)

@@ -141,7 +141,9 @@ class Adapter:
 
         within_s = START_S * self._patience
         await self._requests.ask(AdapterRequest("ready", request, within_s, noted, starting.begins))
-        if not starting.at_once:
+        if living.exited:
+            await _gone(living)
+        elif not starting.at_once:
             for address in living.listening.values():
                 if not await _takes(address) and not living.exited:
                     raise AdapterFault(f"it says that {starting.name} listens at {address}: nobody does")
@@ -258,7 +260,8 @@ class Adapter:
                 self._begins = bytes(data[:_SHOWN_BYTES])
                 for document in self._buffer.receive(bytes(data)):
                     self._take(official_seam.decode(wire.AdapterMessage, document, unknown_allowed=True))
-                await self._gone()
+                while self._ended:
+                    await _gone(self._ended.pop())
             self._buffer.finish()
         except RemoteProtocolError as fault:
             raise AdapterFault(f"what it writes is no message: {fault}; {self._wrote()}") from None
@@ -266,15 +269,6 @@ class Adapter:
             how = await self._how_it_ended()
             words = line(self.said.decode("utf-8", "replace").strip().rpartition("\n")[2])
             raise AdapterFault(f"it ended in the middle of the run{how}{f': {words}' if words else ''}")
-
-    async def _gone(self) -> None:
-        """Who is said to have ended takes no connections. Raises AdapterFault."""
-        while self._ended:
-            living = self._ended.pop()
-            for address in living.listening.values():
-                if await _takes(address):
-                    ended = f"it says that {living.name} ended by itself"
-                    raise AdapterFault(f"{ended}, and {address} still takes connections")
 
     def _half_said(self) -> str:
         """What a missing answer may have been mistaken for: bytes that are no whole message."""
@@ -419,6 +413,14 @@ async def _watched(task: Any, faults: list[Exception], scope: trio.CancelScope) 
     except AdapterFault as fault:
         faults.append(fault)
         scope.cancel()
+
+
+async def _gone(living: Living) -> None:
+    """Who is said to have ended takes no connections. Raises AdapterFault."""
+    for address in living.listening.values():
+        if await _takes(address):
+            ended = f"it says that {living.name} ended by itself"
+            raise AdapterFault(f"{ended}, and {address} still takes connections")
 
 
 async def _takes(address: str) -> bool:
