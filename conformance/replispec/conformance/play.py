@@ -25,12 +25,14 @@ from replispec.conformance.encoding import Encoded, Unsendable, patient
 from replispec.conformance.family import Account
 from replispec.conformance.judged import JudgedSubject
 from replispec.conformance.judging import (
+    GONE,
     Lacking,
     OutcomeDifference,
     fitting,
     mentioned,
     missing,
     not_judged,
+    not_prepared,
     saved,
 )
 from replispec.conformance.model import (
@@ -66,8 +68,6 @@ from replispec.conformance.values import UnknownVariable, filled, names_in, numb
 from replispec.conformance.vocabulary import Dialect
 from replispec.conformance.wires import Unreachable, Wire, accept, connect
 from replispec.runtime.primitives.texts import INT32
-
-GONE = "the subject is gone"
 
 
 async def play(
@@ -159,11 +159,11 @@ class _Player:
         for step in self.case.prepared:
             failure = await self._safely(step, "given", prepares=True)
             if failure is not None:
-                return self._not_prepared(step, failure)
+                return not_prepared(step, failure, told=self._was_told())
         for at, step in enumerate(self.case.steps, start=1):
             failure = await self._safely(step, f"step {at}", prepares=step.prepares)
             if failure is not None:
-                return self._not_prepared(step, failure) if step.prepares else failure
+                return not_prepared(step, failure, told=self._was_told()) if step.prepares else failure
         strays = await self._strays()
         return (CaseVerdict.FAIL, strays, strays) if strays else (CaseVerdict.PASS, "", "")
 
@@ -176,19 +176,8 @@ class _Player:
                 ):
                     await self._step(step)
 
-    def _not_prepared(
-        self, step: CaseStep, failure: tuple[CaseVerdict, str, str]
-    ) -> tuple[CaseVerdict, str, str]:
-        """A case that cannot be prepared says nothing about its clause.
-
-        Only an answer tells that a subject is not as an optional given wants it; an end or silence does not.
-        """
-        verdict, reason, symptom = failure
-        if verdict is not CaseVerdict.FAIL or symptom == GONE:
-            return failure
-        if step.optional and isinstance(self._last, ReceivedAnswer | ReceivedMessage):
-            return CaseVerdict.SKIPPED, f"not applicable: {reason}", ""
-        return CaseVerdict.SKIPPED, f"could not be prepared: {reason}", symptom
+    def _was_told(self) -> bool:
+        return isinstance(self._last, ReceivedAnswer | ReceivedMessage)
 
     async def _safely(
         self, step: CaseStep, label: str, *, prepares: bool
