@@ -11,7 +11,7 @@ from tests.conformance.case_files import HEAD, METADATA, a_case, read, refused, 
 ASK = """
 macros:
   ask:
-    takes: {code: null, set: $set, number: 7}
+    takes: {code: null, set: $replica1, number: 7}
     steps:
       - send: {code: <code>, header: {a: <set>, b: "<set>-<number>", c: <number>}}
         over: c<number>

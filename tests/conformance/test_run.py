@@ -244,7 +244,7 @@ COUNTING = "{send: {code: 9, header: {a: $x + 1}}, expect: [{code: SUCCESS}]}"
 
 
 def test_counting_with_what_is_no_number_is_a_fault_of_the_suite(tmp_path: Path) -> None:
-    result = played(tmp_path, always(), "{send: {code: 9, header: {a: $set + 1}}}", METADATA)
+    result = played(tmp_path, always(), "{send: {code: 9, header: {a: $target + 1}}}", METADATA)
     assert (result.verdict, result.standing) == (CaseVerdict.ERROR, Standing.NOT_JUDGED)
 
 

@@ -94,7 +94,8 @@ class Family:
     randomness and the time in milliseconds. `default_releases` are those of a case file that says none.
     `served` are the protocols that the suite can listen for, `spoken` those in which it opens connections.
     `frames` are vectors of frames beyond the golden ones. `durations` are the fields of headers that name a
-    time: patience multiplies them.
+    time: patience multiplies them. `busy` names the code of an answer that refuses a request for now: what
+    prepares a case sends it again.
     """
 
     name: str
@@ -108,6 +109,7 @@ class Family:
     served: tuple[str, ...] = ()
     spoken: tuple[str, ...] = ()
     durations: frozenset[str] = frozenset()
+    busy: str = ""
     default_releases: str = ".."
     replication: Replication | None = None
     frames: Callable[[], Iterator[dict[str, Any]]] = field(default=lambda: iter(()))

@@ -20,6 +20,8 @@ from replispec.conformance.results import CaseVerdict
 from replispec.conformance.values import Variables, difference, filled, names_in, number
 from replispec.conformance.vocabulary import Dialect, message_values
 
+GONE = "the subject is gone"
+
 # How near an outcome came: another kind of thing, another code, another field.
 _OTHER, _CODE, _FIELD = 3, 2, 1
 
@@ -173,6 +175,21 @@ def mentioned(step: CaseStep) -> list[str]:
     """The variables in what a step expects, in their order."""
     parts = ((each.header, each.body, each.fields, each.replicated) for each in step.expect)
     return list(dict.fromkeys(name for part in parts for name in names_in(part)))
+
+
+def not_prepared(
+    step: CaseStep, failure: tuple[CaseVerdict, str, str], *, told: bool
+) -> tuple[CaseVerdict, str, str]:
+    """A case that cannot be prepared says nothing about its clause.
+
+    Only what a subject told says that it is not as an optional given wants it; an end or silence does not.
+    """
+    verdict, reason, symptom = failure
+    if verdict is not CaseVerdict.FAIL or symptom == GONE:
+        return failure
+    if step.optional and told:
+        return CaseVerdict.SKIPPED, f"not applicable: {reason}", ""
+    return CaseVerdict.SKIPPED, f"could not be prepared: {reason}", symptom
 
 
 def not_judged(step: CaseStep, label: str, what: str) -> tuple[CaseVerdict, str, str]:

@@ -12,22 +12,33 @@ import trio
 
 from replispec.conformance.adapter_requests import AdapterRefused
 from replispec.conformance.case_clock import CaseClock
-from replispec.conformance.durations import CASE_S, PLAYED_CASE_S, PUT_BACK_S, REPLICATE_S, SEND_S, SETTLE_S
+from replispec.conformance.durations import (
+    BUSY_EVERY_S,
+    CASE_S,
+    PLAYED_CASE_S,
+    PUT_BACK_S,
+    REPLICATE_S,
+    SEND_S,
+    SETTLE_S,
+)
 from replispec.conformance.encoding import Encoded, Unsendable, patient
 from replispec.conformance.family import Account
 from replispec.conformance.judged import JudgedSubject
 from replispec.conformance.judging import (
+    GONE,
     Lacking,
     OutcomeDifference,
     fitting,
     mentioned,
     missing,
     not_judged,
+    not_prepared,
     saved,
 )
 from replispec.conformance.model import (
     PROPOSAL,
     TARGET,
+    Again,
     AllowedOutcome,
     Answered,
     Case,
@@ -50,30 +61,13 @@ from replispec.conformance.received import (
     ReceivedRequest,
 )
 from replispec.conformance.results import CaseResult, CaseVerdict
-from replispec.conformance.staging import LacksAbility, NotAmongThem, NotThere, Stage, Unread
+from replispec.conformance.staging import LacksAbility, NotAmongThem, NotThere, Stage
+from replispec.conformance.step_faults import StepBreached, StepFailed, StepUnread, StepUnsupported
 from replispec.conformance.trace import Trace
 from replispec.conformance.values import UnknownVariable, filled, names_in, number, renamed, wire_text
 from replispec.conformance.vocabulary import Dialect
 from replispec.conformance.wires import Unreachable, Wire, accept, connect
 from replispec.runtime.primitives.texts import INT32
-
-GONE = "the subject is gone"
-
-
-class _Failed(Exception):
-    """A step did not go as the case allows; the text is the difference."""
-
-
-class _Unread(_Failed, Unread):
-    """The subject leaves unread what is written to it."""
-
-
-class _Breached(_Failed):
-    """The subject broke the protocol: no repetition mends that."""
-
-
-class _Unsupported(Exception):
-    """The subject does not know a command that the case needs."""
 
 
 async def play(
@@ -116,6 +110,7 @@ class _Player:
         self.variables = {**fresh, **subject.addresses, **subject.known}
         self._encoder = self._family.encoder(subject.release, rng.randrange(1, INT32[1] // 2))
         self._wires: dict[str, Wire] = {}
+        self._opened: dict[str, tuple[str, str]] = {}  # where to, and what is spoken there
         self._listening: dict[str, trio.MemoryReceiveChannel[trio.SocketStream]] = {}
         self._introductions: dict[str, object] = {}
         self._accounts: dict[str, Account] = {}
@@ -162,13 +157,13 @@ class _Player:
 
     async def _played(self) -> tuple[CaseVerdict, str, str]:
         for step in self.case.prepared:
-            failure = await self._safely(step, "given")
+            failure = await self._safely(step, "given", prepares=True)
             if failure is not None:
-                return self._not_prepared(step, failure)
+                return not_prepared(step, failure, told=self._was_told())
         for at, step in enumerate(self.case.steps, start=1):
-            failure = await self._safely(step, f"step {at}")
+            failure = await self._safely(step, f"step {at}", prepares=step.prepares)
             if failure is not None:
-                return self._not_prepared(step, failure) if step.prepares else failure
+                return not_prepared(step, failure, told=self._was_told()) if step.prepares else failure
         strays = await self._strays()
         return (CaseVerdict.FAIL, strays, strays) if strays else (CaseVerdict.PASS, "", "")
 
@@ -177,28 +172,19 @@ class _Player:
         with trio.move_on_after(PUT_BACK_S, shield=True):
             for step in self.case.afterwards:
                 with contextlib.suppress(
-                    _Failed, _Unsupported, Lacking, Unreachable, Unsendable, UnknownVariable
+                    StepFailed, StepUnsupported, Lacking, Unreachable, Unsendable, UnknownVariable
                 ):
                     await self._step(step)
 
-    def _not_prepared(
-        self, step: CaseStep, failure: tuple[CaseVerdict, str, str]
-    ) -> tuple[CaseVerdict, str, str]:
-        """A case that cannot be prepared says nothing about its clause.
+    def _was_told(self) -> bool:
+        return isinstance(self._last, ReceivedAnswer | ReceivedMessage)
 
-        Only an answer tells that a subject is not as an optional given wants it; an end or silence does not.
-        """
-        verdict, reason, symptom = failure
-        if verdict is not CaseVerdict.FAIL or symptom == GONE:
-            return failure
-        if step.optional and isinstance(self._last, ReceivedAnswer | ReceivedMessage):
-            return CaseVerdict.SKIPPED, f"not applicable: {reason}", ""
-        return CaseVerdict.SKIPPED, f"could not be prepared: {reason}", symptom
-
-    async def _safely(self, step: CaseStep, label: str) -> tuple[CaseVerdict, str, str] | None:
+    async def _safely(
+        self, step: CaseStep, label: str, *, prepares: bool
+    ) -> tuple[CaseVerdict, str, str] | None:
         try:
-            await self._step(step)
-        except _Unsupported as missing:
+            await self._step(step, prepares=prepares)
+        except StepUnsupported as missing:
             return CaseVerdict.UNSUPPORTED, str(missing), ""
         except LacksAbility as missing:
             return CaseVerdict.UNSUPPORTED, f"the adapter {missing}", ""
@@ -207,7 +193,7 @@ class _Player:
             return verdict, f"{label} ({step.place}): {refused}", f"{label}: the adapter could not do it"
         except NotThere as missing:
             return CaseVerdict.FAIL, f"{label} ({step.place}): {missing}", f"{label}: {GONE}"
-        except (_Failed, NotAmongThem) as failed:
+        except (StepFailed, NotAmongThem) as failed:
             described = "; ".join(filter(None, (f"{label} ({step.place}): {failed}", self.stage.ended())))
             return (
                 CaseVerdict.FAIL,
@@ -234,22 +220,33 @@ class _Player:
             return bool(self._wires)
         return self._left_unanswered or any(wire.unanswered for wire in self._wires.values())
 
-    async def _step(self, step: CaseStep) -> None:
-        if step.again is None:
-            await self._once(step)
-            return
-        until_s = self._clock.now_s() + self._limit_s(step.again.up_to_s)
+    async def _step(self, step: CaseStep, *, prepares: bool = False) -> None:
+        """Do a step, again as long as it says. What prepares is sent again to who is busy, as clients do."""
+        again = step.again or Again(BUSY_EVERY_S, step.within_s)
+        until_s = self._clock.now_s() + self._limit_s(again.up_to_s)
         while True:
             try:
-                await self._once(step)
-            except _Breached:
+                return await self._once(step)
+            except StepBreached:
                 raise
-            except (_Failed, Lacking):
-                if self._clock.now_s() >= until_s:
+            except (StepFailed, Lacking):
+                if self._clock.now_s() >= until_s or not (step.again or (prepares and self._is_busy())):
                     raise
-                await trio.sleep(step.again.every_s * self.subject.patience)
-            else:
-                return
+                if prepares:
+                    self._leave_ended(step.on)
+                await trio.sleep(again.every_s * self.subject.patience)
+
+    def _is_busy(self) -> bool:
+        """Whether what came last says that the subject has too much to do just now."""
+        last = self._last
+        return isinstance(last, ReceivedAnswer) and self._family.busy == self._dialect.response_name(
+            last.code
+        )
+
+    def _leave_ended(self, name: str) -> None:
+        """A connection that the subject has ended is opened anew by what is sent next."""
+        if isinstance(self._last, Ended) and name in self._opened:
+            self._wires.pop(name, None)
 
     async def _once(self, step: CaseStep) -> None:
         self._last = None
@@ -318,13 +315,13 @@ class _Player:
         try:
             await wire.send(encoded, parts, pause_s, SEND_S)
         except trio.TooSlowError:
-            raise _Unread("the subject does not read") from None
+            raise StepUnread("the subject does not read") from None
 
     async def _wire(self, name: str) -> Wire:
         if name in self.stage.services:
             return self.stage.services[name].connected(name)
         if name not in self._wires:
-            await self._open(name, TARGET)
+            await self._open(name, *self._opened.get(name, (TARGET,)))
         return self._wires[name]
 
     async def _open(self, name: str, to: str, speaks: str = "") -> None:
@@ -334,9 +331,10 @@ class _Player:
             stream = await connect(address)
         except (Unreachable, ValueError) as nobody:
             if told:
-                raise _Failed(f"{to}: {nobody}") from None
+                raise StepFailed(f"{to}: {nobody}") from None
             raise
         usual = self.subject.kind.protocol if to == TARGET else self._family.companion
+        self._opened[name] = to, speaks
         self._wires[name] = self.attached(name, stream, speaks or usual)
 
     def attached(self, name: str, stream: trio.SocketStream, protocol: str) -> Wire:
@@ -374,7 +372,7 @@ class _Player:
         account = self._accounts.get(step.on)
         if account is not None and any(each.replicated is not None for each in step.expect):
             if account.fault:
-                raise _Breached(account.fault)
+                raise StepBreached(account.fault)
             return self._settle(step, ReceivedLog(account.counts()))
         misses: list[OutcomeDifference] = []
         kept = self._aside.pop(step.on, [])
@@ -392,10 +390,10 @@ class _Player:
                 if not step.passing or isinstance(received, Ended | Breach):
                     break
         if misses:
-            raise _Failed(min(misses).text)
+            raise StepFailed(min(misses).text)
         if any(outcome.silence for outcome in step.expect):
             return None
-        raise _Failed("no answer")
+        raise StepFailed("no answer")
 
     def _within_s(self, step: CaseStep) -> float:
         if step.own_time:
@@ -414,7 +412,7 @@ class _Player:
 
     def _fits(self, step: CaseStep, received: Received, misses: list[OutcomeDifference]) -> bool:
         if isinstance(received, Breach):
-            raise _Breached(received.reason)
+            raise StepBreached(received.reason)
         replication = self._family.replication
         if isinstance(received, ReceivedMessage) and replication and replication.introduces(received.value):
             self._introductions[step.on] = received.value
@@ -422,7 +420,7 @@ class _Player:
         found = fitting(left or step.expect, received, self.variables, self._dialect)
         lacking = missing(step, received, self.subject.kind, self._dialect)
         if lacking:
-            raise _Unsupported(f"the subject {lacking} the command of {step.place}")
+            raise StepUnsupported(f"the subject {lacking} the command of {step.place}")
         if isinstance(found, AllowedOutcome):
             self._keep(found, received)
             if isinstance(received, ReceivedRequest):
@@ -441,7 +439,7 @@ class _Player:
         found = fitting(step.expect, replicated, self.variables, self._dialect)
         if not isinstance(found, AllowedOutcome):
             self.observed_alone = self._fits_leniently(step.expect, replicated)
-            raise _Failed(found.text)
+            raise StepFailed(found.text)
         self._keep(found, replicated)
 
     def _keep(self, outcome: AllowedOutcome, received: Received | ReceivedLog) -> None:
@@ -476,7 +474,7 @@ class _Player:
                     account.ended()
                     return
                 if isinstance(received, Breach):
-                    raise _Breached(received.reason)
+                    raise StepBreached(received.reason)
                 for encoded in account.take(
                     received.value if isinstance(received, ReceivedMessage) else None
                 ):
@@ -488,7 +486,7 @@ class _Player:
         try:
             for wire in self._wires.values():
                 self._strays_of(wire)
-        except _Breached as breached:
+        except StepBreached as breached:
             return f"at the end: {breached}"
         breach = self.stage.breach()
         return f"at the end: {breach}" if breach else ""
@@ -496,4 +494,4 @@ class _Player:
     def _strays_of(self, wire: Wire) -> None:
         for received in wire.waiting():
             if isinstance(received, Breach):
-                raise _Breached(received.reason)
+                raise StepBreached(received.reason)

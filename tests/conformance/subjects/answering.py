@@ -36,6 +36,8 @@ class Reader:
 class Answering:
     """A core with a handler per request code; commands in, effects out."""
 
+    answers_after_s = 0.0
+
     def __init__(self) -> None:
         self.channel: Channel = 0
         """The connection that the request in hand came on."""

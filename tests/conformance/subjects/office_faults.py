@@ -78,6 +78,17 @@ class AsksForTwoAtOnce(GoodBroker):
             self.controller = Peer(self.leader)
 
 
+class MakesTheNextSetEarly(GoodBroker):
+    """What a replica reports while a set is asked for is the next one, made of the set before."""
+
+    async def _request(self, asked: frozenset[int], epoch: int, set_epoch: int) -> None:
+        before = self.office.members
+        await super()._request(asked, epoch, set_epoch)
+        late = frozenset(link.broker_id for link in self.links if self.may_join(link)) - asked
+        if late and self.office.members == asked:
+            self.office.proposed = before | late
+
+
 class WondersNot(GoodBroker):
     """Who was refused does not ask who is master."""
 
@@ -404,6 +415,7 @@ CAUGHT_IN_OFFICE: Mapping[str, tuple[type[GoodBroker], ...]] = {
     f"{R}/alteration/RIP44-SHRINK-1/2": (KeepsTheGone,),
     f"{R}/alteration/RIP44-LOCALSET-1/1": (BuildsOnTheRefused,),
     f"{R}/alteration/RIP44-LOCALSET-1/2": (AsksForTwoAtOnce,),
+    f"{R}/alteration/RIP44-LOCALSET-1/3": (MakesTheNextSetEarly,),
     f"{R}/alteration/RIP44-ALTER-2/1": (WondersNot,),
     f"{R}/alteration/RIP44-ALTER-2/2": (AsksAgainAtOnce,),
     f"{R}/alteration/RIP44-ALTER-2/3": (AsksNeverAgain,),

@@ -70,8 +70,11 @@ class RemotingServer:
                 self._nursery.start_soon(self._tell, effect.address, effect.data)
             elif isinstance(effect, Die):
                 self._nursery.cancel_scope.cancel()
-            elif stream is not None and not await carry_out(effect, stream):
-                return False
+            elif stream is not None:
+                if self._core.answers_after_s:
+                    await trio.sleep(self._core.answers_after_s)
+                if not await carry_out(effect, stream):
+                    return False
         return True
 
     async def _tell(self, address: str, data: bytes) -> None:

@@ -161,6 +161,13 @@ class ShowsNoEpochWithoutAMaster(GoodController):
         return answer
 
 
+@alternative
+class SlowAnswers(GoodController):
+    """How soon an answer has to come is nowhere said: each takes 2.5 s."""
+
+    answers_after_s = 2.5
+
+
 class _HeartbeatsAlone(DeadByScan):
     def connection_ended(self, waiting_bytes: int, channel: Channel) -> list[Effect]:  # noqa: ARG002
         return []

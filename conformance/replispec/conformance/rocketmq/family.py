@@ -157,6 +157,7 @@ FAMILY = Family(
     reader=reader,
     encoder=RemotingEncoder,
     fresh=fresh,
+    busy=ResponseCode.SYSTEM_BUSY.name,
     addresses=("controller", "broker", "nameserver"),
     served=(REMOTING, HA_REPLICA),
     spoken=(REMOTING, HA),
