@@ -1,7 +1,7 @@
 """Controllers and broker sets of ours and of Apache RocketMQ, measured in turns.
 
-Requests: controllers run side by side, with TLS and without, and are asked in turns. Replication: a master with a backlog
-feeds a peer that only counts, then a new replica; then it is killed.
+Requests: controllers run side by side, with TLS and without, and are asked in turns. Replication: a master
+with a backlog feeds a peer that only counts, then a new replica; then it is killed.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from typing import Final
 import trio
 
 from replispec.runtime.net.addresses import join
-from replispec.runtime.net.clock import Clock
+from replispec.runtime.net.clock import Clock, now_s
 from replispec.runtime.net.link import Link, Tap
 from replispec.runtime.net.log_shell import Log
 from replispec.runtime.net.persistence import Persistence
@@ -94,6 +94,7 @@ class NodeShell:
         self._node = member.node
         self.view: Final = member.view
         self._start_ms = clock.now_ms()
+        self._latencies = None if member.view is None else member.view.latencies
         buckets = () if member.view is None else member.view.write_buckets
         self._persistence = Persistence(member.stores, clock, self.deliver, buckets=buckets)
         self._taken = 0
@@ -200,13 +201,21 @@ class NodeShell:
         self._busy = True
         try:
             while self._events:
-                self._taken += 1
-                for effect in self._node.receive(self._events.popleft()):
-                    self._perform(effect)
-                self._push_touched()
+                self._take(self._events.popleft())
         finally:
             self._busy = False
         self._arm()
+
+    def _take(self, event: Event) -> None:
+        latencies = self._latencies
+        self._taken += 1
+        if latencies is not None:
+            latencies.began_s = now_s()
+        for effect in self._node.receive(event):
+            self._perform(effect)
+        self._push_touched()
+        if latencies is not None and latencies.is_waiting:
+            latencies.end(now_s())
 
     def _perform(self, effect: Effect) -> None:
         match effect:
