@@ -63,7 +63,8 @@ class MeasuredRoles:
     """Our roles and those of somebody else, in turns.
 
     `subjects` are ours and theirs, measured as they are and, under a name that ends in SEALED, with TLS;
-    `figures` name what is measured, with its unit and whether more is better. `requests` takes rounds and seconds, `replication` rounds and megabytes.
+    `figures` name what is measured, with its unit and whether more is better. `requests` takes rounds and
+    seconds, `replication` rounds and megabytes.
     """
 
     subjects: Sequence[Subject]
