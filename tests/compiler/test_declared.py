@@ -80,3 +80,20 @@ def test_two_families_with_one_code_in_one_framing_are_refused(spec: Path) -> No
     assert f"PullMessageRequest: code {pulled} is " in said
     assert "LeaderAndIsrRequest of kafka too, see proto/replispec/kafka/v1/" in said
     assert "declare a framing of its own in families/rocketmq.yaml" in said
+
+
+def test_a_framing_names_an_enum_for_its_bits_that_there_is(spec: Path) -> None:
+    said = changed(spec, DECLARED, "flags: RemotingFlag", "flags: RemotingBits")
+    assert "framing remoting: the family has no enum 'RemotingBits'" in said
+
+
+def test_a_guest_that_names_a_message_as_its_host_does_is_refused(spec: Path) -> None:
+    path = spec / "proto/replispec/rocketmq/v1/controller.proto"
+    text = path.read_text()
+    assert "message ElectMasterRequest {" in text
+    guest = spec / "proto/replispec/raft/v1/member.proto"
+    guest.write_text(guest.read_text().replace("RaftLeadRequest", "ElectMasterRequest"))
+    machine = spec / "statemachines/raft/member.yaml"
+    machine.write_text(machine.read_text().replace("RaftLeadRequest", "ElectMasterRequest"))
+    with pytest.raises(SpecificationError, match=r"ElectMasterRequest: rocketmq has the same names"):
+        generate(spec)

@@ -35,6 +35,15 @@ OF_AGREEMENT = {
         7,
         (("one_entry_one_past", 7),),
     ),
+    "the members change before the last change is agreed on": Error(
+        "statemachines/raft/member",
+        "  may_change: commit >= term_start and members_index <= commit",
+        "  may_change: commit >= term_start",
+        "group",
+        (*TWO_ELECTIONS, "--set", "changes=2", "--seconds", "900", "--states", "9000000"),
+        "who_leads_has_what_was_agreed_on",
+        17,
+    ),
     "a leader answers before a majority has said that it leads": Error(
         "statemachines/raft/member",
         "if: 'rule.reached(voters, echoed) >= event.round'",

@@ -34,11 +34,15 @@ from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.wire.rocketmq.constants import UNIQUE_KEY_PROPERTY
 from replispec.wire.rocketmq.store import LogBlank, LogRecord
 from tests.replay import mess
+from tests.replay.agreement import CAPTURE
 from tests.replay.defects import DEFECTS
 from tests.replay.pcap_writer import Conversation, in_time_order, pcap, section
 from tests.replay.random_traffic import command
-from tests.replay.test_mess import FILES, header_and_packets
+from tests.replay.test_mess import FILES as OTHERS
+from tests.replay.test_mess import header_and_packets
 
+# Members of a group are guests in the streams of another family.
+FILES = {**OTHERS, "agreement": CAPTURE}
 KEY = b"a key that is only good for tests"
 NAMES = Pseudonyms(KEY)
 # Losses and replication in a small capture; the other ones take longer.

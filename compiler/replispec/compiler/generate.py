@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
+from collections.abc import Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -17,7 +18,9 @@ from google.protobuf import descriptor_pb2
 from replispec.compiler.check.families import check_families
 from replispec.compiler.check.messages import check_model
 from replispec.compiler.emit.data.names import names_json
+from replispec.compiler.emit.lua.dissector import Guests
 from replispec.compiler.emit.messages import message_outputs
+from replispec.compiler.emit.python.framings import framings_files
 from replispec.compiler.evolution.read import read_specification
 from replispec.compiler.family import check_alone, compile_family
 from replispec.compiler.model.faults import attempt, collecting, whole_since
@@ -81,13 +84,30 @@ def _generate(spec: Path) -> dict[str, bytes]:
             outputs |= compile_family(model, spec)
         with attempt():
             whole_since(0)
-            outputs |= message_outputs(model, fingerprints(files, model.family), _declared(spec, model))
+            declared, guests = _declared(spec, model), _guests(models, model, files)
+            outputs |= message_outputs(model, fingerprints(files, model.family), declared, guests)
+    with attempt():
+        whole_since(0)
+        declared = {name: text for model in models for name, text in _declared(spec, model).items()}
+        outputs |= framings_files(models, declared)
     with attempt():
         outputs |= compile_own(proto, own)
     with attempt():
         whole_since(0)
         outputs["replispec/wire/names.json"] = names_json(read_specification(spec))
     return outputs
+
+
+def _guests(
+    models: Sequence[Model], host: Model, files: Sequence[descriptor_pb2.FileDescriptorProto]
+) -> Guests:
+    """The other families that speak a framing of this one, each with the fingerprints of its messages."""
+    framings = host.declared.framings.keys()
+    return [
+        (model, fingerprints(files, model.family))
+        for model in models
+        if model is not host and model.declared.framings.keys() & framings
+    ]
 
 
 def _declared(spec: Path, model: Model) -> dict[str, bytes]:

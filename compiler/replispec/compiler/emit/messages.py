@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from replispec.compiler.check.python_names import check_module
 from replispec.compiler.emit.docs.messages import messages_markdown, numbers_markdown
-from replispec.compiler.emit.lua.dissector import dissector_texts
+from replispec.compiler.emit.lua.dissector import Guests, dissector_texts
 from replispec.compiler.emit.python.codes import codes_text, commands_text, streams_text
 from replispec.compiler.emit.python.format import format_files
 from replispec.compiler.emit.python.messages import module_text
@@ -15,11 +15,12 @@ from replispec.compiler.model.message import Model, Place
 
 
 def message_outputs(
-    model: Model, sources: Mapping[str, bytes], declared: Mapping[str, bytes]
+    model: Model, sources: Mapping[str, bytes], declared: Mapping[str, bytes], guests: Guests
 ) -> dict[str, bytes]:
     """Paths below generated/ -> contents; `sources` are what the certificates of birth hash, by file.
 
-    `declared` is what the family declares beside its messages, of which the dissector is made too.
+    `declared` is what the family declares beside its messages, of which the dissector is made too, and of
+    `guests`: others that speak a framing of the family.
     """
     package = f"replispec/wire/{model.family}"
     modules = dict.fromkeys(message.module for message in model.messages.values())
@@ -33,7 +34,7 @@ def message_outputs(
     others = {
         f"docs/{model.family}/numbers.md": numbers_markdown(model),
         f"docs/{model.family}/rights.md": rights_markdown(model),
-        **dissector_texts(model, {**sources, **declared}),
+        **dissector_texts(model, {**sources, **declared}, guests),
     }
     for module in modules:
         own = {name: data for name, data in sources.items() if name.endswith(f"/{module}.proto")}

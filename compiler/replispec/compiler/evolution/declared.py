@@ -35,6 +35,7 @@ class Framing:
 
     name: str
     about: str
+    flags: str
     place: Place
 
 
@@ -73,7 +74,7 @@ def declared_parts(spec: Path, family: str, declared: Declared) -> dict[str, obj
             for name, about in declared.parties.items()
         },
         "framings": {
-            name: Framing(name, about, _place(tree, "framings", name))
+            name: Framing(name, about, declared.flags.get(name, ""), _place(tree, "framings", name))
             for name, about in declared.framings.items()
         },
         "orders": {

@@ -49,7 +49,8 @@ class Dissection:
 class Declared:
     """What `file` says: `parties` by name with what each is; `framings` by name,
     which families may share; `orders` by name, those of a hash table with its initial capacity; `rights` by
-    name, of which every request of a family that has some says which it needs."""
+    name, of which every request of a family that has some says which it needs; `flags` by framing, the
+    enum of the bits that its frames carry, whichever family speaks."""
 
     file: str = ""
     about: str = ""
@@ -58,3 +59,4 @@ class Declared:
     orders: Mapping[str, int] = field(default_factory=dict)
     dissection: Dissection | None = None
     rights: Mapping[str, str] = field(default_factory=dict)
+    flags: Mapping[str, str] = field(default_factory=dict)

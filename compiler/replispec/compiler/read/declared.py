@@ -30,10 +30,11 @@ def read_declared(spec: Path, family: str) -> Declared:
         file,
         tree.text("about"),
         _words(tree.tree("parties")),
-        _words(tree.tree("framings")),
+        dict(_framings(tree.tree("framings"))),
         {name: _capacity(name, order) for name, order in _orders(tree)},
         _dissection(tree.tree("dissector")) if "dissector" in tree.items else None,
         _words(tree.tree("rights")),
+        dict(_flags(tree.tree("framings"))),
     )
 
 
@@ -47,6 +48,13 @@ def declare(model: Model, declared: Declared) -> None:
 
 def check_declared(model: Model, declared: Declared) -> None:
     """Raises SpecificationError for a party or an order that is not declared."""
+    for framing, flags in declared.flags.items():
+        if flags not in model.enums:
+            raise SpecificationError(
+                declared.file,
+                f"framing {framing}: the family has no enum {flags!r}",
+                f"write the enum of its bits; there are: {', '.join(model.enums) or 'none'}",
+            )
     orders = (*ORDERS, *declared.orders)
     for message in model.messages.values():
         for party in (message.sender, message.receiver):
@@ -73,6 +81,19 @@ def _refuse(message: Message, what: str, section: str, known: tuple[str, ...]) -
 
 def _words(tree: Tree) -> dict[str, str]:
     return {name: tree.text(name) for name in tree.items}
+
+
+def _framings(tree: Tree) -> Iterator[tuple[str, str]]:
+    """What each framing is: a text, or what is said as `about` beside its flags."""
+    for name, node in tree.items.items():
+        yield name, node.text("about") if isinstance(node, Tree) else tree.text(name)
+
+
+def _flags(tree: Tree) -> Iterator[tuple[str, str]]:
+    for name, node in tree.items.items():
+        if isinstance(node, Tree):
+            node.only("about", "flags")
+            yield name, node.text("flags")
 
 
 def _orders(tree: Tree) -> Iterator[tuple[str, Tree]]:

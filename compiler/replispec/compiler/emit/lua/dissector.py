@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from replispec.compiler.emit.lua.filters import (
+    check_guests,
     check_needs,
     filter_type,
     header_messages,
@@ -22,8 +23,13 @@ from replispec.compiler.model.message import Enum, Field, Model, SpecificationEr
 _PARTS = Path(__file__).parent / "parts"
 
 
-def dissector_texts(model: Model, sources: Mapping[str, bytes]) -> dict[str, str]:
-    """The dissector and the list of its filters, path below generated/ -> text; none when none is declared.
+Guests = Sequence[tuple[Model, Mapping[str, bytes]]]
+"""Families that speak a framing of another one, each with the fingerprints of its messages."""
+
+
+def dissector_texts(model: Model, sources: Mapping[str, bytes], guests: Guests) -> dict[str, str]:
+    """The dissector and the list of its filters, path below generated/ -> text; none when none is
+    declared. The commands of guests are told in the streams of the family, by their codes.
 
     Raises SpecificationError when a message cannot be shown.
     """
@@ -31,18 +37,23 @@ def dissector_texts(model: Model, sources: Mapping[str, bytes]) -> dict[str, str
     if dissection is None:
         return {}
     check_needs(model, dissection)
+    others = [guest for guest, _ in guests]
+    check_guests(model, others)
+    every = {**sources, **{name: data for _, files in guests for name, data in files.items()}}
     return {
-        f"wireshark/{model.family}.lua": _chunk(model, dissection, sources),
-        f"docs/{model.family}/wireshark.md": _markdown(model, dissection),
+        f"wireshark/{model.family}.lua": _chunk(model, dissection, others, every),
+        f"docs/{model.family}/wireshark.md": _markdown(model, dissection, others),
     }
 
 
-def _chunk(model: Model, dissection: Dissection, sources: Mapping[str, bytes]) -> str:
+def _chunk(
+    model: Model, dissection: Dissection, guests: Sequence[Model], sources: Mapping[str, bytes]
+) -> str:
     lines = [line.replace("#", "--", 1) for line in certificate(sources)]
     lines += [
         f"-- Wireshark dissectors of {model.family}: the specification, and functions that read it.",
         "",
-        f"local SPECIFICATION = {lua_value(_tables(model, dissection))}",
+        f"local SPECIFICATION = {lua_value(_tables(model, dissection, guests))}",
         "",
     ]
     parts = [_part(part, model) for part in dissection.parts]
@@ -60,7 +71,7 @@ def _part(name: str, model: Model) -> str:
     return path.read_text("utf-8")
 
 
-def _tables(model: Model, dissection: Dissection) -> dict[str, Value]:
+def _tables(model: Model, dissection: Dissection, guests: Sequence[Model]) -> dict[str, Value]:
     shown = list(shown_messages(model, dissection))
     protocols = {
         protocol.name: {
@@ -77,11 +88,11 @@ def _tables(model: Model, dissection: Dissection) -> dict[str, Value]:
     return {
         "extended": dissection.extended,
         "protocols": protocols,
-        "enums": {enum.name: _names(enum) for enum in model.enums.values()},
+        "enums": _enums(model, guests),
         "streams": {name: _stream(model, name) for name in stream_names(model)},
         "messages": messages,
-        "headers": _headers(model),
-        **_commands(model),
+        "headers": {name: fields for each in (model, *guests) for name, fields in _headers(each).items()},
+        **_commands((model, *guests)),
     }
 
 
@@ -94,6 +105,17 @@ def _filter(made: Filter, prefix: str) -> Value:
         "enum": made.enum or None,
         "about": made.about or None,
     }
+
+
+def _enums(model: Model, guests: Iterable[Model]) -> dict[str, Value]:
+    """The names of numbers; those of a guest's codes are among the codes of the family."""
+    found = {enum.name: _names(enum) for enum in model.enums.values()}
+    codes = next((enum.name for enum in model.enums.values() if enum.codes), "")
+    for guest in guests:
+        for enum in guest.enums.values():
+            name = codes if enum.codes else enum.name
+            found[name] = {**found.get(name, {}), **_names(enum)}
+    return {**found}
 
 
 def _names(enum: Enum) -> dict[int, str]:
@@ -185,18 +207,18 @@ def _headers(model: Model) -> dict[str, Value]:
     return found
 
 
-def _commands(model: Model) -> dict[str, Value]:
-    commands = [message for message in model.messages.values() if message.codes]
+def _commands(models: Sequence[Model]) -> dict[str, Value]:
+    commands = [(model, message) for model in models for message in model.messages.values() if message.codes]
     tables: dict[str, Value] = {}
     for headers, bodies, kinds in (
         ("requests", "request_bodies", ("REQUEST", "ONEWAY")),
         ("answers", "answer_bodies", ("RESPONSE",)),
     ):
-        chosen = [message for message in commands if message.kind in kinds]
-        tables[headers] = {code: message.name for message in chosen for code in message.codes}
+        chosen = [(model, message) for model, message in commands if message.kind in kinds]
+        tables[headers] = {code: message.name for _, message in chosen for code in message.codes}
         tables[bodies] = {
             code: {"message": message.bodies[0], "layout": model.messages[message.bodies[0]].layout}
-            for message in chosen
+            for model, message in chosen
             if message.bodies
             for code in message.codes
         }
@@ -206,13 +228,13 @@ def _commands(model: Model) -> dict[str, Value]:
 _TYPES = {"request": "packet number", "response": "packet number", "none": "group"}
 
 
-def _markdown(model: Model, dissection: Dissection) -> str:
+def _markdown(model: Model, dissection: Dissection, guests: Sequence[Model]) -> str:
     lines = ["<!-- made by `make generate`; change the specification, not this page -->", ""]
     lines += [f"# {model.family}: filters of the Wireshark dissector", ""]
     for protocol in dissection.protocols:
         lines += [f"## {protocol.name}: {protocol.title}", ""]
         lines += ["| filter | type | meaning |", "| --- | --- | --- |"]
-        for made in protocol_filters(model, dissection, protocol):
+        for made in protocol_filters(model, dissection, protocol, guests):
             about = made.about.replace("|", "\\|").replace("<", "&lt;")
             values = f"values of [{made.enum}](numbers.md#{made.enum.lower()})" if made.enum else ""
             kind = _TYPES.get(made.type, made.type)

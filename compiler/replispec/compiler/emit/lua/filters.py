@@ -7,7 +7,7 @@ a list, `<protocol>.ext.<message>.<field>` for what a header says in its extensi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from replispec.compiler.model.declared import Dissection, Filter, Protocol
@@ -29,7 +29,9 @@ def protocol_messages(model: Model, protocol: Protocol) -> list[Message]:
     ]
 
 
-def protocol_filters(model: Model, dissection: Dissection, protocol: Protocol) -> list[Filter]:
+def protocol_filters(
+    model: Model, dissection: Dissection, protocol: Protocol, guests: Iterable[Model]
+) -> list[Filter]:
     """All filters of a protocol, each once. Raises SpecificationError when two fields contend for a name."""
     found: dict[str, Filter] = {}
     places: dict[str, Field] = {}
@@ -44,7 +46,8 @@ def protocol_filters(model: Model, dissection: Dissection, protocol: Protocol) -
             _contend(places[made.name], made, "the dissector")
         found[made.name] = made
     if dissection.extended.startswith(f"{protocol.name}."):
-        found |= {made.name: made for made in extended_filters(model, dissection)}
+        for each in (model, *guests):
+            found |= {made.name: made for made in extended_filters(each, dissection)}
     return list(found.values())
 
 
@@ -123,6 +126,22 @@ def check_needs(model: Model, dissection: Dissection) -> None:
             f"the dissector needs {', '.join(missing)}",
             "keep the name, or change it in the dissector's parts (lua/ of the compiler) too",
         )
+
+
+def check_guests(model: Model, guests: Iterable[Model]) -> None:
+    """Raises SpecificationError when a guest names something as the family does: filters would mean two."""
+    messages, enums = {*model.messages}, {*model.enums}
+    for guest in guests:
+        named = [*(each.name for each in header_messages(guest) if each.name in messages)]
+        named += [each.name for each in guest.enums.values() if each.name in enums and not each.codes]
+        if named:
+            raise SpecificationError(
+                f"proto/{guest.family}",
+                f"{', '.join(named)}: {model.family} has the same names in the framing of both",
+                "give them names of their own: Wireshark shows both families together",
+            )
+        messages |= {*guest.messages}
+        enums |= {*guest.enums}
 
 
 def shown_messages(model: Model, dissection: Dissection) -> Iterator[tuple[Protocol, Message]]:

@@ -14,6 +14,7 @@ from replispec.compiler.emit.python.tree import (
     Module,
     Names,
     Node,
+    Ref,
     homes,
     own,
 )
@@ -37,8 +38,10 @@ def certificate(sources: Mapping[str, bytes]) -> list[str]:
 def codes_text(model: Model, sources: Mapping[str, bytes]) -> str:
     """The enums of the family, the names of numbers that changed their meaning, and all wire keys, if any."""
     nodes: list[Node] = []
+    elsewhere = {*model.declared.flags.values()}
     for enum in model.enums.values():
-        nodes += _enum(enum)
+        if enum.name not in elsewhere:
+            nodes += enum_nodes(enum)
     keys = sorted(
         {field.key for message in model.messages.values() if _has_keys(message) for field in message.fields}
     )
@@ -48,14 +51,21 @@ def codes_text(model: Model, sources: Mapping[str, bytes]) -> str:
         value = f'frozenset("""\n{listed}\n""".split())'
         nodes.append(Constant("WIRE_KEYS", value, "frozenset[str]", about))
     about = f"Numbers and keys of {model.family}." if keys else f"Numbers of {model.family}."
-    return Module(f"replispec.wire.{model.family}.codes", certificate(sources), about, nodes).text()
+    name = f"replispec.wire.{model.family}.codes"
+    return Module(name, certificate(sources), about, nodes, exports=_flags(model)).text()
+
+
+def _flags(model: Model) -> tuple[Ref, ...]:
+    """The bits of its framings, which are nobody's alone and stand in a module of no family."""
+    return tuple(Ref("replispec.wire.framings", name) for name in model.declared.flags.values())
 
 
 def _has_keys(message: Message) -> bool:
     return message.layout in ("HEADER_FIELDS", "JSON") or message.also == "JSON"
 
 
-def _enum(enum: Enum) -> Iterator[Node]:
+def enum_nodes(enum: Enum) -> Iterator[Node]:
+    """An enum, and what its numbers are called."""
     values = [
         Constant(value.name, str(value.number), comment=str(value.versions or "")) for value in enum.values
     ]

@@ -157,7 +157,8 @@ class Module:
     """A module: the lines of its header, what it is about, its nodes.
 
     `name` is its full name, `home` maps each name of the specification to the module that defines it, `place`
-    is where the specification of the module starts.
+    is where the specification of the module starts; `exports` are names of other modules
+    that are had from this one, too.
     """
 
     name: str
@@ -166,6 +167,7 @@ class Module:
     nodes: list[Node] = field(default_factory=list)
     home: Mapping[str, str] = field(default_factory=dict)
     place: Place | None = None
+    exports: Sequence[Ref] = ()
 
     def text(self) -> str:
         """The text, not yet formatted; its imports are what its nodes refer to."""
@@ -187,6 +189,7 @@ class Module:
 
         lines = [_REF.sub(resolve, line) for line in body]
         imports = [f"from {module} import {', '.join(sorted(used[module]))}" for module in sorted(used)]
+        imports += [f"from {each.module} import {each.name} as {each.name}" for each in self.exports]
         head = [*self.header, *docstring(self.about), "", "from __future__ import annotations", ""]
         return "\n".join([*head, *imports, "", *lines]).rstrip() + "\n"
 

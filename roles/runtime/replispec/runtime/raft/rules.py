@@ -9,10 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from replispec.wire.raft.codes import EntryKind
 from replispec.wire.raft.constants import REPLACED_TERM
 from replispec.wire.raft.member import RaftEntry
 
-__all__ = ["conflict", "follows", "greatest", "is_majority", "last_term", "ordered", "reached", "with_entry"]
+__all__ = [
+    "conflict",
+    "follows",
+    "greatest",
+    "is_majority",
+    "last_term",
+    "members_places",
+    "ordered",
+    "reached",
+    "with_entry",
+    "with_members",
+]
 
 
 def is_majority(voters: frozenset[int], members: frozenset[int]) -> bool:
@@ -60,3 +72,13 @@ def last_term(entries: Sequence[RaftEntry], prev_term: int) -> int:
 def with_entry(log: Sequence[RaftEntry], term: int) -> Sequence[RaftEntry]:
     """The log with one more entry of this term, of no data."""
     return (*log, RaftEntry(term=term))
+
+
+def with_members(log: Sequence[RaftEntry], term: int) -> Sequence[RaftEntry]:
+    """The log with one more entry of this term, which says who the members are."""
+    return (*log, RaftEntry(term=term, kind=EntryKind.MEMBERS))
+
+
+def members_places(log: Sequence[RaftEntry]) -> frozenset[int]:
+    """The places of the entries of the log that say who the members are."""
+    return frozenset(at for at, entry in enumerate(log, 1) if entry.kind == EntryKind.MEMBERS)

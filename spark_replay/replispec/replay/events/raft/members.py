@@ -19,10 +19,10 @@ from replispec.replay.events.directions import Directions, seen_whole, values
 from replispec.replay.events.observation import Member, Observation, Place, Undecodable
 from replispec.replay.frames.raft.family import REMOTING
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.wire.framings import RemotingFlag
 from replispec.wire.raft import member as wire
 from replispec.wire.raft.commands import REQUEST_HEADERS
 from replispec.wire.raft.constants import GROUP_VERSION
-from replispec.wire.rocketmq.codes import RemotingFlag
 
 CODES: Final = frozenset(REQUEST_HEADERS)
 """The codes by which the messages of members are told."""

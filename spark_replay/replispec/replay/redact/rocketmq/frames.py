@@ -15,14 +15,18 @@ from replispec.replay.frames.rocketmq.readers import (
     AnswerFixed,
     AnswerMessage,
 )
+from replispec.replay.redact.binary_bodies import redacted_body
 from replispec.replay.redact.images import Image
 from replispec.replay.redact.json_texts import JsonTexts, NotDecodedError
 from replispec.replay.redact.pseudonyms import Pseudonyms
 from replispec.replay.redact.rocketmq.records import HEAD_BYTES, Records, next_record, size_told
-from replispec.replay.redact.shapes import Content, Shape, shapes
+from replispec.replay.redact.shapes import Content, Shape
+from replispec.replay.redact.speakers import commands_in
+from replispec.runtime.primitives.binary import BinaryMessage
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.wire.rocketmq import commands, ha, remoting
-from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, SerializeType
+from replispec.wire.framings import RemotingFlag
+from replispec.wire.rocketmq import ha, remoting
+from replispec.wire.rocketmq.codes import RequestCode, SerializeType
 
 _HEADER: Final = "RemotingHeader"
 _TYPED: Final = "(typed header)"
@@ -43,7 +47,8 @@ class Frames:
     def __init__(self, names: Pseudonyms) -> None:
         self._names = names
         self._records = Records(names)
-        self._shapes = shapes("rocketmq")
+        # Of all families that speak this framing: whose message it is, its code alone says.
+        self._known = commands_in(REMOTING)
         self._texts = lru_cache(maxsize=1024)(self._new_texts)
 
     def connection(self, pair: Sequence[tuple[Decoded, Image]]) -> None:
@@ -125,12 +130,12 @@ class Frames:
 
     def _new_texts(self, codes: frozenset[int], is_answer: bool) -> tuple[JsonTexts, Shape]:
         """What rewrites headers of these codes, and their shape."""
-        table = commands.RESPONSE_HEADERS if is_answer else commands.REQUEST_HEADERS
+        table = self._known.headers(is_answer=is_answer)
         typed = self._merged(table[code].__name__ for code in sorted(codes) if code in table)
-        messages = {**self._shapes, _TYPED: typed}
+        messages = {**self._known.shapes, _TYPED: typed}
         fields = {
             key: (Content("", message=_TYPED),) if any(each.keys for each in contents) else contents
-            for key, contents in self._shapes[_HEADER].fields.items()
+            for key, contents in self._known.shapes[_HEADER].fields.items()
         }
         return JsonTexts(self._names, messages, self._records.held), Shape(fields, checksums=typed.checksums)
 
@@ -138,23 +143,25 @@ class Frames:
         fields: dict[str, tuple[Content, ...]] = {}
         sums: set[str] = set()
         for name in names:
-            sums |= self._shapes[name].checksums
-            for key, contents in self._shapes[name].fields.items():
+            sums |= self._known.shapes[name].checksums
+            for key, contents in self._known.shapes[name].fields.items():
                 fields[key] = (*fields.get(key, ()), *contents)
         return Shape(fields, checksums=frozenset(sums))
 
     def _body(self, codes: frozenset[int], body: bytes, *, is_answer: bool) -> bytes:
-        """A body: typed JSON, messages, records; anything else becomes bytes without meaning."""
+        """A body: typed JSON, binary messages, records; anything else becomes bytes without meaning."""
         if not is_answer and codes & {RequestCode.SEND_BATCH_MESSAGE}:
             return self._records.batch(body)
         if not is_answer and codes & set(_SENDS):
             return self._names.content(body)
         if is_answer and codes & set(_PULLS):
             return self._records.run(body)
-        table = commands.RESPONSE_BODIES if is_answer else commands.REQUEST_BODIES
-        kinds = [table[code].__name__ for code in sorted(codes) if code in table]
+        table = self._known.bodies(is_answer=is_answer)
+        kinds = [table[code] for code in sorted(codes) if code in table]
+        if len(kinds) == 1 and issubclass(kinds[0], BinaryMessage):
+            return redacted_body(body, kinds[0], self._names)
         if body[:1] in (b"{", b"["):
-            shape = self._shapes.get(kinds[0]) if len(kinds) == 1 else None
+            shape = self._known.shapes.get(kinds[0].__name__) if len(kinds) == 1 else None
             try:
                 return self._texts(codes, is_answer)[0].redact(body, shape)
             except NotDecodedError:
