@@ -1,4 +1,5 @@
-"""Our roles against those of somebody else, in turns: requests, replication, fail-over, their cost.
+"""Our roles against those of somebody else, in turns, in the clear and with TLS: requests, replication,
+fail-over, their cost.
 
 A file that is sent over loopback into another file is the floor. The result is a table and
 out/bench/roles.json.
@@ -14,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.family import FLOOR, Bench, MeasuredRoles, measured_family
+from benchmarks.family import FLOOR, SEALED, Bench, MeasuredRoles, measured_family
 from lab import families
 from lab.errors import LabError
 
@@ -59,18 +60,25 @@ def _table(bench: Bench, measured: MeasuredRoles, load: float) -> Sequence[str]:
     lines = [
         f"Medians; {measured.against}; load {load:.1f} before.",
         "",
-        "| figure | unit | ours | theirs | ours / theirs |",
-        "| --- | --- | --- | --- | --- |",
+        "| figure | unit | ours | theirs | ours / theirs | ours, TLS | theirs, TLS |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for figure, (unit, _) in bench.figures.items():
         values = bench.seen.get(figure)
         if values and values[ours] and values[theirs]:
             own, other = (statistics.median(values[each]) for each in (ours, theirs))
-            lines.append(f"| {figure} | {unit} | {own:,.3g} | {other:,.3g} | {own / other:.2f} |")
+            sealed = [_median(values.get(each + SEALED, ())) for each in (ours, theirs)]
+            shown = f"{own:,.3g} | {other:,.3g} | {own / other:.2f} | {' | '.join(sealed)}"
+            lines.append(f"| {figure} | {unit} | {shown} |")
     if bench.seen[FLOOR][ours]:
         floor = statistics.median(bench.seen[FLOOR][ours])
-        lines.append(f"| a file over loopback into a file | MB/s | {floor:,.0f} | | |")
+        lines.append(f"| a file over loopback into a file | MB/s | {floor:,.0f} | | | | |")
     return lines
+
+
+def _median(values: Sequence[float]) -> str:
+    """The median as it is shown; nothing of what was not measured."""
+    return f"{statistics.median(values):,.3g}" if values else ""
 
 
 if __name__ == "__main__":

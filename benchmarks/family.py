@@ -19,6 +19,8 @@ from lab.cluster import Cluster
 from lab.subjects.subject import Subject
 
 FLOOR = "floor"
+SEALED = "-tls"
+"""Behind the name of a subject: the same with TLS."""
 CodecCase = Callable[[], object]
 
 
@@ -60,8 +62,9 @@ class Dissected:
 class MeasuredRoles:
     """Our roles and those of somebody else, in turns.
 
-    `subjects` are ours and theirs; `figures` name what is measured, with its unit and whether more is better.
-    `requests` takes rounds and seconds, `replication` rounds and megabytes.
+    `subjects` are ours and theirs, measured as they are and, under a name that ends in SEALED, with TLS;
+    `figures` name what is measured, with its unit and whether more is better. `requests` takes rounds and
+    seconds, `replication` rounds and megabytes.
     """
 
     subjects: Sequence[Subject]

@@ -1,22 +1,27 @@
 """Controllers and broker sets of ours and of Apache RocketMQ, measured in turns.
 
-Requests: two controllers run side by side and are asked in turns. Replication: a master with a backlog
-feeds a peer that only counts, then a new replica; then it is killed.
+Requests: controllers run side by side, with TLS and without, and are asked in turns. Replication: a master
+with a backlog feeds a peer that only counts, then a new replica; then it is killed.
 """
 
 from __future__ import annotations
 
+import ssl
 import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.family import FLOOR, Bench, in_a_folder
+from benchmarks.family import FLOOR, SEALED, Bench, in_a_folder
 from benchmarks.floor import floor
 from benchmarks.rocketmq import roles_replication as replication
 from benchmarks.rocketmq import roles_requests as requests
+from lab.certificates import Authority
 from lab.cluster import BROKER_NAME, Cluster
 from lab.processes import cpu_seconds, usage
 from lab.rocketmq import settings
 from lab.rocketmq.apache import Apache
+from lab.rocketmq.interop.secrets import SealedApache
 from lab.rocketmq.questions import replicas, routed
 from lab.rocketmq.roles import OURS
 from lab.rocketmq.waiting import wait_in_sync, wait_master
@@ -28,6 +33,8 @@ SUBJECTS: tuple[Subject, ...] = (OURS, APACHE)
 TOPIC = "BenchTopic"
 DEPTH = 64
 LOG_FILE_BYTES = 128 * 1024 * 1024
+# Of all sides, those that copy a log.
+COPIED = (0, 1, 2)
 # Name of each figure, its unit, and whether more is better.
 FIGURES = {
     "1001, one at a time": ("1/s", True),
@@ -47,13 +54,54 @@ FIGURES = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What is measured: a subject in the clear or with TLS. `served`: parameters of its controller; `copied`:
+    of a cluster whose processes dial with TLS, and answer the lab, which asks them in the clear, too; `seal`:
+    how the lab asks a controller, and a master for its log."""
+
+    who: str
+    subject: Subject
+    served: settings.Settings = field(default_factory=dict)
+    copied: settings.Settings = field(default_factory=dict)
+    seal: ssl.SSLContext | None = None
+
+
+def sides(folder: Path) -> Sequence[Side]:
+    """Ours and theirs in the clear, then both with TLS, their certificates in this folder."""
+    authority = Authority(folder)
+    files = authority.issue("server")
+    seal = ssl.create_default_context(cafile=authority.trust)
+    shown = {"tls.server.certPath": files.certificate, "tls.server.keyPath": files.key}
+    dialled = {"tls.enable": "true", "tls.client.trustCertPath": authority.trust}
+    java = SealedApache(
+        APACHE.release,
+        (
+            *("-Dtls.test.mode.enable=false", "-Dtls.server.mode=enforcing"),
+            *(f"-D{name}={value}" for name, value in shown.items()),
+        ),
+    )
+    return (
+        *(Side(subject.name, subject) for subject in SUBJECTS),
+        Side(
+            OURS.name + SEALED,
+            OURS,
+            served={**shown, "tls.server.mode": "ENFORCING"},
+            copied={**shown, **dialled, "tls.server.mode": "PERMISSIVE"},
+            seal=seal,
+        ),
+        Side(APACHE.name + SEALED, java, seal=seal),
+    )
+
+
 def measure_requests(bench: Bench, rounds: int, seconds: float) -> None:
-    """Both controllers, in turns."""
+    """Four controllers, in turns: ours and theirs, in the clear and with TLS."""
     with in_a_folder("controllers") as cluster:
-        for subject in SUBJECTS:
-            values = settings.controller(cluster, subject.name)
-            cluster.start(subject, "controller", subject.name, values)
-        sets = {subject.name: _broker_set(cluster, subject.name) for subject in SUBJECTS}
+        found = sides(cluster.part("conf"))
+        for side in found:
+            values = settings.controller(cluster, side.who, **side.served)
+            cluster.start(side.subject, "controller", side.who, values)
+        sets = {side.who: _broker_set(cluster, side) for side in found}
         for _ in range(rounds):
             for who, members in sets.items():
                 _one_round(bench, cluster, who, members, seconds)
@@ -63,14 +111,14 @@ def measure_requests(bench: Bench, rounds: int, seconds: float) -> None:
             bench.note("controller, peak memory", who, memory)
 
 
-def _broker_set(cluster: Cluster, who: str) -> requests.MeasuredSet:
-    port = cluster.port(who)
+def _broker_set(cluster: Cluster, side: Side) -> requests.MeasuredSet:
+    port = cluster.port(side.who)
 
     def leads() -> bool:
-        return replicas(port, BROKER_NAME) is None
+        return replicas(port, BROKER_NAME, seal=side.seal) is None
 
-    cluster.until(leads, f"the controller of {who}")
-    return requests.MeasuredSet(port, requests.SET)
+    cluster.until(leads, f"the controller of {side.who}")
+    return requests.MeasuredSet(port, requests.SET, side.seal)
 
 
 def _one_round(
@@ -89,38 +137,46 @@ def _one_round(
         requests.question(),
         depth=DEPTH,
         seconds=seconds,
+        seal=members.seal,
     )
     bench.note(f"1004, {DEPTH} deep", who, ask.per_second)
     used = cpu_seconds(pid) - before
     bench.note("CPU per 10,000 answers", who, used / (ask.per_second * seconds) * 1e4)
     beat = requests.pipelined(
-        port, RequestCode.BROKER_HEARTBEAT, members.heartbeat(2), depth=DEPTH, seconds=seconds
+        port,
+        RequestCode.BROKER_HEARTBEAT,
+        members.heartbeat(2),
+        depth=DEPTH,
+        seconds=seconds,
+        seal=members.seal,
     )
     bench.note(f"904, {DEPTH} deep", who, beat.per_second)
 
 
 def measure_replication(bench: Bench, rounds: int, megabytes: int) -> None:
-    """Both broker sets, one after the other, and the floor."""
+    """Broker sets one after the other, ours in the clear and with TLS, which Java's replication has not; and
+    the floor."""
     for _ in range(rounds):
-        for subject in SUBJECTS:
-            with in_a_folder(subject.name) as cluster:
-                _replicate(bench, cluster, subject, megabytes)
+        for number in COPIED:
+            with in_a_folder("broker-set") as cluster:
+                _replicate(bench, cluster, sides(cluster.part("conf"))[number], megabytes)
         with tempfile.TemporaryDirectory(prefix="replispec-bench-floor-") as folder:
             bench.note(FLOOR, OURS.name, floor(megabytes, Path(folder)))
 
 
-def _replicate(bench: Bench, cluster: Cluster, subject: Subject, megabytes: int) -> None:
-    who = subject.name
-    cluster.start(subject, "nameserver", "nameserver", settings.nameserver(cluster))
-    cluster.start(subject, "controller", "controller", settings.controller(cluster))
-    _start_broker(cluster, subject, "broker-1")
+def _replicate(bench: Bench, cluster: Cluster, side: Side, megabytes: int) -> None:
+    who, subject = side.who, side.subject
+    cluster.start(subject, "nameserver", "nameserver", {**settings.nameserver(cluster), **side.copied})
+    cluster.start(subject, "controller", "controller", {**settings.controller(cluster), **side.copied})
+    _start_broker(cluster, side, "broker-1")
     master = wait_master(cluster)
     cluster.until(lambda: routed(cluster.port("nameserver"), BROKER_NAME).get(0), "a route to the master")
     end = replication.fill(master.address, TOPIC, megabytes)
     feeding = cluster.processes["broker-1"].pid
-    bench.note("master to a bare sink", who, replication.to_a_sink(cluster.ha_port("broker-1"), end))
+    to_a_sink = replication.to_a_sink(cluster.ha_port("broker-1"), end, side.seal)
+    bench.note("master to a bare sink", who, to_a_sink)
     before = cpu_seconds(feeding)
-    _start_broker(cluster, subject, "broker-2")
+    _start_broker(cluster, side, "broker-2")
     rate = replication.copied(cluster, "broker-2", end)
     copying = cluster.processes["broker-2"].pid
     bench.note("backlog to a replica", who, rate)
@@ -133,6 +189,6 @@ def _replicate(bench: Bench, cluster: Cluster, subject: Subject, megabytes: int)
     bench.note("kill -9 to a new master that knows", who, known)
 
 
-def _start_broker(cluster: Cluster, subject: Subject, name: str) -> None:
-    values = settings.broker(cluster, name, mappedFileSizeCommitLog=LOG_FILE_BYTES, maxMessageSize=4_194_304)
-    cluster.start(subject, "broker", name, values)
+def _start_broker(cluster: Cluster, side: Side, name: str) -> None:
+    more = {"mappedFileSizeCommitLog": LOG_FILE_BYTES, "maxMessageSize": 4_194_304, **side.copied}
+    cluster.start(side.subject, "broker", name, settings.broker(cluster, name, **more))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import ssl
 import time
 
 from lab import poll
@@ -11,7 +12,7 @@ from lab.cluster import BROKER_NAME, Cluster
 from lab.errors import LabError
 from lab.ports import LOOPBACK
 from lab.rocketmq import questions
-from lab.rocketmq.peer import Peer
+from lab.rocketmq.peer import Peer, connect
 from replispec.wire.rocketmq.ha import (
     HaHandshakeAnswer,
     HaHandshakeId,
@@ -60,9 +61,9 @@ def copied(cluster: Cluster, replica: str, end: int) -> float:
     return (end - had) / 1e6 / max(ended_s - began_s, 1e-6)
 
 
-def to_a_sink(port: int, end: int) -> float:
+def to_a_sink(port: int, end: int, seal: ssl.SSLContext | None = None) -> float:
     """MB/s at which a master's bytes come to a peer that only counts them."""
-    with socket.create_connection((LOOPBACK, port)) as connection:
+    with connect(LOOPBACK, port, seal) as connection:
         connection.sendall(HaHandshakeId(broker_id=99).encode())
         received = _exactly(connection, ANSWER_BYTES)
         _exactly(connection, HA_MASTER.measure(received, 0, len(received)) - len(received))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import statistics
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lab.ports import LOOPBACK
-from lab.rocketmq.peer import Peer
+from lab.rocketmq.peer import Peer, connect
 from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
@@ -40,10 +41,12 @@ class Rate:
 
 
 class MeasuredSet:
-    """A broker set of two at one controller, made over the wire; its SyncStateSet is ours to change."""
+    """A broker set of two at one controller, made over the wire, perhaps with TLS; its SyncStateSet is ours
+    to change."""
 
-    def __init__(self, port: int, name: str) -> None:
-        self.peer = Peer(LOOPBACK, port)
+    def __init__(self, port: int, name: str, seal: ssl.SSLContext | None = None) -> None:
+        self.port, self.seal = port, seal
+        self.peer = Peer(LOOPBACK, port, seal=seal)
         self.name = name
         for number in (1, 2):
             self._join(number)
@@ -129,11 +132,20 @@ def one_at_a_time(members: MeasuredSet, seconds: float) -> Rate:
     return Rate(len(times) / seconds, cuts[49], cuts[98])
 
 
-def pipelined(port: int, code: RequestCode, header: Header, *, depth: int, seconds: float) -> Rate:
+def pipelined(
+    port: int,
+    code: RequestCode,
+    header: Header,
+    *,
+    depth: int,
+    seconds: float,
+    seal: ssl.SSLContext | None = None,
+) -> Rate:
     """Requests of one kind on one connection, `depth` of them under way all the time."""
     frames = [_frame(code, header, opaque) for opaque in range(depth)]
     batches = [b"".join(frames[:count]) for count in range(depth + 1)]
-    with socket.create_connection((LOOPBACK, port)) as connection:
+    with connect(LOOPBACK, port, seal) as connection:
+        connection.settimeout(None)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         answers = _answers(connection)
         began = time.perf_counter()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from dataclasses import dataclass
 from typing import Self
 
@@ -32,13 +33,27 @@ class Signer:
         return {**signed, SIGNATURE_KEY: signature_of(self.secret, signed, body)}
 
 
-class Peer:
-    """A connection to a remoting server, whose requests may be signed. Raises OSError when it cannot be
-    reached or goes away."""
+def connect(host: str, port: int, seal: ssl.SSLContext | None = None) -> socket.socket:
+    """A socket to a server, with TLS if there is a context for it. Raises OSError."""
+    opened = socket.create_connection((host, port), timeout=ANSWER_S)
+    if seal is None:
+        return opened
+    try:
+        return seal.wrap_socket(opened, server_hostname=host)
+    except BaseException:
+        opened.close()
+        raise
 
-    def __init__(self, host: str, port: int, sign: Signer | None = None) -> None:
+
+class Peer:
+    """A connection to a remoting server, whose requests may be signed, and which may have TLS. Raises OSError
+    when it cannot be reached or goes away."""
+
+    def __init__(
+        self, host: str, port: int, sign: Signer | None = None, *, seal: ssl.SSLContext | None = None
+    ) -> None:
         self._sign = sign
-        self._socket = socket.create_connection((host, port), timeout=ANSWER_S)
+        self._socket = connect(host, port, seal)
         self._frames = FrameBuffer(streams.REMOTING)
         self._opaque = 0
 

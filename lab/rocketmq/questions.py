@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -125,9 +126,11 @@ def last_epoch(broker: Peer) -> int:
     return max((entry.epoch or -1 for entry in cache.epoch_list or ()), default=-1)
 
 
-def replicas(controller: int, broker_name: str, host: str = LOOPBACK) -> ReplicasInfo | None:
+def replicas(
+    controller: int, broker_name: str, host: str = LOOPBACK, *, seal: ssl.SSLContext | None = None
+) -> ReplicasInfo | None:
     """What the controller knows of the set's replicas."""
-    with Peer(host, controller) as peer:
+    with Peer(host, controller, seal=seal) as peer:
         body = BrokerNames(names=[broker_name]).encode()
         answer = peer.ask(RequestCode.CONTROLLER_GET_SYNC_STATE_DATA, body=body)
     return (BrokerReplicasInfo.decode(answer.body).replicas_info_table or {}).get(broker_name)

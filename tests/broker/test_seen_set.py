@@ -10,9 +10,12 @@ import pytest
 from replispec.runtime.primitives.metrics import Gathered, Histogram
 from replispec.runtime.world import Numbers
 from replispec.wire.rocketmq import metrics
+from replispec.wire.rocketmq.codes import RequestCode
+from replispec.wire.rocketmq.controller import GetReplicaInfoRequest
 from replispec.wire.rocketmq.metrics import BY_ROLE
-from tests.broker.simulated_set import OK, BrokerSet
+from tests.broker.simulated_set import CONTROLLER, OK, BrokerSet, wanted
 
+FIRST = "10.0.1.1:10911"
 Shown = Mapping[str, Mapping[tuple[str, ...], Any]]
 
 
@@ -51,12 +54,15 @@ def cluster() -> BrokerSet:
     return found
 
 
-# What only comes about in a group of controllers, with clients that send heartbeats, or with questions.
+# What only comes about in a group of controllers, with clients that send heartbeats, with questions, or where
+# somebody says when events begin, which the simulation does not.
 ELSEWHERE = {
     "rocketmq_controller_member_lag",
     "rocketmq_consumer_connections",
     "rocketmq_consumer_lag_messages",
     "rocketmq_remoting_answers_total",
+    "rocketmq_rpc_latency",
+    "rocketmq_controller_request_latency",
 }
 
 
@@ -96,6 +102,43 @@ def test_numbers_of_a_master_are_its_own(cluster: BrokerSet) -> None:
     assert found["rocketmq_broker_replica_in_sync"][("2",)] == 1
     assert found["rocketmq_broker_replica_lag_bytes"][("2",)] == 0
     assert found["rocketmq_remoting_answers_total"]["SEND_MESSAGE_V2", "SUCCESS"] == 1
+
+
+def test_latencies_of_a_broker_have_the_labels_of_apache(cluster: BrokerSet) -> None:
+    view: Any = cluster.world.processes["broker1"].nodes[0].view  # type: ignore[attr-defined]
+    view.latencies.began_s = 100.0
+    held = cluster.asked(FIRST, RequestCode.PULL_MESSAGE, wanted("T", 0, 1, wait_ms=10_000))
+    assert cluster.send(FIRST, b"there")[0] == OK
+    cluster.until(lambda: bool(held))
+    view.latencies.end(100.0025)
+    found = shown(cluster, "broker1")["rocketmq_rpc_latency"]
+    sent = found["remoting", "send_message_v2", "success", "false", "success"]
+    pulled = found["remoting", "pull_message", "success", "true", "success"]
+    for took in (sent, pulled):
+        assert dict(took.cumulative()) == {
+            edge: int(edge >= 3) for edge in (*metrics.RPC_LATENCY.buckets, float("inf"))
+        }
+    # What is counted here is still an answer: before, without a clock, there was another one.
+    assert shown(cluster, "broker1")["rocketmq_remoting_answers_total"]["SEND_MESSAGE_V2", "SUCCESS"] == 2
+
+
+def test_latencies_of_a_controller_are_one_for_each_request_whatever_it_was_answered(
+    cluster: BrokerSet,
+) -> None:
+    view: Any = cluster.world.processes["controller"].nodes[0].view  # type: ignore[attr-defined]
+    view.latencies.began_s = 100.0
+    for name in ("broker-a", "nobody's"):
+        cluster.ask(CONTROLLER, RequestCode.CONTROLLER_GET_REPLICA_INFO, GetReplicaInfoRequest(name))
+    view.latencies.end(100.0)
+    found = shown(cluster, "controller")["rocketmq_controller_request_latency"]
+    assert dict(found[("CONTROLLER_GET_REPLICA_INFO",)].cumulative())[1] == 2
+
+
+def test_sizes_of_messages_are_sorted_by_topic(cluster: BrokerSet) -> None:
+    assert cluster.send(FIRST, b"x" * 5_000)[0] == OK
+    sizes = shown(cluster, "broker1")["rocketmq_message_size"]["T", "normal", "false"]
+    assert [count for _, count in sizes.cumulative()][:3] == [1, 1, 2]
+    assert sizes.total == shown(cluster, "broker1")["rocketmq_throughput_in_total"]["T", "normal", "false"]
 
 
 def test_numbers_of_a_controller_are_those_of_its_sets(cluster: BrokerSet) -> None:

@@ -15,9 +15,21 @@ from replispec.runtime.net.clock import Clock
 from replispec.runtime.net.host_shell import Process, serve
 from replispec.runtime.net.log_shell import Log
 from replispec.runtime.net.seen_shell import CONNECTIONS_MAX, VIEWERS_MAX
-from replispec.runtime.primitives.metrics import GAUGE, Metric, Sample
+from replispec.runtime.primitives.latencies import Latencies
+from replispec.runtime.primitives.metrics import GAUGE, HISTOGRAM, Metric, Sample
 from replispec.runtime.seeing.http import REQUEST_BYTES_MAX
-from replispec.runtime.world import Effect, Event, Level, Member, Note, Numbers, ReadyCheck, Started
+from replispec.runtime.world import (
+    Accepted,
+    Effect,
+    Event,
+    Level,
+    Member,
+    Note,
+    Numbers,
+    ReadyCheck,
+    Received,
+    Started,
+)
 from tests.runtime.net.hosted import ScriptedNode, run_jumping, until
 
 EVENTS = Metric("x_events", GAUGE, "Events.")
@@ -28,6 +40,7 @@ class _View:
 
     has_picture = True
     write_buckets: Sequence[float] = (1.0,)
+    latencies: Latencies | None = None
 
     def __init__(self) -> None:
         self.is_ready = True
@@ -266,3 +279,32 @@ async def test_metrics_are_plain_text_for_whoever_accepts_what_there_is_not(acce
         assert status == 200
         assert body == b"# HELP x_events Events.\n# TYPE x_events gauge\nx_events 1.0\n"
         assert not [line for line in one.lines if line["level"] == "error"]
+
+
+@pytest.mark.trio
+async def test_a_request_takes_from_its_own_event_to_the_end_of_the_one_that_answers_it() -> None:
+    took = Latencies(Metric("x_took", HISTOGRAM, "Took.", unit="milliseconds", buckets=(50.0,)))
+    view, stop, began = _View(), trio.Event(), list[float]()
+    view.latencies = took
+
+    def react(event: Event) -> Iterable[Effect]:
+        if isinstance(event, Accepted):
+            began.append(took.began_s)
+        if isinstance(event, Received):
+            took.answered("late", began[0])
+        return ()
+
+    node, clock = ScriptedNode(react), Clock()
+    log = Log(io.StringIO(), Level.DEBUG, clock.now_us)
+    run = partial(serve, [Member("role", node, view=view)], Process(), log, clock=clock, stop=stop)
+    async with trio.open_nursery() as nursery:
+        addresses = await nursery.start(run)
+        host, _, port = addresses["role"]["remoting"].rpartition(":")
+        async with await trio.open_tcp_stream(host, int(port)) as stream:
+            await stream.send_all(b"late")
+            await until(lambda: bool(node.of(Received)))
+        stop.set()
+    (late,) = [each for kind, each in took.took.items() if kind == "late"]
+    assert sum(late.counts) == 1
+    assert late.total > 0
+    assert not took.is_waiting

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as read_text
 
+from replispec.runtime.primitives.latencies import Latencies
 from replispec.runtime.primitives.metrics import (
     COUNTER,
     GAUGE,
@@ -15,6 +16,7 @@ from replispec.runtime.primitives.metrics import (
     OTHER,
     SERIES_MAX,
     BoundedCounts,
+    BoundedHistograms,
     Gathered,
     Histogram,
     Metric,
@@ -79,3 +81,40 @@ def test_two_nodes_of_one_process_make_one_family() -> None:
     found = [Gathered().gather([SENT.of(1, "t")], {"role": role}) for role in ("a", "b")]
     (family,) = read_text(expose(found, "").text.decode())
     assert {each.labels["role"] for each in family.samples} == {"a", "b"}
+
+
+@given(st.lists(st.tuples(st.text(max_size=2), st.sampled_from([0.05, 0.5, 5.0])), max_size=60))
+def test_histograms_of_names_without_end_become_other_and_no_value_is_lost(
+    seen: list[tuple[str, float]],
+) -> None:
+    metric = Metric("x_size", HISTOGRAM, "Size.", labels=("topic",), bounds=(2,), buckets=TOOK.buckets)
+    by_topic, gathered = BoundedHistograms(TOOK.buckets, 4), Gathered()
+    for topic, value in seen:
+        by_topic.of(topic).observe(value)
+    found = gathered.gather([metric.of(each, topic) for topic, each in by_topic.items()], {})
+    shown = [each for each in found.get(metric, {}).values() if isinstance(each, Histogram)]
+    assert len(shown) <= 3
+    for index, value in enumerate([0.05, 0.5, 5.0]):
+        assert sum(each.counts[index] for each in shown) == [one for _, one in seen].count(value)
+    assert sum(each.total for each in shown) == pytest.approx(sum(value for _, value in seen))
+
+
+def test_requests_that_came_together_took_the_same_and_each_counts_under_its_kind() -> None:
+    took = Latencies(TOOK)
+    took.answered("without a clock", took.began_s)
+    took.began_s = 10.0
+    for kind in ("a", "a", "b", "a"):
+        took.answered(kind, took.began_s)
+    took.answered("a", 5.0)
+    took.end(10.5)
+    assert {kind: each.counts for kind, each in took.took.items()} == {"a": [0, 3, 1], "b": [0, 1, 0]}
+    assert not took.is_waiting
+    assert sum(each.total for _, each in took.took.items()) == pytest.approx(4 * 0.5 + 5.5)
+
+
+def test_a_gathered_histogram_is_a_copy_where_several_are_one() -> None:
+    one, other = Histogram((1.0,)), Histogram((1.0,))
+    one.observe(0.5)
+    other.observe(2.0)
+    both = one.plus(other)
+    assert (both.counts, both.total, one.counts, other.counts) == ([1, 1], 2.5, [1, 0], [0, 1])

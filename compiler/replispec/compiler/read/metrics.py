@@ -17,7 +17,7 @@ from replispec.compiler.read.yaml_source import Scalar, Tree
 
 LABELS_FILE: Final = "labels.yaml"
 KINDS: Final = ("gauge", "counter", "histogram")
-UNITS: Final = ("", "bytes", "seconds", "milliseconds", "messages", "percent", "ratio")
+UNITS: Final = ("", "bytes", "seconds", "milliseconds", "microseconds", "messages", "percent", "ratio")
 LABEL_VALUES_MAX: Final = 1_000
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)+")
 # Prometheus keeps names with two underscores, `le` and `quantile` for itself.

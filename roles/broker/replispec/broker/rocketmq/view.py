@@ -16,7 +16,7 @@ from replispec.broker.rocketmq.core.sends import Sends
 from replispec.broker.rocketmq.core.topics import Topics
 from replispec.runtime.primitives.metrics import OTHER, BoundedCounts, Metric, Sample
 from replispec.runtime.rocketmq.remoting import RequestServer
-from replispec.runtime.rocketmq.seeing.store import StoreView
+from replispec.runtime.rocketmq.seeing.store import StoreView, flag
 from replispec.runtime.world import Numbers, ReadyCheck
 from replispec.wire.rocketmq import constants, metrics
 from replispec.wire.rocketmq.options import BrokerOptions
@@ -102,6 +102,8 @@ class BrokerView(StoreView):
         yield from _sent(metrics.THROUGHPUT_IN_TOTAL, sends.bytes_by_topic)
         yield from _given(metrics.MESSAGES_OUT_TOTAL, pulls.given)
         yield from _given(metrics.THROUGHPUT_OUT_TOTAL, pulls.given_bytes)
+        for topic, sizes in sends.sizes_by_topic.items():
+            yield metrics.MESSAGE_SIZE.of(sizes, topic, _NORMAL, flag(is_system(str(topic))))
         yield metrics.BROKER_WAITING_MESSAGES.of(sends.waiting)
         yield metrics.BROKER_WAITING_PULLS.of(pulls.waiting)
         yield metrics.BROKER_TOPICS.of(len(self._parts.topics))
@@ -130,20 +132,16 @@ def _role_of(role: Role) -> str:
 
 def _sent(metric: Metric, counts: BoundedCounts) -> Iterator[Sample]:
     for topic, count in counts.items():
-        yield metric.of(count, topic, _NORMAL, _flag(is_system(str(topic))))
+        yield metric.of(count, topic, _NORMAL, flag(is_system(str(topic))))
 
 
 def _given(metric: Metric, counts: BoundedCounts) -> Iterator[Sample]:
     for key, count in counts.items():
         topic, group = key if isinstance(key, tuple) else (OTHER, OTHER)
         is_retry = topic.startswith(constants.RETRY_TOPIC_PREFIX)
-        yield metric.of(count, topic, group, _flag(is_retry), _flag(is_system(topic)))
+        yield metric.of(count, topic, group, flag(is_retry), flag(is_system(topic)))
 
 
 def is_system(topic: str) -> bool:
     """Whether a topic is one of the system's own."""
     return topic.startswith(constants.SYSTEM_TOPIC_PREFIX)
-
-
-def _flag(value: bool) -> str:
-    return str(value).lower()

@@ -35,7 +35,7 @@ class ControllerNodeView(NodeView):
         sets: BrokerSets,
         elections: Elections,
     ) -> None:
-        super().__init__(ROLE, server)
+        super().__init__(ROLE, server, metrics.CONTROLLER_REQUEST_LATENCY)
         self._options = options
         self._log = log
         self._sets = sets
@@ -114,6 +114,8 @@ class ControllerNodeView(NodeView):
         for (request, code), count in self.answered():
             status = _SUCCESS if code == SUCCESS else "failed"
             yield metrics.CONTROLLER_REQUEST_TOTAL.of(count, request, status)
+        for (request, _, _, _), histogram in self.took():
+            yield metrics.CONTROLLER_REQUEST_LATENCY.of(histogram, request)
         for key, count in self._elections.by_set.items():
             labels = key if isinstance(key, tuple) else (OTHER, OTHER, OTHER)
             yield metrics.CONTROLLER_ELECTION_TOTAL.of(count, *labels)

@@ -16,13 +16,13 @@ from typing import Final
 import trio
 
 from replispec.runtime.net.addresses import join
-from replispec.runtime.net.clock import Clock
+from replispec.runtime.net.clock import Clock, now_s
 from replispec.runtime.net.link import Link, Tap
 from replispec.runtime.net.log_shell import Log
 from replispec.runtime.net.persistence import Persistence
 from replispec.runtime.net.sealed import NothingTakenError, SealedSocket
 from replispec.runtime.net.sealing import ROLE, Sealing
-from replispec.runtime.net.sockets import connect, prepare, reason_of
+from replispec.runtime.net.sockets import connect, own_host, prepare, reason_of
 from replispec.runtime.net.turns import Turns
 from replispec.runtime.net.watching import contents
 from replispec.runtime.world import (
@@ -94,6 +94,7 @@ class NodeShell:
         self._node = member.node
         self.view: Final = member.view
         self._start_ms = clock.now_ms()
+        self._latencies = None if member.view is None else member.view.latencies
         buckets = () if member.view is None else member.view.write_buckets
         self._persistence = Persistence(member.stores, clock, self.deliver, buckets=buckets)
         self._taken = 0
@@ -120,6 +121,7 @@ class NodeShell:
 
     def start(self, addresses: Mapping[str, str]) -> None:
         """Begin: the node's first event, its timer, its writes."""
+        self._own_host = own_host(addresses.values())
         self._nursery.start_soon(self._turns.run)
         self._nursery.start_soon(self._tell_soon)
         self._nursery.start_soon(self._keep_time)
@@ -200,13 +202,20 @@ class NodeShell:
         self._busy = True
         try:
             while self._events:
-                self._taken += 1
-                for effect in self._node.receive(self._events.popleft()):
-                    self._perform(effect)
-                self._push_touched()
+                self._take(self._events.popleft())
         finally:
             self._busy = False
         self._arm()
+
+    def _take(self, event: Event) -> None:
+        self._taken += 1
+        if (latencies := self._latencies) is not None:
+            latencies.began_s = now_s()
+        for effect in self._node.receive(event):
+            self._perform(effect)
+        self._push_touched()
+        if latencies is not None and latencies.is_waiting:
+            latencies.end(now_s())
 
     def _perform(self, effect: Effect) -> None:
         match effect:
@@ -373,7 +382,7 @@ class NodeShell:
         sock: socket.socket | SealedSocket | None = None
         with link.scope, trio.move_on_after(self._bounds.dial_s):
             try:
-                sock = plain = await connect(address)
+                sock = plain = await connect(address, self._own_host)
                 if sealing is not None:
                     sock = None
                     sock = await self._begin_dialled(plain, address, sealing)

@@ -57,6 +57,14 @@ class Histogram:
         self.counts[bisect_left(self.buckets, value)] += 1
         self.total += value
 
+    def plus(self, other: Histogram) -> Histogram:
+        """Both together; their buckets are the same."""
+        both = Histogram(self.buckets)
+        for index, count in enumerate(self.counts):
+            both.counts[index] = count + other.counts[index]
+        both.total = self.total + other.total
+        return both
+
     def cumulative(self) -> Iterator[tuple[float, int]]:
         """Each bucket, the last one without a limit, with the number of values up to it."""
         count = 0
@@ -98,6 +106,28 @@ class BoundedCounts:
         return self._counts.items()
 
 
+class BoundedHistograms:
+    """Histograms by a name that a peer gives, with the same bound as BoundedCounts."""
+
+    __slots__ = ("_found", "_most", "buckets")
+
+    def __init__(self, buckets: Sequence[float], most: int) -> None:
+        self.buckets: Final = tuple(buckets)
+        self._most = most
+        self._found: dict[object, Histogram] = {}
+
+    def of(self, key: object) -> Histogram:
+        """The one that counts values of this name."""
+        found = self._found
+        if key in found:
+            return found[key]
+        return found.setdefault(key if len(found) < self._most else OTHER, Histogram(self.buckets))
+
+    def items(self) -> Iterable[tuple[object, Histogram]]:
+        """Every name with its histogram."""
+        return self._found.items()
+
+
 class Gathered:
     """Samples as they are shown: within the bounds of their labels. What is beyond is added up as `other`,
     and what was shown once keeps its place, so that no counter goes back because another name came."""
@@ -116,12 +146,8 @@ class Gathered:
             before = tuple([shared.get(name, "") for name in metric.shared])
             key = before + self._within(metric, sample.labels)
             values = found.setdefault(metric, {})
-            if isinstance(sample.value, Histogram):
-                values[key] = sample.value
-            else:
-                known = values.get(key, 0.0)
-                assert not isinstance(known, Histogram), f"{metric.name} is two kinds of values"
-                values[key] = known + float(sample.value)
+            known = values.get(key)
+            values[key] = sample.value if known is None else _sum(metric, known, sample.value)
         return found
 
     def _within(self, metric: Metric, labels: tuple[str, ...]) -> tuple[str, ...]:
@@ -134,6 +160,14 @@ class Gathered:
             return (OTHER,) * len(labels)
         series.add(found)
         return found
+
+
+def _sum(metric: Metric, known: float | Histogram, value: float | Histogram) -> float | Histogram:
+    if isinstance(known, Histogram) and isinstance(value, Histogram):
+        return known.plus(value)
+    assert not isinstance(known, Histogram), f"{metric.name} is two kinds of values"
+    assert not isinstance(value, Histogram), f"{metric.name} is two kinds of values"
+    return known + float(value)
 
 
 def _bounded(value: str, shown: set[str], most: int) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from replispec.runtime.primitives.immutable import immutable
+from replispec.runtime.primitives.latencies import Latencies
 from replispec.runtime.primitives.metrics import Histogram, Sample
 
 
@@ -41,6 +42,11 @@ class RoleView(Protocol):
     @property
     def write_buckets(self) -> Sequence[float]:
         """Into which spans of time, in seconds, writes are sorted."""
+        ...
+
+    @property
+    def latencies(self) -> Latencies | None:
+        """How long its requests take, if it shows that: told when each event begins and is over."""
         ...
 
     def who(self) -> Mapping[str, object]:

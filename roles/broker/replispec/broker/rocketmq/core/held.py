@@ -67,6 +67,7 @@ class HeldPulls:
 
     def add(self, request: Request, pulled: machine.Pulled, until_ms: int, *, is_doubtful: bool) -> None:
         """Let a pull wait; `is_doubtful` when it waits for a controller's word."""
+        request.is_held = True
         self._last += 1
         held = HeldPull(self._last, request, pulled, until_ms)
         self._held[held.serial] = held

@@ -17,7 +17,7 @@ from replispec.broker.rocketmq.core.addresses import host
 from replispec.broker.rocketmq.core.topics import NAME, Topics
 from replispec.runtime.primitives.bindings import Refused
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.primitives.metrics import BoundedCounts
+from replispec.runtime.primitives.metrics import BoundedCounts, BoundedHistograms
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import MessageStore, Placed, RoomListener, ends_as_torn
 from replispec.runtime.rocketmq.remoting.answering import Answering, give
@@ -118,6 +118,7 @@ class Sends:
         self.stored_count = 0
         self.stored_by_topic: Final = BoundedCounts(metrics.TOPIC_VALUES_MAX)
         self.bytes_by_topic: Final = BoundedCounts(metrics.TOPIC_VALUES_MAX)
+        self.sizes_by_topic: Final = BoundedHistograms(metrics.MESSAGE_SIZE.buckets, metrics.TOPIC_VALUES_MAX)
         self._is_refusing = False
         self._now_ms = 0
         # What waits for the log's next file, in the order in which it came; what the first one is as records
@@ -360,6 +361,9 @@ class Sends:
         topic = records[0].topic
         self.stored_by_topic.add(topic, len(placed))
         self.bytes_by_topic.add(topic, sum([each.size for each in placed]))
+        sizes = self.sizes_by_topic.of(topic)
+        for each in placed:
+            sizes.observe(each.size)
         return placed
 
     def _wait(self, request: Request, placed: list[Placed], now_ms: int) -> None:

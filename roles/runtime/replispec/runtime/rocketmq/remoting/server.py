@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.primitives.latencies import Latencies
 from replispec.runtime.primitives.metrics import OTHER, BoundedCounts
 from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
 from replispec.runtime.rocketmq.remoting.prepared import Prepared
@@ -47,6 +48,10 @@ _KNOWN: Final = {int(code): code.name for code in RequestCode}
 _CODES: Final = {int(code): code.name for code in ResponseCode}
 SUCCESS: Final = ResponseCode.SUCCESS.name
 """What an answer is counted as that grants what was asked."""
+SENT: Final = "success"
+ONEWAY: Final = "oneway"
+GONE: Final = "write_channel_failed"
+"""What became of an answer, in the words of Apache RocketMQ's metrics: RemotingMetricsConstant."""
 ANSWERS_COUNTED_MAX: Final = 4_096
 """Pairs of a request's name and the code of its answer that are counted apart."""
 PROTOCOL: Final = "protocol"
@@ -58,7 +63,8 @@ CONNECTIONS: Final = "connections"
 class Request:
     """One request of a peer, to be answered once, now or later; a one-way request need not be.
 
-    `now_ms`: when it was handed over. `wants_answer`: it is not one-way.
+    `now_ms`: when it was handed over. `wants_answer`: it is not one-way. `began_s`: when the event began that
+    brought it, 0 where nobody says so. `is_held`: it waited for what it asks for, longer than other answers.
     """
 
     connection: int
@@ -68,7 +74,9 @@ class Request:
     now_ms: int
     _server: RequestServer
     wants_answer: bool
+    began_s: float = 0.0
     answered: bool = False
+    is_held: bool = False
 
     @property
     def code(self) -> int:
@@ -167,7 +175,11 @@ class RequestServer:
         self._told_full = False
         self._held_bytes = 0
         self.answers: Final = BoundedCounts(ANSWERS_COUNTED_MAX)
-        """How often each request was answered with each code, both by name."""
+        """How often each request was answered with each code, both by name; those apart that stand in
+        `latencies`."""
+        self.latencies: Latencies | None = None
+        """How long requests took, if somebody shows that, by the names of request and answer, whether it was
+        held, and what became of the answer."""
         self.refusals: Final = dict.fromkeys((PROTOCOL, WAITING, CONNECTIONS), 0)
         """Connections that were ended on this side's account, by the reason."""
 
@@ -252,8 +264,8 @@ class RequestServer:
         remark: str | None,
     ) -> None:
         """Send the answer to a request; see `Request.answer`."""
-        self.answers.add((_KNOWN.get(request.code, OTHER), _CODES.get(int(code), OTHER)))
         peer = self._peers.get(request.connection)
+        self._count(request, int(code), is_there=peer is not None)
         if peer is None:
             return
         command = request.command
@@ -278,14 +290,23 @@ class RequestServer:
         if opaque < 0 or command.serialize_type is not _JSON:
             self.answer(request, answer.code, answer.ext_fields, answer.body, None)
             return
-        self.answers.add((_KNOWN.get(request.code, OTHER), _CODES.get(int(answer.code), OTHER)))
         peer = self._peers.get(request.connection)
+        self._count(request, int(answer.code), is_there=peer is not None)
         if peer is None:
             return
         if request.wants_answer:
             _put(peer, answer.frame(opaque))
         if not peer.serving:
             self._send_answers(request.connection, peer)
+
+    def _count(self, request: Request, code: int, *, is_there: bool) -> None:
+        asked, said = _KNOWN.get(request.command.header.code, OTHER), _CODES.get(code, OTHER)
+        latencies = self.latencies
+        if latencies is not None and request.began_s:
+            result = (SENT if is_there else GONE) if request.wants_answer else ONEWAY
+            latencies.answered((asked, said, request.is_held, result), request.began_s)
+        else:
+            self.answers.add((asked, said))
 
     def refused(self, request: Request) -> None:
         """Count a refusal; see `Request.refused`."""
@@ -329,6 +350,7 @@ class RequestServer:
             self._shares.keep(connection)
         peer.serving = True
         count, left_bytes = 0, BYTES_AT_ONCE
+        began_s = 0.0 if self.latencies is None else self.latencies.began_s
         while waiting and peer.unanswered < unanswered_max and peer.unsent_bytes <= unsent_bytes_max:
             if count == REQUESTS_AT_ONCE or left_bytes <= 0:
                 break
@@ -345,7 +367,9 @@ class RequestServer:
             if not wants_answer and command.is_answer:
                 continue
             peer.unanswered += wants_answer
-            request = Request(connection, peer.address, peer.listener, command, now_ms, self, wants_answer)
+            request = Request(
+                connection, peer.address, peer.listener, command, now_ms, self, wants_answer, began_s
+            )
             self._handle(request)
             if connection not in self._peers:
                 return

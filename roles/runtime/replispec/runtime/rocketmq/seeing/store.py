@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Protocol
+from typing import Final, Protocol
 
 from replispec.runtime.primitives.metrics import Sample
 from replispec.runtime.rocketmq.log import MessageStore, Retention
@@ -12,6 +12,8 @@ from replispec.runtime.rocketmq.remoting import RequestServer
 from replispec.runtime.rocketmq.seeing.view import NodeView
 from replispec.runtime.world import ReadyCheck
 from replispec.wire.rocketmq import metrics
+
+_PROTOCOL: Final = "remoting"
 
 
 class BrokerNames(Protocol):
@@ -34,7 +36,7 @@ class StoreView(NodeView, ABC):
     def __init__(
         self, role: str, server: RequestServer, names: BrokerNames, store: MessageStore, retention: Retention
     ) -> None:
-        super().__init__(role, server)
+        super().__init__(role, server, metrics.RPC_LATENCY)
         self._names = names
         self._store = store
         self._retention = retention
@@ -83,3 +85,11 @@ class StoreView(NodeView, ABC):
         yield metrics.CONFIRM_OFFSET.of(confirmed)
         yield metrics.LOG_DISK_USED_PERCENT.of(self._retention.percent)
         yield metrics.LOG_DISK_FULL.of(self._retention.is_full)
+        for (request, code, is_held, result), histogram in self.took():
+            said = request.lower(), code.lower(), flag(is_held), result
+            yield metrics.RPC_LATENCY.of(histogram, _PROTOCOL, *said)
+
+
+def flag(value: bool) -> str:
+    """How Apache RocketMQ says yes and no."""
+    return str(value).lower()

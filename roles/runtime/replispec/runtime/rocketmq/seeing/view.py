@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from replispec.runtime.primitives.metrics import OTHER, Sample
+from replispec.runtime.primitives.latencies import Latencies
+from replispec.runtime.primitives.metrics import OTHER, Histogram, Metric, Sample
 from replispec.runtime.rocketmq.remoting import RequestServer
 from replispec.runtime.version import VERSION
 from replispec.runtime.world import Numbers, ReadyCheck
@@ -14,9 +15,11 @@ from replispec.wire.rocketmq import metrics
 class NodeView:
     """The part that is the same for all; see `replispec.runtime.world.RoleView`."""
 
-    def __init__(self, role: str, server: RequestServer) -> None:
+    def __init__(self, role: str, server: RequestServer, latency: Metric | None = None) -> None:
         self.role = role
         self.server = server
+        self.latencies = server.latencies = None if latency is None else Latencies(latency)
+        """See `RoleView`."""
         self.address = ""
         """Where the node listens, once it does."""
 
@@ -87,6 +90,15 @@ class NodeView:
             yield metrics.REMOTING_ANSWERS_TOTAL.of(count, request, code)
 
     def answered(self) -> Iterator[tuple[tuple[str, str], int]]:
-        """How often each request was answered with each code."""
+        """How often each request was answered with each code; a pair may come several times."""
         for key, count in self.server.answers.items():
             yield (key if isinstance(key, tuple) else (OTHER, OTHER)), count
+        for (request, code, _, _), histogram in self.took():
+            yield (request, code), sum(histogram.counts)
+
+    def took(self) -> Iterator[tuple[tuple[str, str, bool, str], Histogram]]:
+        """How long requests took: by their name, the code of their answer, whether they waited for what they
+        asked for, and what became of the answer."""
+        if self.latencies is not None:
+            for key, histogram in self.latencies.took.items():
+                yield (key if isinstance(key, tuple) else (OTHER, OTHER, False, OTHER)), histogram
