@@ -27,19 +27,23 @@ class Files(NamedTuple):
 class Authority:
     """Signs certificates, and is trusted by whoever has its file."""
 
-    def __init__(self, folder: Path, name: str = "authority") -> None:
+    def __init__(self, folder: Path, name: str = "authority", *, by: Authority | None = None) -> None:
+        """Signed by itself, or by another one, as an intermediate."""
         self._folder = folder
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = _named(name)
-        made = _builder(self._name, self._name, self._key, BEGIN, END)
-        made = made.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        signer = by or self
+        made = _builder(self._name, signer._name, self._key, BEGIN, END)
+        made = made.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         usage = x509.KeyUsage(False, False, False, False, False, True, True, False, False)
         made = made.add_extension(usage, critical=True)
         key_id = x509.SubjectKeyIdentifier.from_public_key(self._key.public_key())
         made = made.add_extension(key_id, critical=False)
+        if by is not None:
+            made = made.add_extension(by._key_id, critical=False)
         self._key_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
         self.trust = str(folder / f"{name}.pem")
-        Path(self.trust).write_bytes(_pem(made.sign(self._key, hashes.SHA256())))
+        Path(self.trust).write_bytes(_pem(made.sign(signer._key, hashes.SHA256())))
 
     def issue(
         self,

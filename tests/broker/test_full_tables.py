@@ -11,9 +11,11 @@ from replispec.nameserver.rocketmq.routes import Limits, RouteRegistration, Rout
 from replispec.runtime.rocketmq.replication.master import HaMaster
 from replispec.runtime.sim import Disk, Rng, SimulatedFiles
 from replispec.runtime.storage import Stores
-from replispec.runtime.world import Accepted, Close, Outbox, Persist, Writes
+from replispec.runtime.world import Accepted, Close, Outbox, Persist, Received, Writes
 from replispec.wire.rocketmq.broker import DataVersion, TopicConfig
 from replispec.wire.rocketmq.client import ConsumerData
+from replispec.wire.rocketmq.ha import HaHandshakeId
+from tests.runtime.replication.pairs import Pair, ReplicaSide
 from tests.runtime.replication.test_replication import master_with
 from tests.runtime.storage.writing import carried_out
 
@@ -126,3 +128,20 @@ def test_replication_connections() -> None:
     assert len(master.feeds) == 256
     assert {1, 2} <= master.feeds.keys()
     assert closed == set(range(10, 400)) - master.feeds.keys()
+
+
+def test_silent_peers_of_many_hosts_keep_no_replica_out_and_end_none_that_has_shown_itself() -> None:
+    pair = Pair(master_with(1), ReplicaSide())
+    pair.follow()
+    master, outbox = pair.master.ha, pair.master.outbox
+    shown = master.feed_of(2)
+    assert shown is not None
+    for number in range(1_000, 1_300):
+        master.accepted(Accepted(number, "ha", f"silent{number}:1", pair.now_ms))
+    outbox.take()
+    master.accepted(Accepted(2_000, "ha", "late:1", pair.now_ms))
+    assert [each.connection for each in outbox.take() if isinstance(each, Close)] == [1_045]
+    asked = HaHandshakeId(broker_id=3)
+    master.received(Received(2_000, asked.encode(), pair.now_ms))
+    assert master.feed_of(3) is master.feeds[2_000]
+    assert master.feed_of(2) is shown

@@ -149,6 +149,19 @@ def test_replication_has_tls_too(cluster: SecureCluster) -> None:
         assert sealed.version() == "TLSv1.3"
 
 
+def test_300_silent_peers_of_300_addresses_keep_no_replica_out(cluster: SecureCluster) -> None:
+    """Each holds a connection to the master's replication port and shows nothing. The replica starts anew."""
+    port = int(cluster.told["broker-1"]["broker"]["ha"].rpartition(":")[2])
+    with ExitStack() as silent:
+        for number in range(300):
+            place = (f"127.0.{1 + number // 250}.{1 + number % 250}", 0)
+            silent.enter_context(socket.create_connection(("127.0.0.1", port), 10, source_address=place))
+        cluster.end(cluster.processes["broker-2"])
+        cluster.until(lambda: len([each for each in cluster.rows() if each["in_sync"]]) == 1)
+        cluster.brokers[1] = cluster.broker(2)
+        cluster.until(lambda: len([each for each in cluster.rows() if each["in_sync"]]) == 2)
+
+
 def test_no_secret_is_in_any_log_or_answer(cluster: SecureCluster) -> None:
     done = cluster.run("admin", "getControllerConfig", "-a", cluster.controller)
     assert done.exit_code == 0, done.output

@@ -9,6 +9,7 @@ from replispec.cli.admin_found import found as found_group
 from replispec.cli.admin_members import members
 from replispec.cli.failures import EXIT_UNUSABLE
 from replispec.cli.family_commands import FamilyGroup
+from replispec.cli.peers_text import say
 from replispec.cli.speaking import speaks
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def repair(config: Path, settings: tuple[str, ...], wait: float, *, discard: boo
     except (ConfigurationError, UnicodeDecodeError) as error:
         raise click.ClickException(f"{config}: {error}") from error
     except StorageFailed as error:
-        click.echo(f"replispec: {error}: stop the member first", err=True)
+        say(f"replispec: {error}: stop the member first", err=True)
         return EXIT_UNUSABLE
     try:
         broker_id = member.identity(files)
@@ -102,19 +103,19 @@ def repair(config: Path, settings: tuple[str, ...], wait: float, *, discard: boo
         if not dry_run:
             Stores(files).carry_out(operations)
     except RepairRefused as refusal:
-        click.echo(f"replispec: {refusal}. Nothing was changed", err=True)
+        say(f"replispec: {refusal}. Nothing was changed", err=True)
         return EXIT_REFUSED
     except StorageFailed as error:
-        click.echo(f"replispec: {error}: run the same again", err=True)
+        say(f"replispec: {error}: run the same again", err=True)
         return EXIT_UNUSABLE
     finally:
         files.close()
     verb = "would be" if dry_run else "were"
-    click.echo(found.why)
-    click.echo(
+    say(found.why)
+    say(
         f"{len(operations)} files {verb} {'deleted' if discard else 'put aside'}; id {broker_id} stays"
     )
-    click.echo(f"start it with {config}: it copies from {found.source}")
+    say(f"start it with {config}: it copies from {found.source}")
     return 0
 
 
@@ -132,7 +133,7 @@ def _waited(member: Any, broker_id: int, wait: float) -> "RepairFinding":
             raise RepairRefused(found.why)
         if not found.may and found.why != said:
             said = found.why
-            click.echo(f"waiting: {said}", err=True)
+            say(f"waiting: {said}", err=True)
         return found if found.may else None
 
     found = until(look, wait_s=wait, pause_s=LOOK_S)

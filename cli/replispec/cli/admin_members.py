@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from replispec.cli.peers_text import say
+
 if TYPE_CHECKING:
     from replispec.cli.memberships import ShownGroup
 
@@ -61,16 +63,16 @@ def list_(at: str) -> int:
     group = _look(family, addresses, 0.0)
     if group is None:
         return EXIT_REFUSED
-    click.echo(f"group {group.name}, says {group.asked}")
+    say(f"group {group.name}, says {group.asked}")
     width = max((len(each.id) for each in group.members), default=0)
     for each in group.members:
         part = "leads" if each.id == group.leader else "votes" if each.votes else "learns the log"
         lag = f", lacks {each.lag} entries" if each.lag else ""
-        click.echo(f"  {each.id:<{width}}  {each.address or 'nowhere'}  {part}{lag}")
+        say(f"  {each.id:<{width}}  {each.address or 'nowhere'}  {part}{lag}")
     if group.gone:
-        click.echo(f"removed for good: {', '.join(group.gone)}")
+        say(f"removed for good: {', '.join(group.gone)}")
     if group.leader is None:
-        click.echo("nobody leads it")
+        say("nobody leads it")
     return 0
 
 
@@ -168,9 +170,9 @@ def snapshot(at: str) -> int:
     code = 0
     for address in addresses:
         try:
-            click.echo(f"{address}: a snapshot of the records up to {family.snapshot(address)}")
+            say(f"{address}: a snapshot of the records up to {family.snapshot(address)}")
         except MembersRefused as refusal:
-            click.echo(f"replispec: {refusal}", err=True)
+            say(f"replispec: {refusal}", err=True)
             code = EXIT_REFUSED
     return code
 
@@ -207,7 +209,7 @@ def _look(family: Any, addresses: Any, wait: float) -> "ShownGroup | None":
 
     found = until(look, wait_s=wait, pause_s=LOOK_S)
     if found is None:
-        click.echo(f"replispec: {why}", err=True)
+        say(f"replispec: {why}", err=True)
     return found
 
 
@@ -237,7 +239,7 @@ def _change(
             # Whoever was named may be the one that leaves.
             known = list(dict.fromkeys([*known, *(each.address for each in group.members if each.address)]))
             if is_taken and (said := is_done(group)):
-                click.echo(said)
+                say(said)
                 return 0
             if not is_taken or repeats:
                 ask(group)
@@ -245,7 +247,7 @@ def _change(
         except MembersRefused as refusal:
             why = str(refusal)
             if not refusal.again:
-                click.echo(f"replispec: {refusal}", err=True)
+                say(f"replispec: {refusal}", err=True)
                 return EXIT_REFUSED
         return None
 
@@ -253,5 +255,5 @@ def _change(
     if found is not None:
         return found
     outcome = not_yet if is_taken else refused
-    click.echo(f"replispec: {outcome}{f' ({why})' if why else ''}", err=True)
+    say(f"replispec: {outcome}{f' ({why})' if why else ''}", err=True)
     return EXIT_REFUSED

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import click
 
+from replispec.runtime.primitives.visible import visible
+
 TEXT, TABLE, JSON, YAML = FORMATS = ("text", "table", "json", "yaml")
 Row = Mapping[str, object]
 _GAP: Final = "  "
@@ -57,7 +59,7 @@ def show(look: Callable[[], Display], form: str, interval: float | None) -> int:
     while True:
         found = look()
         for line in found.faults:
-            click.echo(f"replispec: {line}", err=True)
+            click.echo(f"replispec: {visible(line, len(line))}", err=True)
         click.echo(written(found, form), nl=False)
         if interval is None:
             return found.code
@@ -91,7 +93,8 @@ def _cell(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, list | tuple):
         return ",".join(map(_cell, value)) or "-"
-    return str(value)
+    text = str(value)
+    return visible(text, len(text))
 
 
 def _yaml(rows: Sequence[Row]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from replispec.runtime.rocketmq.access import UsersError, read_users
@@ -172,3 +174,23 @@ def test_a_secret_in_a_wrong_place_is_not_shown(text: str) -> None:
 def test_a_key_without_a_blank_is_told_by_its_name() -> None:
     with pytest.raises(UsersError, match=r"^account 1: no blank after secretKey:$"):
         read_users(f"accounts: [{{accessKey: somebody, secretKey:{SECRET}}}]")
+
+
+def test_the_file_that_the_page_shows_is_taken_as_it_stands() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "security.md").read_text("utf-8")
+    examples = [part.partition("```")[0] for part in page.split("```yaml\n")[1:]]
+    assert len(examples) == 1
+    users = read_users(examples[0])
+    rights = {key: (user.is_broker, user.is_admin) for key, user in users.by_key.items()}
+    assert rights == {
+        "cluster-process": (True, False),
+        "administrator": (False, True),
+        "orders-client": (False, False),
+    }
+    client = users.by_key["orders-client"]
+    assert [client.of_topic(name) for name in ("orders", "prices", "else")] == [
+        Permission.BOTH,
+        Permission.SUB,
+        Permission.DENY,
+    ]
+    assert client.of_group("order-readers") is Permission.SUB

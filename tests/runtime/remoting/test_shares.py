@@ -83,3 +83,26 @@ def test_nobody_is_refused_while_another_holds_two_more_than_it(seed: int) -> No
         shares.take(owner, entry)
         held[entry] = owner
         assert shares.held == len(held)
+
+
+def test_the_oldest_loose_one_gives_way_to_whoever_comes_and_nothing_that_is_kept() -> None:
+    shares = Shares[int](100)
+    shares.take("two", 1)
+    shares.take("two", 2)
+    for entry in range(10, 310):
+        assert fill(shares, f"silent{entry}", range(entry, entry + 1), is_loose=True) == 1
+    assert all(entry in shares for entry in (1, 2, *range(212, 310))), "the newest of them are in"
+    assert fill(shares, "two", range(3, 60)) == 48, "who has shown itself takes as much as strangers hold"
+    assert fill(shares, "late", range(400, 500)) == 33
+    assert all(entry in shares for entry in (1, 2, 3)), "nothing that is kept goes while strangers hold most"
+    assert shares.held == 100
+
+
+def test_strangers_do_not_give_way_to_who_has_its_share() -> None:
+    shares = Shares[int](20)
+    fill(shares, "early", range(5), is_loose=True)
+    assert fill(shares, "greedy", range(100, 200)) == 15
+    assert all(entry in shares for entry in range(5))
+    for entry in range(1_000, 1_005):
+        fill(shares, f"late{entry}", range(entry, entry + 1), is_loose=True)
+    assert all(entry in shares for entry in range(5)), "who holds most gives way before few strangers do"

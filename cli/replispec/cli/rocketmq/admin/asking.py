@@ -10,6 +10,7 @@ import click
 
 from replispec.administrator.rocketmq.node import AdministratorNode
 from replispec.administrator.rocketmq.plans import NotAsWantedError, Plan
+from replispec.cli.peers_text import say, spelt_out
 from replispec.cli.rocketmq.signing import sealing, signer
 from replispec.cli.speaking import current
 from replispec.runtime.net.visit_shell import visit
@@ -23,7 +24,7 @@ class RefusedToAskError(click.ClickException):
 
     def show(self, file: Any = None) -> None:
         """One line on standard error."""
-        click.echo(f"replispec: {self.message}", err=True, file=file)
+        click.echo(f"replispec: {spelt_out(self.message)}", err=True, file=file)
 
 
 class Addresses(click.ParamType[tuple[str, ...]]):
@@ -99,7 +100,7 @@ def confirmed(what: str, word: str, *, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise RefusedToAskError(f"{what}: nobody is there to confirm it; --yes goes on without")
-    click.echo(what, err=True)
+    say(what, err=True)
     typed = click.prompt(f"Type {word} to go on", err=True, default="", show_default=False)
     if typed != word:
         raise RefusedToAskError("not confirmed: nothing was changed")

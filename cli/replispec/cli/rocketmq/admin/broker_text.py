@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from replispec.cli.rocketmq.admin.java_text import in_table, kilobytes, moment, said
+from replispec.cli.peers_text import of_peers
 from replispec.cli.shown import Display, Row
 from replispec.wire.rocketmq.broker import TopicRouteData
 from replispec.wire.rocketmq.client import HaRuntimeInfo, RuntimeInfo
@@ -23,6 +24,7 @@ _REPLICA_HEAD: Final = _REPLICA.format(
 _ROUTE: Final = "{:<45} {:<32} {:<50} {:<10} {:<11} {:<5}\n"
 
 
+@of_peers
 def epochs(found: Mapping[str, EpochEntryCache]) -> Display:
     """Of getBrokerEpoch: a row for each epoch of each broker; the last one ends with the log."""
     text, rows = [], []
@@ -50,6 +52,7 @@ def epochs(found: Mapping[str, EpochEntryCache]) -> Display:
     return Display("".join(text), rows)
 
 
+@of_peers
 def replication(found: Mapping[str, HaRuntimeInfo]) -> Display:
     """Of haStatus: a row for each replica of a master, and for each broker that is one."""
     text, rows = [], []
@@ -135,6 +138,7 @@ def _replica_row(address: str, status: HaRuntimeInfo) -> Row:
     )
 
 
+@of_peers
 def figures(found: Mapping[str, RuntimeInfo], *, of_cluster: bool) -> Display:
     """Of brokerStatus: a row for each figure of each broker."""
     text, rows = [], []
@@ -146,6 +150,7 @@ def figures(found: Mapping[str, RuntimeInfo], *, of_cluster: bool) -> Display:
     return Display("".join(text), rows)
 
 
+@of_peers
 def route_list(found: TopicRouteData) -> Display:
     """Of topicRoute -l: a row for each broker set."""
     queues = {each.broker_name or "": each for each in found.queue_datas or ()}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import click
 
 from replispec.administrator.rocketmq.controllers import Cleaned, clean
+from replispec.cli.peers_text import say
 from replispec.cli.rocketmq.admin.asking import (
     RefusedToAskError,
     ask,
@@ -52,7 +53,7 @@ def command(
     who = f"broker {', '.join(map(str, cleaned.ids))}" if cleaned.ids else "ALL members"
     what = f"{broker}: {who} will be forgotten{', even if alive' if living else ''}"
     if dry_run:
-        click.echo(what)
+        say(what)
         return 0
     confirmed(what, broker, yes=yes)
     ask(clean(controllers, cleaned))

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from replispec.administrator.rocketmq.brokers import Brokers
 from replispec.administrator.rocketmq.plans import NotAsWantedError
 from replispec.cli.rocketmq.admin.java_text import in_table, said
+from replispec.cli.peers_text import of_peers
 from replispec.cli.shown import Display, Row
 from replispec.wire.rocketmq.client import RuntimeInfo
 
@@ -55,6 +56,7 @@ def _members(known: Brokers, figures: Figures) -> Iterator[_Member]:
                 yield _Member(cluster, name, route_id, address, table, why)
 
 
+@of_peers
 def listed(known: Brokers, figures: Figures, now_ms: int) -> Display:
     """Of clusterList: a row for each broker; who does not answer has a line among the faults."""
     members = list(_members(known, figures))
@@ -121,6 +123,7 @@ def _row(member: _Member) -> Row:
     }
 
 
+@of_peers
 def more(known: Brokers, figures: Figures, _now_ms: int) -> Display:
     """Of clusterList -m: how many messages came and went."""
     members = list(_members(known, figures))

@@ -19,6 +19,7 @@ from replispec.administrator.rocketmq.consumers import (
     TopicStats,
 )
 from replispec.cli.rocketmq.admin.java_text import in_order_of_hashes, moment, said
+from replispec.cli.peers_text import of_peers
 from replispec.cli.shown import Display, Row
 from replispec.wire.rocketmq.codes import Release
 
@@ -32,6 +33,7 @@ _WIDE, _NARROW = 64, 32
 _PULLS, _IS_PUSHED = "CONSUME_ACTIVELY", "CONSUME_PASSIVELY"
 
 
+@of_peers
 def topic_stats(found: TopicStats) -> Display:
     """Of topicStatus: a row for each queue."""
     rows: list[Row] = []
@@ -54,6 +56,7 @@ def topic_stats(found: TopicStats) -> Display:
     return Display("".join(text), rows)
 
 
+@of_peers
 def progress(found: Progress) -> Display:
     """Of consumerProgress -g: a row for each queue."""
     rows: list[Row] = []
@@ -87,6 +90,7 @@ def _second(at_ms: int | None) -> str:
     return f"{datetime.fromtimestamp(at_ms // 1_000):%Y-%m-%d %H:%M:%S}" if at_ms else "N/A"  # noqa: DTZ006
 
 
+@of_peers
 def groups(found: Sequence[GroupOverview]) -> Display:
     """Of consumerProgress: a row for each group."""
     rows: list[Row] = []
@@ -122,6 +126,7 @@ def _release(version: int) -> str:
         return str(version)
 
 
+@of_peers
 def reset(wanted: Reset, written: str, found: Mapping[TopicQueue, int] | Sequence[Rollback]) -> Display:
     """Of resetOffsetByTime: a row for each queue."""
     return _told(wanted, written, found) if isinstance(found, Mapping) else _moved(wanted, written, found)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from replispec.administrator.rocketmq.controllers import Wanted
 from replispec.cli.rocketmq.admin.java_text import in_table, said
+from replispec.cli.peers_text import of_peers
 from replispec.cli.shown import Display, Row
 from replispec.wire.rocketmq.controller import (
     ElectMasterResponse,
@@ -19,6 +20,7 @@ from replispec.wire.rocketmq.controller import (
 )
 
 
+@of_peers
 def sync_state_sets(found: Mapping[str, ReplicasInfo]) -> Display:
     """Of getSyncStateSet: a row for each member."""
     return Display(
@@ -64,6 +66,7 @@ def _set_rows(name: str, info: ReplicasInfo) -> list[Row]:
     ]
 
 
+@of_peers
 def metadata(found: GetMetadataResponse) -> Display:
     """Of getControllerMetaData."""
     peers = [each for each in (found.peers or "").split(";") if each]
@@ -80,6 +83,7 @@ def metadata(found: GetMetadataResponse) -> Display:
     return Display(text + "".join(f"\n#Peer:\t{each}" for each in peers) + "\n", [row])
 
 
+@of_peers
 def configurations(found: Mapping[str, Mapping[str, str]]) -> Display:
     """Of getControllerConfig: a row for each parameter of each controller."""
     text, rows = [], []
@@ -93,6 +97,7 @@ def configurations(found: Mapping[str, Mapping[str, str]]) -> Display:
     return Display("".join(text), rows)
 
 
+@of_peers
 def configured(controllers: Sequence[str], name: str, value: str) -> Display:
     """Of updateControllerConfig."""
     rows = [{"controller_address": each, "name": name, "value": value} for each in controllers]
@@ -100,6 +105,7 @@ def configured(controllers: Sequence[str], name: str, value: str) -> Display:
     return Display(text, rows)
 
 
+@of_peers
 def elected(wanted: Wanted, found: ElectMasterResponse) -> Display:
     """Of electMaster."""
     text = (

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import click
 
 from replispec.administrator.rocketmq.controllers import Wanted, elect
+from replispec.cli.peers_text import say
 from replispec.cli.rocketmq.admin import controller_text
 from replispec.cli.rocketmq.admin.asking import (
     ask,
@@ -48,7 +49,7 @@ def command(
     wanted = Wanted(cluster, broker, broker_id)
     what = f"{broker} of {cluster}: broker {broker_id} becomes master, whoever is master now is deposed"
     if dry_run:
-        click.echo(what)
+        say(what)
         return 0
     confirmed(what, broker, yes=yes)
     found = ask(elect(controllers, wanted))

@@ -10,6 +10,7 @@ from replispec.cli.progress import counting
 from replispec.cli.rocketmq.admin.asking import RefusedToAskError
 from replispec.cli.rocketmq.admin.java_text import moment
 from replispec.cli.rocketmq.admin.store_facts import StoreFacts, facts
+from replispec.cli.peers_text import of_peers
 from replispec.cli.shown import Display, form_option, show
 from replispec.runtime.storage import StorageFailed
 
@@ -49,6 +50,7 @@ def command(folder: Path, form: str, *, progress: bool) -> int:
     return show(lambda: shown(found), form, None)
 
 
+@of_peers
 def shown(found: StoreFacts) -> Display:
     """As text, and as one row."""
     who = found.identity

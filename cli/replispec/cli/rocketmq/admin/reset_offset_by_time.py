@@ -9,6 +9,7 @@ from typing import Final
 import click
 
 from replispec.administrator.rocketmq.consumers import Reset, reset
+from replispec.cli.peers_text import say
 from replispec.cli.rocketmq.admin import consumer_text
 from replispec.cli.rocketmq.admin.asking import (
     RefusedToAskError,
@@ -64,7 +65,7 @@ def command(
     wanted = Reset(group.strip(), topic.strip(), moment_of(when.strip()), force)
     what = f"{wanted.group} reads {wanted.topic} on from {when}"
     if dry_run:
-        click.echo(what)
+        say(what)
         return 0
     confirmed(what, wanted.group, yes=yes)
     found = ask(reset(name_servers, wanted))

@@ -7,11 +7,13 @@ from typing import Final
 
 from replispec.administrator.rocketmq.health import Observation
 from replispec.administrator.rocketmq.status import ControllerView, MemberStatus, SetStatus, Status
+from replispec.cli.peers_text import of_peers
 from replispec.cli.shown import TABLE, Display, Row, written
 
 EXIT_UNWELL: Final = 1
 
 
+@of_peers
 def shown(status: Status) -> Display:
     """Of `replispec status`: a row for each member of each set."""
     rows = [row for each in status.sets for row in _rows(each)]
@@ -21,6 +23,7 @@ def shown(status: Status) -> Display:
     return Display(text, rows, EXIT_UNWELL if faults else 0, faults)
 
 
+@of_peers
 def health(status: Status, findings: Sequence[Observation]) -> Display:
     """Of `replispec admin health`: what each controller says, the sets, what is wrong."""
     rows: list[Row] = [{"about": each.about, "fault": each.fault, "what": each.what} for each in findings]

@@ -115,6 +115,8 @@ async def serve(
                 addresses[members[index].role][name] = join(sock.getsockname())
             if shown:
                 nursery.start_soon(_seen(shells, log).run, shown)
+            if process.sealing is not None:
+                nursery.start_soon(process.sealing.watch, log)
             for shell in shells:
                 shell.start(addresses[shell.role])
             for index, name, sock in bound:

@@ -54,6 +54,7 @@ class Link:
         "_handle",
         "_resumed",
         "_tap",
+        "begins",
         "closing",
         "draining",
         "emptied",
@@ -85,6 +86,8 @@ class Link:
         self.total = 0
         self.writable_at: int | None = None
         self.is_open = self.closing = self.draining = self.paused = self.gone = False
+        # Whether TLS has yet to begin: nothing can be told to the peer before.
+        self.begins = False
         self._resumed: trio.Event | None = None
         self._tap = tap
         self._handle = 0

@@ -173,7 +173,7 @@ class NodeShell:
             self._nursery.start_soon(self._read, link)
         else:
             # It counts from now on; what is sent waits.
-            link.draining = True
+            link.draining = link.begins = True
             self.deliver(Accepted(link.number, listener, peer, self._clock.now_ms()))
             self._nursery.start_soon(self._begin, link, sock, self._accepting)
 
@@ -357,7 +357,7 @@ class NodeShell:
         except OSError as error:
             reason = reason_of(error)
         finally:
-            link.draining = False
+            link.draining = link.begins = False
             if link.emptied is not None:
                 link.emptied.set()
         if reason is not None:
@@ -415,7 +415,7 @@ class NodeShell:
         if link.closing:
             return
         link.closing = True
-        if not link.is_open:
+        if not link.is_open or (link.begins and not link.out):
             self._forget(link)
             link.dispose()
             return

@@ -1,7 +1,8 @@
 """TLS of one process: what its files hold, read again when they change.
 
-A changed file counts for connections that begin later. Files that do not go together, because one of them is
-half written, say, leave what was read before in use, and one line tells of it.
+A changed file counts for connections that begin later, once two looks found the same in it. Files that do not
+go together leave what was read before in use, as does a certificate whose time is not now over one whose time
+is; one line tells of it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import trio
 from replispec.runtime.net.log_shell import Log
 from replispec.runtime.net.sealed import HANDSHAKE, SealedSocket
 from replispec.runtime.net.sockets import reason_of
-from replispec.runtime.net.watching import LOOK_S, state_of
+from replispec.runtime.net.timely import Own
+from replispec.runtime.net.watching import LOOK_S, content, state_of
 from replispec.runtime.world import Level
 
 DISABLED: Final = "DISABLED"
@@ -132,34 +134,50 @@ class _Context:
         self._kept = kept
         self._make = make
         self._seen = _state(kept.files)
-        self._context = self._read()
-        self._looked_s = 0.0
+        # What the last look found, until the next one finds the same.
+        self._found: tuple[bytes | None, ...] | None = None
+        self.context, self._own = self._read()
 
-    def at(self, now_s: float) -> tuple[ssl.SSLContext, str | None]:
-        """What new connections use, and why it is not what the files say now (once)."""
-        if now_s - self._looked_s < LOOK_S:
-            return self._context, None
-        self._looked_s = now_s
+    def look(self) -> tuple[Level, str] | None:
+        """See whether the files changed; what to tell of it, with the reason why they are not taken."""
         state = _state(self._kept.files)
-        if state == self._seen:
-            return self._context, None
+        if state == self._seen and self._found is None:
+            return None
         self._seen = state
+        before, self._found = self._found, self._contents()
+        if self._found != before:
+            return None
         try:
-            self._context = self._read()
+            context, own = self._read()
         except SealingError as error:
-            return self._context, str(error)
-        return self._context, ""
+            self._found = None
+            return Level.ERROR, str(error)
+        if self._contents() != before:
+            # Somebody writes on, and nobody knows what of it was read.
+            return None
+        self._found = None
+        fault = own.fault() if own is not None else ""
+        if fault and self._own is not None and not self._own.fault():
+            return Level.WARNING, f"{self._kept.certificate}: {fault}"
+        self.context, self._own = context, own
+        return Level.INFO, ""
 
-    def _read(self) -> ssl.SSLContext:
-        kept = self._kept
+    def _contents(self) -> tuple[bytes | None, ...]:
+        return tuple(map(content, self._kept.files))
+
+    def _read(self) -> tuple[ssl.SSLContext, Own | None]:
+        kept, own = self._kept, None
         context = self._make()
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.options |= ssl.OP_NO_RENEGOTIATION
+        # Whom the file of trust names is trusted, though another one has signed for it.
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         if kept.certificate:
             _load(kept.certificate, lambda path: _load_chain(context, path, kept))
+            own = Own(content(kept.certificate), lambda other: _load_chain(other, Path(kept.certificate), kept))
         if kept.trusted:
             _load(kept.trusted, context.load_verify_locations)
-        return context
+        return context, own
 
 
 class Sealing:
@@ -173,6 +191,18 @@ class Sealing:
         self._client = _client(options) if options.tls_enable else None
         self._refused = 0
         self._told_s = -math.inf
+
+    async def watch(self, log: Log) -> None:
+        """Look at the files each second; a line tells of what changed."""
+        sides = ((self._server, "listeners"), (self._client, "connections to others"))
+        while True:
+            for context, whose in sides:
+                told = context.look() if context is not None else None
+                if told is not None and told[1]:
+                    log.write(told[0], ROLE, "changed TLS files not taken", {"of": whose, "reason": told[1]})
+                elif told is not None:
+                    log.write(told[0], ROLE, "changed TLS files taken", {"of": whose})
+            await trio.sleep(LOOK_S)
 
     @property
     def takes_sealed(self) -> bool:
@@ -203,7 +233,7 @@ class Sealing:
                         return None
                     raise OSError("it speaks without TLS")
                 patience.deadline = min(patience.deadline, trio.current_time() + self.timeout_s)
-                sealed = SealedSocket(sock, _current(self._server, "listeners", log), None)
+                sealed = SealedSocket(sock, self._server.context, None)
                 await sealed.begin(turn)
             except OSError as error:
                 raise self._refused_as(peer, reason_of_tls(error), log) from None
@@ -215,8 +245,7 @@ class Sealing:
         """Begin TLS on a connection that was opened to ADDRESS:PORT. Raises OSError likewise."""
         assert self._client is not None, "connections are opened without TLS"
         try:
-            context = _current(self._client, "connections to others", log)
-            sealed = SealedSocket(sock, context, self.name_of(address))
+            sealed = SealedSocket(sock, self._client.context, self.name_of(address))
             await sealed.begin(turn)
         except (OSError, ValueError) as error:
             raise self._refused_as(address, reason_of_tls(error), log) from None
@@ -232,7 +261,7 @@ class Sealing:
         if self._client is None:
             return sock
         try:
-            return self._client.at(0.0)[0].wrap_socket(sock, server_hostname=self.name_of(address))
+            return self._client.context.wrap_socket(sock, server_hostname=self.name_of(address))
         except ssl.SSLError as error:
             raise OSError(reason_of_tls(error)) from None
 
@@ -266,15 +295,6 @@ async def _first_byte(sock: socket.socket) -> int | None:
         except BlockingIOError:
             continue
         return data[0] if data else None
-
-
-def _current(context: _Context, whose: str, log: Log) -> ssl.SSLContext:
-    current, fault = context.at(trio.current_time())
-    if fault:
-        log.write(Level.ERROR, ROLE, "changed TLS files not taken", {"of": whose, "reason": fault})
-    elif fault is not None:
-        log.write(Level.INFO, ROLE, "changed TLS files taken", {"of": whose})
-    return current
 
 
 def _server(options: TlsOptions) -> _Context:
@@ -322,12 +342,16 @@ def _client(options: TlsOptions) -> _Context:
 def _load_chain(context: ssl.SSLContext, path: Path, kept: _Kept) -> None:
     key = Path(kept.key).expanduser() if kept.key else None
     # With a password of no length the library would ask for one on the terminal.
-    context.load_cert_chain(path, key, password=lambda: kept.password)
+    context.load_cert_chain(path.expanduser(), key, password=lambda: kept.password)
 
 
 def _load(name: str, load: Callable[[Path], None]) -> None:
     try:
         load(Path(name).expanduser())
+    except ssl.SSLError as error:
+        # The library has no word for what is no whole PEM.
+        reason = reason_of_tls(error) if error.reason else "it, or its key, cannot be read as PEM"
+        raise SealingError(f"{name}: {reason}") from None
     except (OSError, ValueError, RuntimeError) as error:
         raise SealingError(f"{name}: {reason_of_tls(error)}") from None
 

@@ -24,20 +24,27 @@ def state_of(name: str) -> object:
 
 
 async def contents(name: str) -> AsyncIterator[bytes | None]:
-    """What the file holds now, and each time it may have changed; None: it cannot be read, or is too long.
+    """What the file holds, and each time it may have changed; None: it cannot be read, or is too long.
 
-    It is looked at each second; who writes it in pieces may be seen in between.
+    It is looked at each second, and told of once two looks one after the other found the same: who writes it
+    in pieces is not seen in between, as long as no piece takes longer.
     """
     seen: object = ()
+    found: bytes | None = None
+    is_new = False
     while True:
         state = state_of(name)
-        if state != seen:
+        if is_new or state != seen:
             seen = state
-            yield _content(name)
+            before, found = found, content(name)
+            is_new = not (is_new and found == before)
+            if not is_new:
+                yield found
         await trio.sleep(LOOK_S)
 
 
-def _content(name: str) -> bytes | None:
+def content(name: str) -> bytes | None:
+    """What the file holds now; None: it cannot be read, or is too long."""
     try:
         with Path(name).expanduser().open("rb") as file:
             data = file.read(FILE_BYTES_MAX + 1)

@@ -15,9 +15,12 @@ class Shares(Generic[EntryT]):
 
     An owner takes more while there is room, and then as long as another one would still hold more than it.
     Of the one that holds most an entry goes: one that is loose, the oldest first; if it has none, the
-    newest. So an owner that has its share, or less, loses nothing, whoever floods the table. One that holds
-    most itself gives up a loose entry of its own, or is refused. No operation looks at entries, however many
-    there are, nor at owners one by one.
+    newest. So an owner that has its share, or less, loses nothing of what it keeps, whoever floods the table.
+    One that holds most itself gives up a loose entry of its own, or takes the place of a strange one.
+
+    What is loose is all together held as by one owner of no name, since a flood may come from as many
+    hosts as it wants: where that one holds most, its oldest entry goes, and nothing that is kept. No operation
+    looks at entries, however many there are, nor at owners one by one.
     """
 
     def __init__(self, room: int) -> None:
@@ -26,6 +29,7 @@ class Shares(Generic[EntryT]):
         self._owners: dict[EntryT, str] = {}
         self._loose: dict[str, _Ordered[EntryT]] = {}
         self._kept: dict[str, _Ordered[EntryT]] = {}
+        self._strange: _Ordered[EntryT] = {}
         self._weights: dict[EntryT, int] = {}
         self._held: dict[str, int] = {}
         # Owners by how much they hold, and the most that one does.
@@ -43,17 +47,26 @@ class Shares(Generic[EntryT]):
 
     def giving_way(self, owner: str) -> EntryT | None:
         """Which entry has to go before this owner takes more of a full table; None: it is refused."""
-        if self._held.get(owner, 0) + 1 < self._most:
+        held = self._held.get(owner, 0)
+        if held + 1 < self._most:
             greediest = next(iter(self._by_held[self._most]))
             loose = self._loose.get(greediest)
-            return next(iter(loose)) if loose else next(reversed(self._kept[greediest]))
-        loose = self._loose.get(owner)
-        return next(iter(loose)) if loose else None
+            if loose:
+                return next(iter(loose))
+            if len(self._strange) <= self._most:
+                return next(reversed(self._kept[greediest]))
+        else:
+            loose = self._loose.get(owner)
+            if loose:
+                return next(iter(loose))
+        return next(iter(self._strange), None) if not held or held + 1 < len(self._strange) else None
 
     def take(self, owner: str, entry: EntryT, *, weight: int = 1, is_loose: bool = False) -> None:
         """This owner holds one more entry, which takes up so much."""
         self._owners[entry] = owner
         (self._loose if is_loose else self._kept).setdefault(owner, {})[entry] = None
+        if is_loose:
+            self._strange[entry] = None
         if weight > 1:
             self._weights[entry] = weight
         self._change(owner, weight)
@@ -62,6 +75,7 @@ class Shares(Generic[EntryT]):
         """A loose entry is so no more."""
         owner = self._owners[entry]
         self._drop_from(self._loose, owner, entry)
+        del self._strange[entry]
         self._kept.setdefault(owner, {})[entry] = None
 
     def grow(self, entry: EntryT, by: int = 1) -> None:
@@ -77,6 +91,7 @@ class Shares(Generic[EntryT]):
         for table in (self._loose, self._kept):
             if entry in table.get(owner, ()):
                 self._drop_from(table, owner, entry)
+        self._strange.pop(entry, None)
         self._change(owner, -self._weights.pop(entry, 1))
 
     def _drop_from(self, table: dict[str, _Ordered[EntryT]], owner: str, entry: EntryT) -> None:

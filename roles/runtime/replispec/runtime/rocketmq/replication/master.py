@@ -21,7 +21,8 @@ class HaMaster:
 
     A new one is made for each time that this broker becomes master; its epoch is the store's last.
     `connections_max` bounds how many are open: the host that has most of them gives way, first those that
-    have not said which replica they are of. `ticked` is to be called when `deadline_ms` has come.
+    have not said which replica they are of, and the oldest of those of all hosts for whoever has none.
+    `ticked` is to be called when `deadline_ms` has come.
     """
 
     def __init__(
