@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import ssl
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -35,6 +36,7 @@ from tests.runtime.net.hosted import Host, ScriptedNode, hosted, run_jumping, un
 
 TAKEN_S = 3 * LOOK_S
 """Within so long a change is seen twice."""
+YEAR_3000_S = 32_503_680_000.0
 PASSWORD = "open the key"
 LONG = bytes(range(256)) * (16 * RECORD_BYTES // 256)
 
@@ -594,3 +596,39 @@ def test_no_password_is_among_what_is_shown() -> None:
         shown = role.texts(role.make(values, {}))
         assert "the secret" not in shown.values()
         assert shown["tls.server.keyPassword"] == shown["secretKey"] == HIDDEN
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_session_ends_with_the_certificate_that_it_began_with(
+    version: ssl.TLSVersion, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = _options(
+        authority, tls_server_need_client_auth="REQUIRE", tls_server_trust_cert_path=authority.trust
+    )
+    context = _client(authority, authority.issue("short"))
+    context.minimum_version = context.maximum_version = version
+
+    def again(port: int, session: ssl.SSLSession | None) -> tuple[ssl.SSLSession | None, bool, bytes]:
+        with (
+            socket.create_connection(("127.0.0.1", port), 10) as sock,
+            context.wrap_socket(sock, server_hostname="127.0.0.1", session=session) as sealed,
+        ):
+            try:
+                sealed.sendall(b"said")
+                heard = sealed.recv(4)
+            except OSError:
+                heard = b""
+            return sealed.session, bool(sealed.session_reused), heard
+
+    async def test() -> None:
+        async with hosted(ScriptedNode(_echo), sealing=Sealing(options)) as host:
+            port = int(host.addresses["remoting"].rpartition(":")[2])
+            session, _, heard = await trio.to_thread.run_sync(again, port, None)
+            assert heard == b"said"
+            assert (await trio.to_thread.run_sync(again, port, session))[1:] == (True, b"said")
+            monkeypatch.setattr("replispec.runtime.net.sealing.time.time", lambda: YEAR_3000_S)
+            assert (await trio.to_thread.run_sync(again, port, session))[1:] == (True, b"")
+            (told,) = _refusals(host)
+            assert told["reason"] == "its certificate has expired, which it had shown when its session began"
+
+    trio.run(test)

@@ -85,6 +85,15 @@ class SealedSocket:
                 raise OSError(f"more than {BEGIN_BYTES_MAX} bytes to begin TLS")
             self._in.write(data)
 
+    def check_time(self, now_s: float) -> None:
+        """Of a session that is taken up again nobody asks whether what was shown when it began still counts.
+
+        `now_s`: seconds since 1970. Raises OSError when the certificate's time is over.
+        """
+        shown = self._tls.getpeercert() if self._tls.session_reused else None
+        if shown and now_s > ssl.cert_time_to_seconds(str(shown["notAfter"])):
+            raise OSError("its certificate has expired, which it had shown when its session began")
+
     @property
     def has_said(self) -> bool:
         """Whether something that TLS itself has to say may wait to be sent."""

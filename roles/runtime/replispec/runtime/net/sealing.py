@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import socket
 import ssl
+import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -235,6 +236,7 @@ class Sealing:
                 patience.deadline = min(patience.deadline, trio.current_time() + self.timeout_s)
                 sealed = SealedSocket(sock, self._server.context, None)
                 await sealed.begin(turn)
+                sealed.check_time(time.time())
             except OSError as error:
                 raise self._refused_as(peer, reason_of_tls(error), log) from None
             else:
