@@ -1,5 +1,5 @@
-"""Whose heartbeats count, at a member of a group that has registered nobody: the registration, and with it the
-host of the broker, was the leader's."""
+"""Whose heartbeats count, at a member of a group that has registered nobody: the registration, and with it
+the host of the broker, was the leader's."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ def follower() -> Heartbeats:
     return found
 
 
-def test_a_member_that_registered_nobody_follows_a_broker_to_its_next_connection(follower: Heartbeats) -> None:
+def test_a_member_that_registered_nobody_follows_a_broker_to_its_next_connection(
+    follower: Heartbeats,
+) -> None:
     assert follower.heartbeat_received(2, "192.0.2.1:4001", SET, BROKER, said())
     assert follower.closed(1) == []
     assert follower.is_alive(SET, BROKER)

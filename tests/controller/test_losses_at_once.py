@@ -1,5 +1,5 @@
-"""Masters that are lost at once: each is followed by one record, and all that are lost during a write share the
-next one."""
+"""Masters that are lost at once: each is followed by one record, and all that are lost during a write share
+the next one."""
 
 from __future__ import annotations
 

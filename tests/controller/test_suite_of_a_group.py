@@ -1,5 +1,5 @@
-"""Three controllers of ours as one subject: every case for a controller, while another one of them leads again
-and again in the middle of the cases. On a clock that jumps, over loopback, in the process of the test."""
+"""Three controllers of ours as one subject: every case for a controller, while another one of them leads
+again and again in the middle of the cases. On a clock that jumps, in the process of the test."""
 
 from __future__ import annotations
 
@@ -26,7 +26,11 @@ from tests.controller.test_suite import CASES, ONE_GENERATION
 
 IDS = ("n1", "n2", "n3")
 ANSWERS_BETWEEN = 100
-OF_ONE_LEADER = ("controller/generations/", "controller/first-generation/", "controller/metadata/RIP44-METADATA-1/4")
+OF_ONE_LEADER = (
+    "controller/generations/",
+    "controller/first-generation/",
+    "controller/metadata/RIP44-METADATA-1/4",
+)
 """Played while one leads: that a broker lives is said there by a registration alone, which the others do not
 hear before its heartbeats; and a case that asks twice who leads wants one answer."""
 SCAN_MS = 1_000

@@ -76,8 +76,8 @@ def _rank(broker: int, beat: Heartbeat) -> tuple[int, int, int, int]:
 
 
 def untold(heartbeats: Sequence[Heartbeat]) -> frozenset[int]:
-    """Living candidates of which nobody can tell afterwards whom Java's controller elected; none where that is
-    certain: it takes the first that it comes to of equals, and cuts differences of logs to 32 bits."""
+    """Living candidates of which nobody can tell afterwards whom Java's controller elected; none where that
+    is certain: it takes the first that it comes to of equals, and cuts differences of logs to 32 bits."""
     ranks = sorted(_rank(beat.broker_id, beat) for beat in heartbeats if beat.broker_id is not None)
     newest = [each for each in ranks if each[0] == ranks[0][0]]
     if not newest:
