@@ -192,6 +192,10 @@ bench-codec: $(READY) ## what decoding one message costs
 conformance: $(READY) ## play the suite against the real implementations (TARGETS="apache-5.4.0": only these; AT_ONCE=1: one run at a time)
 	@$(BIN)/python -m lab.conformance --table docs/compliance.md $(if $(AT_ONCE),--at-once $(AT_ONCE)) $(TARGETS)
 
+.PHONY: attempts
+attempts: jdk $(READY) ## forty requests of who may not, against our roles and Apache RocketMQ's (ARGS=--ours)
+	@$(BIN)/python -m lab.rocketmq.attempts $(ARGS)
+
 .PHONY: interop
 interop: jdk $(READY) ## our roles among Apache RocketMQ's own programs (SCENARIOS="a c": only these; ROUNDS=20 SEED=2 RELEASE=5.5.0 of `group`)
 	@$(BIN)/python -m lab.interop $(SCENARIOS) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SEED),--seed $(SEED)) \

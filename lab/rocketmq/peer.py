@@ -3,22 +3,41 @@
 from __future__ import annotations
 
 import socket
+from dataclasses import dataclass
 from typing import Self
 
 from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
+from replispec.runtime.rocketmq.rules.signatures import signature_of
 from replispec.wire.rocketmq import streams
 from replispec.wire.rocketmq.codes import RequestCode
+from replispec.wire.rocketmq.constants import ACCESS_KEY, SIGNATURE_KEY
 from replispec.wire.rocketmq.remoting import RemotingHeader
 
+Fields = dict[str, str | None]
 ANSWER_S = 3.0
 CHUNK_BYTES = 65_536
 
 
-class Peer:
-    """A connection to a remoting server. Raises OSError when it cannot be reached or goes away."""
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """Signs requests as one user."""
 
-    def __init__(self, host: str, port: int) -> None:
+    access_key: str
+    secret: str
+
+    def __call__(self, fields: Fields | None, body: bytes) -> Fields:
+        """The fields with access key and signature."""
+        signed: Fields = {**(fields or {}), ACCESS_KEY: self.access_key}
+        return {**signed, SIGNATURE_KEY: signature_of(self.secret, signed, body)}
+
+
+class Peer:
+    """A connection to a remoting server, whose requests may be signed. Raises OSError when it cannot be
+    reached or goes away."""
+
+    def __init__(self, host: str, port: int, sign: Signer | None = None) -> None:
+        self._sign = sign
         self._socket = socket.create_connection((host, port), timeout=ANSWER_S)
         self._frames = FrameBuffer(streams.REMOTING)
         self._opaque = 0
@@ -31,8 +50,14 @@ class Peer:
 
     def ask(self, code: RequestCode, header: Header | None = None, body: bytes = b"") -> Command:
         """The answer to one request. Raises OSError (time-out too) and RemoteProtocolError."""
-        self._opaque += 1
         fields = header.to_ext_fields() if header is not None else None
+        return self.ask_fields(code, fields, body)
+
+    def ask_fields(self, code: int, fields: Fields | None, body: bytes = b"") -> Command:
+        """The answer to a request with any fields. Raises as `ask` does."""
+        self._opaque += 1
+        if self._sign is not None:
+            fields = self._sign(fields, body)
         request = RemotingHeader(code=code, opaque=self._opaque, ext_fields=fields)
         self._socket.sendall(Command(request, body).encode())
         while True:

@@ -15,7 +15,6 @@ from replispec.wire.rocketmq.client import (
     GetConsumeStatsRequest,
     GetTopicStatsRequest,
     HeartbeatData,
-    MessageQueue,
     OffsetWrapper,
     QueryConsumerOffsetRequest,
     QueryConsumerOffsetResponse,
@@ -26,6 +25,7 @@ from replispec.wire.rocketmq.client import (
     UpdateConsumerOffsetRequest,
 )
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.message_queue import MessageQueue
 from tests.broker.simulated_set import NAME_SERVER, OK, BrokerSet, Header
 
 MOVED = ResponseCode.PULL_OFFSET_MOVED

@@ -48,6 +48,19 @@ def test_what_members_of_a_group_say_is_named() -> None:
     assert _text(row, 2 * SECOND).endswith("  oneway 30013  ENTRIES  opaque=8  term=1  body=4")
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        RequestCode.UPDATE_AND_CREATE_STATIC_TOPIC,
+        RequestCode.MIGRATE_TOPIC_LOGICAL_QUEUE_PREPARE,
+        RequestCode.DELETE_TOPIC_IN_NAMESRV,
+    ],
+)
+def test_what_is_said_of_logical_queues_is_named(code: RequestCode) -> None:
+    row = _row(code=code, flag=0, opaque=9, body_size=7)
+    assert _text(row, 2 * SECOND).endswith(f"  request {int(code)}  {code.name}  opaque=9  body=7")
+
+
 def test_frames_come_in_the_order_of_time_unless_asked_otherwise() -> None:
     shown = replispec("decode", CAPTURE, "--format", "json")
     times = [json.loads(line)["time_ns"] for line in shown.stdout.splitlines()]

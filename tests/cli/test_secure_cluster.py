@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from lab.certificates import Authority, Files
 from lab.ports import free_ports
 from replispec.cli.main import command_line
 from replispec.runtime.net.ask_shell import until
-from tests.certificates import Authority, Files
 from tests.cli.test_admin import WAIT_S, Cluster
 
 SECRET = "a-secret-that-nobody-logs"

@@ -139,6 +139,25 @@ def test_a_crash_that_leaves_the_port_open_is_a_lie() -> None:
         trio.run(crash)
 
 
+@pytest.mark.parametrize("is_at_once", [True, False])
+def test_an_end_that_leaves_the_port_open_is_a_lie(*, is_at_once: bool) -> None:
+    """Told with the word that it is ready, and later."""
+
+    async def told_of_the_end() -> None:
+        listener = (await trio.open_tcp_listeners(0, host="127.0.0.1"))[0]
+        port = listener.socket.getsockname()[1]
+        ended = said(0, exited=wire.Exited(instance="controller", status=1))
+        begun, done = ready(port), said(3, done=DONE)
+        words = (begun + ended, done) if is_at_once else (begun, done + ended)
+        async with listener, running(scripted(described(), *words, HANG), 1.0) as adapter:
+            await adapter.start(Starting("controller", "controller"))
+            await adapter.suspend("controller")
+            await trio.sleep_forever()
+
+    with pytest.raises(AdapterFault, match=r"ended by itself, and .* still takes connections"):
+        trio.run(told_of_the_end)
+
+
 def test_a_refusal_is_no_fault() -> None:
     refused = wire.Refusal(reason=wire.REFUSAL_REASON_UNSUPPORTED, remark="not\nyet")
 

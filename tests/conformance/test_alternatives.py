@@ -31,6 +31,8 @@ USUAL = (
     "OneCodeForEveryRefusal",
     "UnknownSetIsEmpty",
     "RegistersWhoHasAnId",
+    "ChangeTellsItsHeaderAlone",
+    "ScansEveryTwentySeconds",
 )
 CASES = [case for case in load("controller") if applicable(case)]
 NAMES = tuple(ALTERNATIVES) if os.environ.get("REPLISPEC_FAULTS") == "all" else USUAL

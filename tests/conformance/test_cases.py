@@ -63,6 +63,9 @@ def test_a_file_says_what_its_cases_have_in_common(tmp_path: Path, key: str) -> 
         (("profile: core", "profile: extra"), 3, "'extra' is none of: core, admin"),
         (("bugs: []", "releases: 5.1.1"), CASE_LINE + 4, "releases are FIRST..LAST"),
         (("bugs: []", "releases: five..six"), CASE_LINE + 4, "releases are FIRST..LAST"),
+        (("bugs: []", "releases: 9.9.."), CASE_LINE + 4, "9.9 is no known release: there are 5.0.0, "),
+        (("bugs: []", "releases: ..5.1.9"), CASE_LINE + 4, "5.1.9 is no known release: there are 5.0.0, "),
+        (("bugs: []", "releases: 5.4.0..5.1.1"), CASE_LINE + 4, "no release lies in 5.4.0..5.1.1: there are"),
         (
             ("bugs: []", "needs: [coordinator]"),
             CASE_LINE + 4,

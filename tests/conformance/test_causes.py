@@ -1,11 +1,16 @@
 """Findings are put together by what is behind them, and what stands on nothing comes first."""
 
+from collections.abc import Mapping
+
+import pytest
+
 from replispec.conformance.cases import load
 from replispec.conformance.causes import causes
 from replispec.conformance.results import CaseVerdict, RunResult, Standing
 from replispec.runtime.rocketmq.framing import Command
+from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from tests.conformance.sample_results import a_result
-from tests.conformance.subjects.against import applicable, judge_controller, judged
+from tests.conformance.subjects.against import Outcome, applicable, judge_controller, judged
 from tests.conformance.subjects.controller_admin import GoodController
 from tests.conformance.subjects.records import Answer
 
@@ -15,6 +20,101 @@ NOT_PREPARED = {
     "symptom": "given: code A instead of SUCCESS",
 }
 SOME = 60
+TOPICS = ("alter", "elect", "identity", "metadata", "register", "replica-info", "sync-state-data")
+CASES = [case for case in load("controller") if case.topic in TOPICS and applicable(case)]
+
+
+class _Proxied(GoodController):
+    """Answers to one command pass through a proxy that changes one field of them."""
+
+    code = 0
+    field = ""
+
+    def answer_command(self, request: Command, answer: Answer) -> Command:
+        command = super().answer_command(request, answer)
+        if request.header.code != self.code or command.header.code != ResponseCode.SUCCESS:
+            return command
+        fields = command.header.ext_fields
+        if fields and fields.get(self.field) is not None:
+            fields[self.field] = self.changed(fields[self.field] or "")
+        return Command(command.header, self.changed_body(command.body))
+
+    def changed(self, value: str) -> str:
+        return str(int(value) + 1)
+
+    def changed_body(self, body: bytes) -> bytes:
+        return body
+
+
+def _numbered(code: RequestCode, field: str) -> type[_Proxied]:
+    return type("Numbered", (_Proxied,), {"code": code, "field": field})
+
+
+def _set_to(code: RequestCode, field: str, value: str) -> type[_Proxied]:
+    return type("Set", (_Proxied,), {"code": code, "field": field, "changed": lambda *_: value})
+
+
+def _lacking(code: RequestCode, field: str) -> type[_Proxied]:
+    class Lacking(_Proxied):
+        def answer_command(self, request: Command, answer: Answer) -> Command:
+            command = super().answer_command(request, answer)
+            if request.header.code == code and command.header.ext_fields:
+                command.header.ext_fields.pop(field, None)
+            return command
+
+    return Lacking
+
+
+def _in_the_body(code: RequestCode, before: bytes, after: bytes) -> type[_Proxied]:
+    changes = {"code": code, "changed_body": lambda _, body: body.replace(before, after)}
+    return type("Body", (_Proxied,), changes)
+
+
+ALTER, ELECT = RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET, RequestCode.CONTROLLER_ELECT_MASTER
+INFO, REGISTER = RequestCode.CONTROLLER_GET_REPLICA_INFO, RequestCode.CONTROLLER_REGISTER_BROKER
+METADATA, DATA = RequestCode.CONTROLLER_GET_METADATA_INFO, RequestCode.CONTROLLER_GET_SYNC_STATE_DATA
+NEXT, APPLY = RequestCode.CONTROLLER_GET_NEXT_BROKER_ID, RequestCode.CONTROLLER_APPLY_BROKER_ID
+NOWHERE = "127.0.0.1:1"
+SET_EPOCH, MASTER_EPOCH = b'"syncStateSetEpoch":', b'"masterEpoch":'
+PROXIES = {
+    "elect masterEpoch": _numbered(ELECT, "masterEpoch"),
+    "elect syncStateSetEpoch": _numbered(ELECT, "syncStateSetEpoch"),
+    "elect masterAddress": _set_to(ELECT, "masterAddress", NOWHERE),
+    "elect masterBrokerId": _numbered(ELECT, "masterBrokerId"),
+    "alter newSyncStateSetEpoch": _numbered(ALTER, "newSyncStateSetEpoch"),
+    "alter body syncStateSetEpoch": _in_the_body(ALTER, SET_EPOCH, SET_EPOCH + b"1"),
+    "info masterEpoch": _numbered(INFO, "masterEpoch"),
+    "info masterAddress": _set_to(INFO, "masterAddress", NOWHERE),
+    "info without masterBrokerId": _lacking(INFO, "masterBrokerId"),
+    "info body syncStateSetEpoch": _in_the_body(INFO, SET_EPOCH, SET_EPOCH + b"1"),
+    "register masterEpoch": _numbered(REGISTER, "masterEpoch"),
+    "register masterAddress": _set_to(REGISTER, "masterAddress", NOWHERE),
+    "register syncStateSetEpoch": _numbered(REGISTER, "syncStateSetEpoch"),
+    "next nextBrokerId": _numbered(NEXT, "nextBrokerId"),
+    "next clusterName": _set_to(NEXT, "clusterName", "another"),
+    "apply brokerName": _set_to(APPLY, "brokerName", "another"),
+    "metadata isLeader": _set_to(METADATA, "isLeader", "false"),
+    "metadata controllerLeaderAddress": _set_to(METADATA, "controllerLeaderAddress", NOWHERE),
+    "data alive": _in_the_body(DATA, b'"alive":true', b'"alive":false'),
+    "data masterEpoch": _in_the_body(DATA, MASTER_EPOCH, MASTER_EPOCH + b"1"),
+}
+
+
+@pytest.fixture(scope="module")
+def behind_proxies() -> Mapping[str, Outcome]:
+    """What the suite says of a good controller behind each of them."""
+    return judged({name: (proxy, CASES) for name, proxy in PROXIES.items()}, judge_controller)
+
+
+@pytest.mark.parametrize("name", PROXIES)
+def test_a_proxy_that_changes_one_field_is_one_cause(
+    name: str, behind_proxies: Mapping[str, Outcome]
+) -> None:
+    outcome = behind_proxies[name]
+    assert isinstance(outcome, RunResult), outcome
+    findings = outcome.findings(strict=False)
+    assert findings
+    assert [cause.says for cause in causes(findings)[1:]] == []
 
 
 class _CountsOneTooMany(GoodController):

@@ -307,6 +307,38 @@ def test_junit_is_written_where_nobody_could_be_judged(
     assert CLOSED_ADDRESS in (error.get("message") or "")
 
 
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (("--kind", "controller", "--add-cases", "/nonexistent"), "Directory '/nonexistent' does not exist"),
+        (("--kind", "controller", "--bogus"), "No such option"),
+        (("--bogus", "--kind", "controller"), "No such option"),
+        (("--kind", "nobody"), "'nobody' is not one of"),
+        (("--jobs", "many", "--kind", "controller"), "'many' is not a valid integer"),
+        (("--target", CLOSED_ADDRESS), "Missing option '--kind'"),
+        (("--kind", "controller", "--html", "/nonexistent/f"), "there is no folder /nonexistent"),
+    ],
+)
+@pytest.mark.parametrize("where", ["first", "last", "joined"])
+def test_junit_is_written_for_a_wrong_command_line(
+    line: tuple[str, ...], why: str, where: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    report = tmp_path / "found.xml"
+    told = (f"--junit={report}",) if where == "joined" else ("--junit", str(report))
+    words = (*line, *told) if where == "last" else (*told, *line)
+    assert replispec(monkeypatch, "conformance", "run", *words) == 2
+    (error,) = ET.fromstring(report.read_bytes()).iter("error")
+    assert why in (error.get("message") or "")
+
+
+@pytest.mark.parametrize("report", ["/nonexistent/found.xml", "/"])
+def test_a_wrong_command_line_whose_junit_has_no_place_is_refused_in_one_line(
+    report: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert replispec(monkeypatch, "conformance", "run", "--bogus", "--junit", report) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
 def test_without_a_terminal_every_tenth_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], target: str, folder: Path
 ) -> None:

@@ -9,6 +9,7 @@ from replispec.conformance.results import CaseVerdict, RunResult
 from tests.conformance.subjects import (
     election_faults,
     identity_faults,
+    member_faults,
     overlooked_faults,
     sharp_faults,
     standing_faults,
@@ -33,6 +34,7 @@ FAULTS_MINIMUM = 100
 ENTERED_BY = (
     election_faults,
     identity_faults,
+    member_faults,
     overlooked_faults,
     sharp_faults,
     standing_faults,

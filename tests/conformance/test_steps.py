@@ -66,6 +66,27 @@ WRONG = {
     "bytes: {hex: '00', split: often}": "split: a list is expected",
     "bytes: {hex: '00', split: [x]}": "'x' is no place: a number, or total_length",
     "replicate: {from: 0}": "replicate needs `to`",
+    # what has no bytes
+    "send: {code: 1, opaque: x}": "from -2147483648 to 2147483647 is expected, or $name, not 'x'",
+    "send: {code: 1, opaque: 99999999999999}": "from -2147483648 to 2147483647 is expected",
+    "send: {code: 1, opaque: true}": "or $name, not True",
+    "send: {code: 1, opaque: $set}": "is no number to count with",
+    "send: {code: 1, opaque: $now}": "is no number from -2147483648 to 2147483647",
+    "send: {code: 1, flag: 2147483648}": "from -2147483648 to 2147483647 is expected",
+    "send: {code: 2147483648}": "code 2147483648 is no number from -2147483648 to 2147483647",
+    "send: {code: 1, version: 2147483648}": "version 2147483648 is no number from",
+    f"{{{ALTER}, expect: [{{code: SUCCESS, opaque: x}}]}}": "or $name, not 'x'",
+    "bytes: {of: [{code: 1}], patch: {total_length: x}}": "from -2147483648 to 4294967295 is expected",
+    "bytes: {of: [{code: 1}], patch: {serialize_type: 256}}": "from -128 to 255 is expected, or $name",
+    "bytes: {hex: '00', patch: {total_length: 1}}": "no frame whose total_length could be patched",
+    "bytes: {hex: '00', split: [5]}": "split [5] cuts nothing off 1 bytes: a place is above 0 and below that",
+    "bytes: {hex: '00', split: each}": "split each cuts nothing off 1 bytes",
+    "bytes: {hex: '0000', split: [0]}": "split [0] cuts nothing off 2 bytes",
+    "bytes: {hex: '0000', split: [body]}": "'body' is no place in these bytes",
+    "bytes: {of: [{code: 1}], split: [5000]}": "split [5000] cuts nothing off",
+    "bytes: {of: [{code: 1}], keep: 3, split: [3]}": "split [3] cuts nothing off 3 bytes",
+    "bytes: {of: [{code: 1}], split: [body]}": "split ['body'] cuts nothing off",
+    "bytes: {of: [{code: 1, header: {a: $target}}], split: [next]}": "split ['next'] cuts nothing off",
     f"{{{ALTER}, again: {{times: 3}}, expect: [{{code: SUCCESS}}]}}": "unknown key 'times'",
     f"{{{ALTER}, within: -1, expect: [{{code: SUCCESS}}]}}": "seconds are expected",
     f"{{{ALTER}, expect: {{code: SUCCESS}}}}": "expect: a list is expected",
@@ -93,6 +114,12 @@ def test_a_step_that_does_not_fit_the_language_is_refused_with_its_line(
     assert refusal.startswith(f"controller/trial.yaml:{STEP_LINE + 1}: ")
     assert why in refusal
     assert "\n" not in refusal
+
+
+def test_a_cut_that_only_a_run_can_place_is_left_to_the_run(tmp_path: Path) -> None:
+    """How long an address is nobody knows before."""
+    step = "bytes: {of: [{code: 1, header: {a: $target}}], split: [5000]}"
+    assert isinstance(read(tmp_path, METADATA, step).steps[1].action, Raw)
 
 
 def test_the_place_is_that_of_the_value_and_not_of_the_case(tmp_path: Path) -> None:
@@ -128,7 +155,7 @@ def test_every_action_is_read_as_it_is_written(tmp_path: Path) -> None:
     steps = read(
         tmp_path,
         "{open: {to: broker}, over: b}",
-        "{bytes: {hex: '00ff', keep: 1, split: [4, 8], pause: 0.05, overwrite: {1: ab}}}",
+        "{bytes: {hex: '00ff00ff00ff00ff00', keep: 9, split: [4, 8], pause: 0.05, overwrite: {1: ab}}}",
         "{bytes: {hex: '00ff', split: each}}",
         "{wait: 2.5, note: for nothing}",
         "{listen: there}",
@@ -139,7 +166,7 @@ def test_every_action_is_read_as_it_is_written(tmp_path: Path) -> None:
     ).steps
     assert [step.action for step in steps] == [
         Open("broker"),
-        Raw(hex="00ff", keep=1, split=(4, 8), pause_s=0.05, overwrite={1: "ab"}),
+        Raw(hex="00ff00ff00ff00ff00", keep=9, split=(4, 8), pause_s=0.05, overwrite={1: "ab"}),
         Raw(hex="00ff", each=True),
         Wait(2.5),
         Listen("there"),

@@ -118,6 +118,7 @@ PARTS = tuple(f"replispec.runtime.{name}" for name in RUNTIME_PARTS)
 BELOW_ROLES = (
     "replispec.runtime.rocketmq.framing",
     "replispec.runtime.rocketmq.rules",
+    "replispec.runtime.rocketmq.queues",
     "replispec.runtime.kafka.rules",
     AGREEMENT,
     DOCUMENTS,
@@ -149,6 +150,12 @@ LAYERS = (
     *(
         Layer(rules, (rules, WIRE, PRIMITIVES), (*WORLD, *_ANYTHING_ELSE), pure=True)
         for rules in ("replispec.runtime.rocketmq.rules", "replispec.runtime.kafka.rules")
+    ),
+    Layer(
+        "replispec.runtime.rocketmq.queues",
+        ("replispec.runtime.rocketmq.queues", "replispec.runtime.rocketmq.rules", WIRE, PRIMITIVES),
+        (*WORLD, *_ANYTHING_ELSE),
+        pure=True,
     ),
     Layer(AGREEMENT, (AGREEMENT, f"{WIRE}.raft", PRIMITIVES), (*WORLD, *_ANYTHING_ELSE), pure=True),
     *(
@@ -207,6 +214,8 @@ LAYERS = (
         LAB,
         (
             "replispec.runtime.rocketmq.framing",
+            # How a request is signed is the specification's, with vectors.
+            "replispec.runtime.rocketmq.rules.signatures",
             "replispec.runtime.adapting",
             "replispec.adapter",
             "replispec.compiler.read",

@@ -34,6 +34,7 @@ def test_all_scenarios_are_played_unless_some_are_named() -> None:
         "moved",
         "moved-jraft",
         "generations",
+        "secured",
     ]
     assert arguments_of([]).scenarios == every
     assert arguments_of(["c", "a"]).scenarios == ["c", "a"]
@@ -48,7 +49,7 @@ def test_rounds_and_their_seed_are_of_the_command_line() -> None:
 def test_an_unknown_scenario_is_named_with_those_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         arguments_of(["z"])
-    known = "a, b, c, d, e, f, group, javagroup, jraftgroup, moved, moved-jraft, generations"
+    known = "a, b, c, d, e, f, group, javagroup, jraftgroup, moved, moved-jraft, generations, secured"
     assert f"no scenario 'z': there are {known}" in capsys.readouterr().err
 
 

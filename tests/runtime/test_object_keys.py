@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.jsons import dumps, loads, object_key
-from replispec.wire.rocketmq.client import MessageQueue, ResetOffsetBody, TopicOffset, TopicStatsTable
+from replispec.wire.rocketmq.client import ResetOffsetBody, TopicOffset, TopicStatsTable
+from replispec.wire.rocketmq.message_queue import MessageQueue
 
 WRITTEN = (
     b'{"offsetTable":{{"brokerName":"broker-a","queueId":0,"topic":"T,{1:\\"}"}:{"lastUpdateTimestamp":5,'

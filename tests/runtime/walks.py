@@ -22,20 +22,22 @@ from replispec.wire.rocketmq.broker import (
     RegisterBrokerRequest,
     TopicConfig,
     TopicConfigTable,
-    TopicQueueMapping,
 )
 from replispec.wire.rocketmq.client import (
     ConsumerData,
     CreateTopicRequest,
     DelayOffsetTable,
+    KeptObject,
     MessageRequestModes,
     QueueOffsets,
     ResetOffsetBody,
     SubscriptionGroup,
     SubscriptionGroupTable,
+    TopicStatsTable,
 )
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest, GroupMemberInfo, Property
 from replispec.wire.rocketmq.ha import HaEpochEntry
+from replispec.wire.rocketmq.logical_queue import LogicalQueueSegment
 from replispec.wire.rocketmq.machines import (
     announcement,
     beside_log,
@@ -57,10 +59,15 @@ from replispec.wire.rocketmq.machines import (
     learner,
     log_digests,
     log_questions,
+    logical_queue_migration,
+    logical_queue_segment,
     name_server,
     replicas_manager,
     request,
+    static_topic_queue,
+    static_topic_remapping,
 )
+from replispec.wire.rocketmq.static_topic import LogicQueueMappingItem
 
 KAFKA = (partition, replica)
 ROCKETMQ = (
@@ -84,9 +91,13 @@ ROCKETMQ = (
     learner,
     log_digests,
     log_questions,
+    logical_queue_migration,
+    logical_queue_segment,
     name_server,
     replicas_manager,
     request,
+    static_topic_queue,
+    static_topic_remapping,
 )
 RAFT = (member,)
 MODULES = (*ROCKETMQ, *KAFKA, *RAFT)
@@ -108,6 +119,14 @@ def _heartbeats(rng: random.Random) -> tuple[BrokerHeartbeatRequest, ...]:
     )
 
 
+def _items(rng: random.Random) -> tuple[LogicQueueMappingItem, ...]:
+    count = rng.randint(0, 2)
+    return tuple(
+        LogicQueueMappingItem(bname=rng.choice(["a", "b"]), gen=number, logic_offset=rng.randint(-1, 0))
+        for number in range(count)
+    )
+
+
 CHOICES: dict[Any, Chooser] = {
     int: lambda rng: rng.randint(-1, 3),
     bool: lambda rng: rng.random() < 0.5,
@@ -124,7 +143,7 @@ CHOICES: dict[Any, Chooser] = {
     MessageRequestModes: lambda _rng: MessageRequestModes(),
     Mapping[str, QueueOffsets]: lambda _rng: {},
     Mapping[str, SubscriptionGroup]: lambda rng: rng.choice([{}, {"a": SubscriptionGroup()}]),
-    Mapping[str, TopicQueueMapping]: lambda rng: rng.choice([{}, {"a": TopicQueueMapping()}]),
+    Mapping[str, KeptObject]: lambda rng: rng.choice([{}, {"a": KeptObject()}]),
     Mapping[int, int]: lambda rng: rng.choice([{}, {1: 2}]),
     Sequence[Property]: lambda _rng: (),
     Sequence[GroupMemberInfo]: lambda _rng: (),
@@ -133,6 +152,9 @@ CHOICES: dict[Any, Chooser] = {
     Sequence[int]: lambda rng: tuple(rng.sample(range(1, 4), rng.randint(0, 3))),
     frozenset[int]: lambda rng: frozenset(rng.sample(range(1, 4), rng.randint(0, 3))),
     Sequence[HaEpochEntry]: _epochs,
+    Sequence[LogicQueueMappingItem]: _items,
+    LogicalQueueSegment: lambda rng: LogicalQueueSegment(logical_queue_index=rng.randint(0, 1)),
+    TopicStatsTable: lambda _rng: TopicStatsTable(),
     Sequence[RaftEntry]: lambda rng: tuple(
         RaftEntry(term=rng.randint(1, 3)) for _ in range(rng.randint(0, 3))
     ),

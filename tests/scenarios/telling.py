@@ -11,7 +11,8 @@ gives it another beginning than its own.
 
 Values: 7, true, none, text, {1,2} for a set, {1:a,2:b} for a map, {a,b} for one of empty messages, [1,2] for
 a list, [1:0,2:900] for epochs with the offsets where they start, [3@2:100] for heartbeats (broker 3, whose
-log ends at 100 in epoch 2), [1,1,2] for the entries of a log by their terms.
+log ends at 100 in epoch 2), [1,1,2] for the entries of a log by their terms, [0@a:0,1@b:] for items of a
+static topic (the second, on broker b, begins nobody knows where), b1:0 for a segment of a logical queue.
 Fields that are not named are 0, false, empty or none.
 """
 
@@ -31,10 +32,13 @@ import yaml
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 from replispec.runtime.primitives.machines import Machine, Origin, step
 from replispec.wire.raft.member import RaftEntry
-from replispec.wire.rocketmq.broker import TopicQueueMapping
-from replispec.wire.rocketmq.client import SubscriptionGroup
+from replispec.wire.rocketmq.client import KeptObject, SubscriptionGroup, TopicStatsTable
+from replispec.wire.rocketmq.constants import UNDECIDED
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
 from replispec.wire.rocketmq.ha import HaEpochEntry
+from replispec.wire.rocketmq.logical_queue import LogicalQueueSegment
+from replispec.wire.rocketmq.message_queue import MessageQueue
+from replispec.wire.rocketmq.static_topic import LogicQueueMappingItem
 from tests.runtime.walks import MACHINES, attributes, module_of, rules_of
 from tests.scenarios.interpreter import Document, Interpreted, Taken
 
@@ -229,10 +233,21 @@ def shown(value: Any) -> str:
             return "{" + ",".join(f"{shown(key)}:{shown(each)}" for key, each in sorted(value.items())) + "}"
         case list() | tuple():
             return "[" + ",".join(map(shown, value)) + "]"
+        case _:
+            return _shown_message(value)
+
+
+def _shown_message(value: Any) -> str:
+    match value:
         case HaEpochEntry():
             return f"{value.epoch}:{value.start_offset}"
         case BrokerHeartbeatRequest():
             return f"{value.broker_id}@{value.epoch}:{value.max_offset}"
+        case LogicQueueMappingItem():
+            start = "" if value.logic_offset == UNDECIDED else str(value.logic_offset)
+            return f"{value.gen}@{value.bname}:{start}"
+        case LogicalQueueSegment(message_queue=MessageQueue() as queue):
+            return f"{queue.broker_name}:{queue.queue_id}"
         case RaftEntry():
             return str(value.term)
         case _:
@@ -248,6 +263,18 @@ def _heartbeat(text: str) -> BrokerHeartbeatRequest:
 def _epoch(text: str) -> HaEpochEntry:
     epoch, _, start = text.partition(":")
     return HaEpochEntry(epoch=int(epoch), start_offset=int(start))
+
+
+def _item(text: str) -> LogicQueueMappingItem:
+    generation, _, place = text.partition("@")
+    broker, _, start = place.partition(":")
+    offset = int(start) if start else UNDECIDED
+    return LogicQueueMappingItem(bname=broker, gen=int(generation), logic_offset=offset)
+
+
+def _segment(text: str) -> LogicalQueueSegment:
+    broker, _, queue = text.partition(":")
+    return LogicalQueueSegment(message_queue=MessageQueue(broker, int(queue), "T"))
 
 
 def _of_term(text: str) -> RaftEntry:
@@ -273,10 +300,13 @@ _READERS: dict[Any, Callable[[str], Any]] = {
     Mapping[int, str]: lambda text: dict(map(_entry, _items(text))),
     Mapping[int, int]: lambda text: dict(map(_numbers, _items(text))),
     Mapping[str, SubscriptionGroup]: lambda text: {each: SubscriptionGroup() for each in _items(text)},
-    Mapping[str, TopicQueueMapping]: lambda text: {each: TopicQueueMapping() for each in _items(text)},
+    Mapping[str, KeptObject]: lambda text: {each: KeptObject() for each in _items(text)},
     Sequence[int]: lambda text: tuple(map(int, _items(text))),
     Sequence[str]: lambda text: tuple(_items(text)),
     Sequence[HaEpochEntry]: lambda text: tuple(map(_epoch, _items(text))),
+    Sequence[LogicQueueMappingItem]: lambda text: tuple(map(_item, _items(text))),
+    LogicalQueueSegment: _segment,
+    TopicStatsTable: lambda _text: TopicStatsTable(),
     Sequence[RaftEntry]: lambda text: tuple(map(_of_term, _items(text))),
     Sequence[BrokerHeartbeatRequest]: lambda text: tuple(map(_heartbeat, _items(text))),
 }
@@ -295,7 +325,7 @@ def _nothing(hint: Any) -> Any:
     options = _options(hint)
     if type(None) in options:
         return None
-    empty: dict[Any, Any] = {int: 0, bool: False, str: "", bytes: b""}
+    empty: dict[Any, Any] = {int: 0, bool: False, str: "", bytes: b"", TopicStatsTable: TopicStatsTable()}
     origins: dict[Any, Any] = {frozenset: frozenset(), Mapping: {}}
     return empty.get(options[0], origins.get(typing.get_origin(options[0]), ()))
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from replispec.cli.finite import Finite
+from replispec.cli.junit_command import JUnitCommand
 from replispec.cli.progress import counting
 from replispec.cli.stopping import SIGNALLED, interrupted_by_signals
 
@@ -200,7 +201,9 @@ def _reports(command: Callable[..., int]) -> Callable[..., int]:
     return command
 
 
-@conformance.command(epilog=EXAMPLES, short_help="Play the cases of a kind against a subject.")
+@conformance.command(
+    cls=JUnitCommand, epilog=EXAMPLES, short_help="Play the cases of a kind against a subject."
+)
 @_subject
 @_choice
 @_reports

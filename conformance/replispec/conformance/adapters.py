@@ -102,6 +102,7 @@ class Adapter:
         self._patience = max(patience, 1.0)
         self._requests = AdapterRequests(self._send, self._half_said, self._patience)
         self._living: dict[str, Living] = {}
+        self._ended: list[Living] = []  # said to have ended by themselves; nobody has looked yet
         self._names: set[str] = set()
         self._leaving = False
         self.is_reaped = False
@@ -140,7 +141,9 @@ class Adapter:
 
         within_s = START_S * self._patience
         await self._requests.ask(AdapterRequest("ready", request, within_s, noted, starting.begins))
-        if not starting.at_once:
+        if living.exited:
+            await _gone(living)
+        elif not starting.at_once:
             for address in living.listening.values():
                 if not await _takes(address) and not living.exited:
                     raise AdapterFault(f"it says that {starting.name} listens at {address}: nobody does")
@@ -257,6 +260,8 @@ class Adapter:
                 self._begins = bytes(data[:_SHOWN_BYTES])
                 for document in self._buffer.receive(bytes(data)):
                     self._take(official_seam.decode(wire.AdapterMessage, document, unknown_allowed=True))
+                while self._ended:
+                    await _gone(self._ended.pop())
             self._buffer.finish()
         except RemoteProtocolError as fault:
             raise AdapterFault(f"what it writes is no message: {fault}; {self._wrote()}") from None
@@ -305,6 +310,7 @@ class Adapter:
         how = f"signal {told.signal}" if told.HasField("signal") else f"status {told.status}"
         words = line(told.last_words.strip().rpartition("\n")[2])
         living.exited = f"it ended by itself with {how}{f': {words}' if words else ''}"
+        self._ended.append(living)
 
     async def hear(self) -> None:
         """Keep the end of its standard error, whatever it says there."""
@@ -407,6 +413,14 @@ async def _watched(task: Any, faults: list[Exception], scope: trio.CancelScope) 
     except AdapterFault as fault:
         faults.append(fault)
         scope.cancel()
+
+
+async def _gone(living: Living) -> None:
+    """Who is said to have ended takes no connections. Raises AdapterFault."""
+    for address in living.listening.values():
+        if await _takes(address):
+            ended = f"it says that {living.name} ended by itself"
+            raise AdapterFault(f"{ended}, and {address} still takes connections")
 
 
 async def _takes(address: str) -> bool:

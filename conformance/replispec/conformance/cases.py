@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
+from replispec.conformance.bounds import known_releases
 from replispec.conformance.families import clauses_of, family_of
 from replispec.conformance.family import Family
 from replispec.conformance.macros import Macro, expanded, read_macros
@@ -32,6 +33,7 @@ from replispec.conformance.model import (
     Severity,
     Wait,
 )
+from replispec.conformance.sendable import check_bytes
 from replispec.conformance.sources import Item, read
 from replispec.conformance.steps import (
     listed,
@@ -235,11 +237,9 @@ def _basis(item: Item | None, clause: str, family: Family) -> Basis:
 
 
 def _releases(item: Item | None, family: Family) -> Releases:
-    wanted = text(item) if item is not None else family.default_releases
-    found = family.vocabulary.releases_of(wanted)
-    if found is None and item is not None:
-        raise CaseError(item.place, "releases are FIRST..LAST, one of them may be left out: 5.1.1..")
-    return cast("Releases", found)
+    if item is not None:
+        return known_releases(item, family.vocabulary)
+    return cast("Releases", family.vocabulary.releases_of(family.default_releases))
 
 
 def _needs(item: Item | None, family: Family) -> tuple[str, ...]:
@@ -286,8 +286,10 @@ def _check_variables(case: Case, family: Family) -> None:
         for name in _mentioned(step):
             if name not in known:
                 raise CaseError(step.place, f"${name} is not saved by a step before")
-        if isinstance(step.action, Sent | Raw) and not matcherless(step.action):
-            raise CaseError(step.place, "a tag compares what came; it cannot be sent")
+        if isinstance(step.action, Sent | Raw):
+            if not matcherless(step.action):
+                raise CaseError(step.place, "a tag compares what came; it cannot be sent")
+            check_bytes(step.action, step.place, family)
         for outcome in step.expect:
             known.update(outcome.save)
 

@@ -15,6 +15,9 @@ from replispec.conformance.results import CaseResult, CaseVerdict
 
 _FIELD = re.compile(r"(?:given|step \d+): (?:header|body|field|replicated)((?:\.[^\s.]+)+) ")
 _LABEL = re.compile(r"^(given|step \d+): ")
+_SIDES = re.compile(r"(\[\{.*\}\]) instead of .*?(\[\{.*\}\])$")
+_PAIR = re.compile(r"(\w+): ([^,}\]]+)")
+_WRONG = "{} is not what it should be"
 _PLACE = re.compile(r"given \(([^)]*)\)")
 
 
@@ -44,8 +47,20 @@ def _depth(result: CaseResult) -> tuple[bool, int]:
 def _blamed(result: CaseResult) -> str:
     """The field that a symptom is about; empty when it is about something else."""
     found = _FIELD.match(result.symptom)
+    if inner := _differing(result.symptom):
+        return inner
     names = [name for name in found[1].split(".") if name and not name.isdecimal()] if found else []
     return names[-1] if names else ""
+
+
+def _differing(symptom: str) -> str:
+    """Of lists of mappings that differ in one field, that field; empty when there are more, or none."""
+    sides = _SIDES.search(symptom)
+    if sides is None:
+        return ""
+    there = set(_PAIR.findall(sides[1]))
+    lacking = {name for name, value in _PAIR.findall(sides[2]) if (name, value) not in there}
+    return lacking.pop() if len(lacking) == 1 else ""
 
 
 def _root(result: CaseResult) -> str:
@@ -58,7 +73,9 @@ def _behind(result: CaseResult, wrong: Sequence[str]) -> str:
     field = _blamed(result)
     for name in wrong:
         if name == field or name in result.built_on:
-            return f"{name} is not what it should be"
+            return _WRONG.format(name)
+    if field and result.verdict is CaseVerdict.FAIL:
+        return _WRONG.format(field)
     place = _PLACE.search(result.reason)
     if result.verdict is CaseVerdict.SKIPPED and place:
         return f"cases cannot be prepared: {place[1]}: {_LABEL.sub('', result.symptom)}"

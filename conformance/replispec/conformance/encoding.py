@@ -16,6 +16,9 @@ from replispec.runtime.primitives.errors import LocalProtocolError
 
 LANDMARK = re.compile(r"([a-z_]+)(?:\s*([+-])\s*([0-9]+))?")
 
+# So many milliseconds nobody waits for: half of them are longer than any wait of a case.
+OUTLASTS_MS = 60_000
+
 
 class Unsendable(Exception):
     """A case asks for something that has no bytes: a fault of the case."""
@@ -126,11 +129,14 @@ class Encoder:
 
         Raises Unsendable for a place that cuts nothing.
         """
-        if raw.each:
+        if raw.each and len(data) > 1:
             return [data[at : at + 1] for at in range(len(data))]
         cuts = sorted({self.place(each, data) for each in raw.split})
-        if any(not 0 < at < len(data) for at in cuts):
-            raise Unsendable(f"split {list(raw.split)} cuts nothing off {len(data)} bytes")
+        if raw.each or any(not 0 < at < len(data) for at in cuts):
+            said = "each" if raw.each else list(raw.split)
+            raise Unsendable(
+                f"split {said} cuts nothing off {len(data)} bytes: a place is above 0 and below that"
+            )
         return [data[start:end] for start, end in pairwise((0, *cuts, len(data)))]
 
     def _patched(self, data: bytes, changes: Mapping[str, int]) -> bytes:
@@ -145,7 +151,10 @@ class Encoder:
 
 
 def patient(action: Sent | Raw, durations: frozenset[str], patience: float) -> Sent | Raw:
-    """What is sent, with the times that it names multiplied like the waits of the case."""
+    """What is sent, with the times that it names multiplied like the waits of the case.
+
+    A time that outlasts every wait is what a subject is given, not what a case waits for: it never shrinks.
+    """
     if isinstance(action, Raw):
         return dataclasses.replace(action, of=tuple(_scaled(each, durations, patience) for each in action.of))
     return _scaled(action, durations, patience)
@@ -155,10 +164,14 @@ def _scaled(sent: Sent, durations: frozenset[str], patience: float) -> Sent:
     if not durations.intersection(sent.header):
         return sent
     header = {
-        name: round(value * patience) if name in durations and isinstance(value, int) else value
+        name: _stretched(value, patience) if name in durations and isinstance(value, int) else value
         for name, value in sent.header.items()
     }
     return dataclasses.replace(sent, header=header)
+
+
+def _stretched(duration_ms: int, patience: float) -> int:
+    return round(duration_ms * (patience if duration_ms < OUTLASTS_MS else max(patience, 1.0)))
 
 
 def _nested(kind: type[Any], values: Mapping[str, object]) -> dict[str, object]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields as fields_of
 
 from replispec.conformance import staged_steps
+from replispec.conformance.bounds import counted
 from replispec.conformance.encoding import LANDMARK
 from replispec.conformance.family import Family
 from replispec.conformance.model import (
@@ -30,6 +31,7 @@ from replispec.conformance.model import (
 from replispec.conformance.sources import Item
 from replispec.conformance.values import TAGS
 from replispec.conformance.vocabulary import Vocabulary, message_fields
+from replispec.runtime.primitives.texts import INT32
 
 _ACTIONS = ("open", "send", "bytes", "close", "reset", "wait", "listen", "replicate", *staged_steps.ACTIONS)
 _MARKS = ("passing", "prepares", "optional", "own_time")
@@ -193,8 +195,8 @@ class _Reader:
             closed=truth(fields.get("closed")),
             silence=truth(fields.get("silence")),
             replicated=_checked(fields["replicated"], counts) if "replicated" in fields else None,
-            opaque=fields["opaque"].plain() if "opaque" in fields else None,
-            flag=fields["flag"].plain() if "flag" in fields else None,
+            opaque=counted(fields.get("opaque"), INT32),
+            flag=counted(fields.get("flag"), INT32),
             unobserved=truth(fields.get("unobserved")),
             once=text(fields["once"]) if "once" in fields else "",
             save=_saves(
@@ -236,8 +238,8 @@ def read_sent(item: Item, names: Vocabulary) -> Sent:
         body_hex=_hex(fields["body_hex"]) if "body_hex" in fields else None,
         oneway=truth(fields.get("oneway")),
         encoding=text(fields["encoding"]) if "encoding" in fields else None,
-        opaque=fields["opaque"].plain() if "opaque" in fields else None,
-        flag=fields["flag"].plain() if "flag" in fields else None,
+        opaque=counted(fields.get("opaque"), INT32),
+        flag=counted(fields.get("flag"), INT32),
         version=integer(fields["version"]) if "version" in fields else None,
         language=text(fields["language"]) if "language" in fields else None,
         message=message,
@@ -269,7 +271,7 @@ def read_raw(item: Item, names: Vocabulary) -> Raw:
         of=tuple(read_sent(part, names) for part in fields["of"].sequence("of")) if "of" in fields else (),
         hex=_hex(fields["hex"]) if "hex" in fields else "",
         keep=_place(fields["keep"], names) if "keep" in fields else None,
-        patch=_checked(fields.get("patch"), names.fixed),
+        patch=_patches(fields.get("patch"), names),
         overwrite=_overwrites(fields.get("overwrite")),
         split=tuple(_place(part, names) for part in split.sequence("split")) if split and not each else (),
         each=each,
@@ -288,6 +290,15 @@ def _place(item: Item, names: Vocabulary) -> int | str:
             item.place, f"{item.value!r} is no place: a number, or {', '.join(known)}, and + N or - N"
         )
     return item.value
+
+
+def _patches(item: Item | None, names: Vocabulary) -> Mapping[str, object]:
+    """What fixed fields of a frame say instead: whatever their bytes can say, with a sign or without."""
+    found = _checked(item, names.fixed)
+    for name, value in item.mapping("patch").items() if item is not None else ():
+        bits = 8 * names.fixed[name][1]
+        counted(value, (-(1 << bits - 1), (1 << bits) - 1))
+    return found
 
 
 def _overwrites(item: Item | None) -> Mapping[int, str]:

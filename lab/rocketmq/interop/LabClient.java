@@ -1,8 +1,12 @@
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import org.apache.rocketmq.acl.common.AclClientRPCHook;
+import org.apache.rocketmq.acl.common.SessionCredentials;
 import org.apache.rocketmq.client.consumer.DefaultLitePullConsumer;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
@@ -14,6 +18,7 @@ import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageDecoder;
 import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.common.message.MessageQueue;
+import org.apache.rocketmq.remoting.RPCHook;
 import org.apache.rocketmq.tools.command.MQAdminStartup;
 
 /**
@@ -29,6 +34,8 @@ import org.apache.rocketmq.tools.command.MQAdminStartup;
  *     subscribed as one member of the group, from the beginning of what it never read, until it is told to end
  * mqadmin COMMAND ARGUMENT... [, COMMAND ARGUMENT...]...
  *     commands of mqadmin one after the other, each after a line with a comma: one start of a JVM for all of them
+ *
+ * Requests are signed as the user of -Dlab.accessKey, whose secret is in the file of -Dlab.secretKeyFile.
  *
  * A fault ends it with exit code 1: threads of the client would keep it alive else.
  */
@@ -67,9 +74,18 @@ public class LabClient {
         }
     }
 
+    private static RPCHook signer() throws Exception {
+        String user = System.getProperty("lab.accessKey");
+        if (user == null) {
+            return null;
+        }
+        String secret = Files.readString(Path.of(System.getProperty("lab.secretKeyFile"))).trim();
+        return new AclClientRPCHook(new SessionCredentials(user, secret));
+    }
+
     private static void produce(String namesrv, String topic, int first, int count, int bytes, long pause,
             String how) throws Exception {
-        DefaultMQProducer producer = new DefaultMQProducer("lab-producer");
+        DefaultMQProducer producer = new DefaultMQProducer("lab-producer", signer());
         producer.setNamesrvAddr(namesrv);
         producer.setVipChannelEnabled(false);
         producer.setPollNameServerInterval(1000);
@@ -112,7 +128,7 @@ public class LabClient {
     }
 
     private static void pull(String namesrv, String topic, String group, long idle) throws Exception {
-        DefaultLitePullConsumer consumer = new DefaultLitePullConsumer(group);
+        DefaultLitePullConsumer consumer = new DefaultLitePullConsumer(group, signer());
         consumer.setNamesrvAddr(namesrv);
         consumer.setVipChannelEnabled(false);
         consumer.setAutoCommit(false);
@@ -136,7 +152,7 @@ public class LabClient {
     }
 
     private static void push(String namesrv, String topic, String group) throws Exception {
-        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group);
+        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group, signer());
         consumer.setNamesrvAddr(namesrv);
         consumer.setVipChannelEnabled(false);
         consumer.setPollNameServerInterval(1000);

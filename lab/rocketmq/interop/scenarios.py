@@ -10,7 +10,16 @@ from lab.family import Rounds, Scenario
 from lab.interop.measured import Measured
 from lab.rocketmq import questions, settings, waiting
 from lab.rocketmq.apache import Apache
-from lab.rocketmq.interop import addresses, figures, generations, group, javagroup, mixed, moved
+from lab.rocketmq.interop import (
+    addresses,
+    figures,
+    generations,
+    group,
+    javagroup,
+    mixed,
+    moved,
+    secured,
+)
 from lab.rocketmq.interop.stage import MESSAGES, TOPIC, Stage
 from lab.rocketmq.interop.tools import Tools
 from lab.rocketmq.roles import OURS
@@ -214,5 +223,9 @@ SCENARIOS = {
     "generations": (
         _on_a_stage(generations.under_one_controller),
         "brokers of 5.1.0, then of both generations, then of the later one under a controller of ours",
+    ),
+    "secured": (
+        _on_a_stage(secured.among_java),
+        "TLS and signatures everywhere: a broker, clients and mqadmin of Java, a client in Go, among ours",
     ),
 }

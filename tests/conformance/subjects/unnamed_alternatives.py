@@ -1,14 +1,18 @@
 """Controllers that the proposals allow, third part: they differ in what no proposal names, which is removing
-brokers, electing who is named, sets that nobody registered in, and what an answer holds beside its header.
+brokers, electing who is named, sets that nobody registered in, what an answer holds beside its header, how
+long the dead count as alive, and whether a registration is a sign of life.
 
 Source: RIP-44, RIP "persistent broker id".
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.codes import ResponseCode
 from replispec.wire.rocketmq.controller import (
+    BrokerHeartbeatRequest,
     CleanBrokerDataRequest,
     ElectMasterRequest,
     GetReplicaInfoRequest,
@@ -16,9 +20,20 @@ from replispec.wire.rocketmq.controller import (
     RegisterBrokerToControllerRequest,
     SyncStateSet,
 )
-from tests.conformance.subjects.alternatives import alternative
+from tests.conformance.subjects.alternatives import DeadByScan, alternative
+from tests.conformance.subjects.controller import LAST_PRIORITY
 from tests.conformance.subjects.controller_admin import GoodController
-from tests.conformance.subjects.records import Answer, BrokerSet, Member, Refused
+from tests.conformance.subjects.records import (
+    Alive,
+    Answer,
+    BrokerSet,
+    Channel,
+    Effect,
+    Member,
+    Refused,
+)
+
+GRACE_S = 10.0
 
 
 @alternative
@@ -112,3 +127,69 @@ class ElectionTellsItsHeaderAlone(GoodController):
 
     def elected(self, broker_set: BrokerSet) -> Answer:
         return Answer(header=self.elected_header(broker_set))
+
+
+@alternative
+class ChangeTellsItsHeaderAlone(GoodController):
+    """The answer to a change of the SyncStateSet is an AlterSyncStateSetResponseHeader."""
+
+    def alter_sync_state_set(self, request: Command) -> Answer:
+        return replace(super().alter_sync_state_set(request), body=b"")
+
+
+@alternative
+class RegistrationIsASignOfLife(GoodController):
+    """Whoever registers counts as alive for a while, as release 5.0.0 has it."""
+
+    def register_broker(self, request: Command) -> Answer:
+        answer = super().register_broker(request)
+        ask = RegisterBrokerToControllerRequest.from_ext_fields(request.header.ext_fields or {})
+        key = ask.broker_name or "", ask.broker_id or 0
+        self.alive.setdefault(key, Alive(self.channel, self.now_s(), GRACE_S, -1, -1, LAST_PRIORITY))
+        return answer
+
+
+@alternative
+class ShowsNoEpochWithoutAMaster(GoodController):
+    """While there is no master, there is no epoch of one to tell."""
+
+    def get_replica_info(self, request: Command) -> Answer:
+        answer = super().get_replica_info(request)
+        header = answer.header
+        if isinstance(header, GetReplicaInfoResponse) and header.master_broker_id is None:
+            header.master_epoch = None
+        return answer
+
+
+class _HeartbeatsAlone(DeadByScan):
+    def connection_ended(self, waiting_bytes: int, channel: Channel) -> list[Effect]:  # noqa: ARG002
+        return []
+
+
+@alternative
+class ScansEveryEightSeconds(_HeartbeatsAlone):
+    """Heartbeats alone count, and are looked at every 8 s."""
+
+    scan_s = 8.0
+
+
+@alternative
+class ScansEveryTwentySeconds(_HeartbeatsAlone):
+    """Heartbeats alone count, and are looked at every 20 s."""
+
+    scan_s = 20.0
+
+
+@alternative
+class NobodyIsDeadBeforeTenSeconds(GoodController):
+    """How long heartbeats may be late is the controller's own: 10 s at least."""
+
+    def connection_ended(self, waiting_bytes: int, channel: Channel) -> list[Effect]:  # noqa: ARG002
+        return []
+
+    def heartbeat(self, request: Command) -> Answer:
+        answer = super().heartbeat(request)
+        beat = BrokerHeartbeatRequest.from_ext_fields(request.header.ext_fields or {})
+        entry = self.alive[beat.broker_name or "", beat.broker_id or 0]
+        entry.timeout_s = max(entry.timeout_s, GRACE_S)
+        return answer

@@ -63,9 +63,9 @@ ACCESS = AccessOptions(acl_enable=True, acl_file=FILE)
 PEER = "10.9.8.7:40000"
 
 
-def made(role: str, access: AccessOptions = ACCESS, text: str = USERS) -> Member:
+def made(role: str, access: AccessOptions = ACCESS, text: str = USERS, secret: str = "") -> Member:
     """A role as its process makes it."""
-    storage = SimulatedStorage(Disk(Rng(1)), {FILE: text.encode()})
+    storage = SimulatedStorage(Disk(Rng(1)), {FILE: text.encode(), "secret": secret.encode()})
     own: dict[str, Any] = {
         "broker_name": "broker-a",
         "controller_addr": ("127.0.0.1:1",),

@@ -11,7 +11,7 @@ import pytest
 
 from replispec.runtime.net.log_shell import Log
 from replispec.runtime.primitives.parameters import ConfigurationError
-from replispec.runtime.rocketmq.access import Signer, replica_hosts, security_of
+from replispec.runtime.rocketmq.access import RequestGuard, Signer, replica_hosts, security_of
 from replispec.runtime.rocketmq.access.rarely_told import KINDS_MAX, RarelyTold
 from replispec.runtime.rocketmq.remoting.server import REFUSALS_MAX
 from replispec.runtime.sim import Disk, Rng
@@ -24,6 +24,7 @@ from replispec.runtime.world import (
     FileRead,
     Level,
     Note,
+    Outbox,
     Received,
     Send,
     Started,
@@ -41,6 +42,7 @@ from replispec.wire.rocketmq.constants import (
 )
 from replispec.wire.rocketmq.options import AccessOptions, BrokerOptions, LearnerOptions, TlsOptions
 from tests.runtime.access.attempts import (
+    ACCESS,
     ADMINISTRATOR,
     ALL_NEEDS,
     BROKER,
@@ -442,6 +444,45 @@ def test_a_broker_signs_what_it_asks() -> None:
     fields = security.sign({"a": "1"}, b"body")
     assert fields == BROKER({"a": "1"}, b"body")
     assert SECRET not in repr(security)
+
+
+def test_a_changed_secret_signs_what_is_asked_from_then_on_and_an_empty_file_does_not() -> None:
+    access = replace(ACCESS, access_key="a-broker", secret_key_file="secret")
+    storage = SimulatedStorage(Disk(Rng(1)), {FILE: USERS.encode(), "secret": f"{SECRET}\n".encode()})
+    named: dict[str, Any] = {"broker_name": "a", "controller_addr": ("127.0.0.1:1",)}
+    options = LearnerOptions(**named, access=access)
+    security = security_of(options, storage)
+    assert security.watched == (FILE, "secret")
+    outbox = Outbox()
+    guard, sign = RequestGuard(outbox, security), security.sign
+    assert sign is not None
+
+    def told(data: bytes | None) -> list[str]:
+        guard.file_read(FileRead("secret", data, 1))
+        lines = [each for each in outbox.take() if isinstance(each, Note)]
+        assert "another-secret" not in str(lines)
+        return [each.what for each in lines]
+
+    before = sign({}, b"")
+    assert told(f"{SECRET}\n".encode()) == []
+    for unusable in (None, b"", b"\nanother-secret"):
+        assert told(unusable) == ["changed secret not taken"]
+        assert sign({}, b"") == before
+    assert told(b"another-secret\n") == ["changed secret taken"]
+    assert sign({}, b"") == Signer("a-broker", "another-secret")({}, b"")
+    # What the file of users holds is another matter, and it was not touched.
+    guard.file_read(FileRead(FILE, USERS.encode(), 1))
+    assert sign({}, b"") != before
+
+
+@pytest.mark.parametrize("role", LISTENERS)
+def test_every_role_reads_its_secret_again(role: str) -> None:
+    access = replace(ACCESS, access_key="a-broker", secret_key=SECRET)
+    assert made(role, access).watched == (FILE,)
+    member = made(role, replace(access, secret_key="", secret_key_file="secret"), secret=SECRET)
+    assert member.watched == (FILE, "secret")
+    effects = member.node.receive(FileRead("secret", b"another-secret", 1))
+    assert len(notes(list(effects), "changed secret taken")) == 1
 
 
 def test_every_role_is_what_another_one_serves() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import trio
 
+from lab.certificates import Authority, Files
 from replispec.runtime.net.sealed import BEGIN_BYTES_MAX, RECORD_BYTES
 from replispec.runtime.net.sealing import Sealing, SealingError
 from replispec.runtime.net.watching import LOOK_S
@@ -29,7 +30,6 @@ from replispec.runtime.world import (
     Started,
 )
 from replispec.wire.rocketmq.options import TlsOptions
-from tests.certificates import Authority, Files
 from tests.runtime.net.hosted import Host, ScriptedNode, hosted, run_jumping, until
 
 PASSWORD = "open the key"

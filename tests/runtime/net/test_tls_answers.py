@@ -14,12 +14,12 @@ import pytest
 import trio
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from lab.certificates import Authority
 from replispec.runtime.net.node_shell import Bounds
 from replispec.runtime.net.sealed import SAID_BYTES_MAX
 from replispec.runtime.net.sealing import Sealing
 from replispec.runtime.world import Closed, Effect, Event
 from replispec.wire.rocketmq.options import TlsOptions
-from tests.certificates import Authority
 from tests.runtime.net.hosted import Host, ScriptedNode, hosted, run_jumping, until
 
 

@@ -43,7 +43,7 @@ refused(StorageFailed, journal.append, [(1, b'one'), (2, bytes(1 << 20))], None,
 small.write(0, b"still")
 files.flush(["small"])
 assert files.read("epochs") == b"old"
-assert files.names() == ["epochs", "journal", "journal-wal", "small"], files.names()
+assert files.names() == ["epochs", "journal", "journal-mark", "journal-wal", "small"], files.names()
 """
 
 

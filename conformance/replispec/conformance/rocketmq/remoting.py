@@ -40,11 +40,14 @@ class RemotingEncoder(Encoder):
         code = sent.code if sent.command is None else VOCABULARY.request_code(sent.command)
         oneway = RemotingFlag.ONEWAY if sent.oneway else RemotingFlag.REQUEST
         header = RemotingHeader(
-            code=code or 0,
+            code=_int32("code", code or 0),
             language=sent.language or LanguageCode.JAVA.name,
-            version=VOCABULARY.release_number(self._release) if sent.version is None else sent.version,
+            version=_int32(
+                "version",
+                VOCABULARY.release_number(self._release) if sent.version is None else sent.version,
+            ),
             opaque=self._next(sent.opaque, variables),
-            flag=oneway if sent.flag is None else number(filled(sent.flag, variables)),
+            flag=oneway if sent.flag is None else _int32("flag", number(filled(sent.flag, variables))),
             ext_fields=_ext_fields({**sent.header, **sent.extra}, variables),
         )
         kind = SerializeType[sent.encoding or SerializeType.JSON.name]
@@ -96,9 +99,16 @@ class RemotingEncoder(Encoder):
 
     def _next(self, wanted: object, variables: Variables) -> int:
         if wanted is not None:
-            return number(filled(wanted, variables))
+            return _int32("opaque", number(filled(wanted, variables)))
         self._opaque = self._opaque + 1 if self._opaque < OPAQUE_MAXIMUM else 1
         return self._opaque
+
+
+def _int32(name: str, value: int) -> int:
+    """A number that a header can hold. Raises Unsendable."""
+    if not INT32[0] <= value <= INT32[1]:
+        raise Unsendable(f"{name} {value} is no number from {INT32[0]} to {INT32[1]}")
+    return value
 
 
 def _record(at: int, body: bytes) -> bytes:

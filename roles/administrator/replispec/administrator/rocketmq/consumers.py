@@ -32,7 +32,6 @@ from replispec.wire.rocketmq.client import (
     GetMaxOffsetRequest,
     GetMaxOffsetResponse,
     GetTopicStatsRequest,
-    MessageQueue,
     OffsetWrapper,
     ResetOffsetBody,
     ResetOffsetRequest,
@@ -43,6 +42,7 @@ from replispec.wire.rocketmq.client import (
     UpdateConsumerOffsetRequest,
 )
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.message_queue import MessageQueue
 
 ValueT = TypeVar("ValueT")
 

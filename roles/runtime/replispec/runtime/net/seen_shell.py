@@ -38,6 +38,8 @@ class SeenServer:
         self._role = nodes[0].role
         self._turns = Turns()
         self._open = self._viewers = 0
+        # Of those that are open and no stream, in the order in which they came: who gives way.
+        self._passing: dict[trio.CancelScope, None] = {}
         self._told = False
         log.heard = self._answers.happened
 
@@ -59,12 +61,24 @@ class SeenServer:
                 await trio.sleep(LOOK_S)
                 continue
             if self._open >= CONNECTIONS_MAX:
-                sock.close()
                 self._tell_full()
-                continue
+                if not self._make_room():
+                    sock.close()
+                    continue
             sock.setblocking(False)
             self._open += 1
-            nursery.start_soon(self._serve, sock)
+            self._passing[mine := trio.CancelScope()] = None
+            nursery.start_soon(self._serve, sock, mine)
+
+    def _make_room(self) -> bool:
+        """End the oldest connection that is no stream: who asks for something is answered at once, so it asks
+        nothing, or does not read. Whether there was one."""
+        oldest = next(iter(self._passing), None)
+        if oldest is None:
+            return False
+        del self._passing[oldest]
+        oldest.cancel()
+        return True
 
     def _tell_full(self) -> None:
         if not self._told:
@@ -72,9 +86,10 @@ class SeenServer:
             most = {"most": CONNECTIONS_MAX}
             self._log.write(Level.WARNING, self._role, "too many readers of metrics and health", most)
 
-    async def _serve(self, sock: socket.socket) -> None:
+    async def _serve(self, sock: socket.socket, mine: trio.CancelScope) -> None:
         try:
-            await self._answer(sock)
+            with mine:
+                await self._answer(sock, mine)
         except (OSError, trio.TooSlowError):
             pass
         except Exception as error:  # noqa: BLE001  a role serves though it cannot be shown
@@ -82,11 +97,12 @@ class SeenServer:
             self._log.write(Level.ERROR, self._role, "what is asked cannot be shown", reason)
         finally:
             sock.close()
+            self._passing.pop(mine, None)
             self._open -= 1
             if not self._open:
                 self._told = False
 
-    async def _answer(self, sock: socket.socket) -> None:
+    async def _answer(self, sock: socket.socket, mine: trio.CancelScope) -> None:
         connection = HttpConnection()
         asked: HttpRequest | None = None
         try:
@@ -107,6 +123,7 @@ class SeenServer:
             await _leave(sock)
             return
         self._viewers += 1
+        self._passing.pop(mine, None)
         try:
             await self._stream(lambda data: _send(sock, connection.more(data)))
         finally:

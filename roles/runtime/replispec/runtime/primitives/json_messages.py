@@ -29,7 +29,7 @@ class _Encoded:
     """The bytes of a message that has a value in JSON."""
 
     __slots__ = ()
-    OBJECT_KEYS: ClassVar[bool] = False
+    OBJECT_FIELDS: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def decode(cls, data: bytes | memoryview) -> Self:
@@ -42,7 +42,8 @@ class _Encoded:
         Raises LocalProtocolError when a value has no JSON form.
         """
         value = self.to_json(bare_keys=bare_keys)
-        return dumps(value, bare_keys=bare_keys, object_keys=self.OBJECT_KEYS)
+        has_objects = any(getattr(self, name) is not None for name in self.OBJECT_FIELDS)
+        return dumps(value, bare_keys=bare_keys, object_keys=has_objects)
 
     @classmethod
     def from_json(cls, value: object) -> Self:
@@ -127,7 +128,7 @@ def json_message(*, alphabetical: bool = False) -> Callable[[MessageT], MessageT
         whole: Any = dataclass(slots=True)(cls)
         found = tuple(declared(whole))
         whole.KEYS = frozenset(each.key for each in found)
-        whole.OBJECT_KEYS = any(each.kind.has_objects for each in found)
+        whole.OBJECT_FIELDS = tuple(each.name for each in found if each.kind.has_objects)
         if issubclass(cls, BareMessage):
             (whole._ONLY,) = found
         else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from replispec.runtime.primitives import texts
 from replispec.runtime.primitives.jsons import (
@@ -32,7 +32,7 @@ class Kind(Generic[T]):
     """How one value is read from parsed JSON, given a name for errors, and written to it.
 
     `write` is given the value and whether numeric keys stay without quotes; None writes the value itself.
-    `bounds` are set for integers; `has_objects`: it is a map whose keys are objects.
+    `bounds` are set for integers; `has_objects`: it is, or holds, a map whose keys are objects.
     """
 
     read: Callable[[object, str], T]
@@ -60,7 +60,9 @@ INT32, INT64, UINT32 = _integer(texts.INT32), _integer(texts.INT64), _integer(te
 
 
 class Nested(Protocol):
-    """A message that may be the value of a field."""
+    """A message that may be the value of a field; `OBJECT_FIELDS` hold maps whose keys are objects."""
+
+    OBJECT_FIELDS: ClassVar[tuple[str, ...]]
 
     @classmethod
     def from_json(cls, value: object) -> Self:
@@ -136,7 +138,11 @@ def list_of(element: Kind[T], key: str, *, holds_text: bool | None = None) -> li
     write = element.write
     kind: Kind[list[T]] = Kind(read)
     if write is not None:
-        kind = Kind(read, lambda items, bare_keys: [write(item, bare_keys) for item in items])
+        kind = Kind(
+            read,
+            lambda items, bare_keys: [write(item, bare_keys) for item in items],
+            has_objects=element.has_objects,
+        )
     return _field(key, kind, holds_text=holds_text)
 
 
@@ -152,7 +158,7 @@ def map_of(element: Kind[T], key: str) -> dict[str, T] | None:
             return dict(items)
         return {name: put(item, bare_keys) for name, item in items.items()}
 
-    return _field(key, Kind(read, write))
+    return _field(key, Kind(read, write, has_objects=element.has_objects))
 
 
 def object_map_of(element: Kind[T], key: str) -> dict[str, T] | None:
@@ -179,7 +185,7 @@ def integer_map_of(element: Kind[T], key: str, *, bare: bool = False) -> dict[in
         put = element.write
         return {name(number): put(item, bare_keys) if put else item for number, item in items.items()}
 
-    return _field(key, Kind(read, write))
+    return _field(key, Kind(read, write, has_objects=element.has_objects))
 
 
 def nested(kind: type[NestedT]) -> Kind[NestedT]:
@@ -187,6 +193,7 @@ def nested(kind: type[NestedT]) -> Kind[NestedT]:
     return Kind(
         lambda value, _what: kind.from_json(value),
         lambda value, bare_keys: value.to_json(bare_keys=bare_keys),
+        has_objects=bool(kind.OBJECT_FIELDS),
     )
 
 

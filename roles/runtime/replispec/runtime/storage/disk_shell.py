@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from replispec.runtime.storage.folders_shell import make_folder, sync_folder
 from replispec.runtime.storage.interface import DiskUse, StorageFailed, StorageFull
 from replispec.runtime.storage.journal_shell import DiskJournal
 from replispec.runtime.storage.lines_shell import DiskLines
@@ -34,9 +35,9 @@ class DiskStorage:
         """The journal of this file name; its folder is made when it is not there. Raises StorageFailed."""
         path = _below_home(name)
         with _failing(name):
-            _make_folder(path.parent)
+            make_folder(path.parent)
             journal = DiskJournal(path)
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
         return journal
 
     def content(self, name: str) -> bytes:
@@ -49,7 +50,7 @@ class DiskStorage:
         """The text file of this name; its folder is made when it is not there. Raises StorageFailed."""
         path = _below_home(name)
         with _failing(name):
-            _make_folder(path.parent)
+            make_folder(path.parent)
             return DiskLines(path)
 
 
@@ -130,7 +131,7 @@ class DiskFiles:
         # Between the node's thread, which opens and closes regions, and the thread that writes.
         self._guard = threading.Lock()
         with _failing(root):
-            _make_folder(root)
+            make_folder(root)
             self._lock = os.open(root / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             try:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -162,12 +163,12 @@ class DiskFiles:
         """Make the file hold this: a sibling is written, brought to the disk, and given the name."""
         path = self._path(name)
         with _failing(path):
-            _make_folder(path.parent)
+            make_folder(path.parent)
             with _sibling(path) as (descriptor, unfinished):
                 _write_all(descriptor, data)
                 os.fsync(descriptor)
                 unfinished.replace(path)
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
 
     def rename(self, name: str, to: str) -> None:
         """Give a file another name, durably."""
@@ -175,14 +176,14 @@ class DiskFiles:
         with _failing(path):
             if not path.exists() and target.exists():
                 return
-            _make_folder(target.parent)
+            make_folder(target.parent)
             path.replace(target)
             with self._guard:
                 if name in self._regions:
                     self._regions[to] = self._regions.pop(name)
-            _sync_folder(target.parent)
+            sync_folder(target.parent)
             if target.parent != path.parent:
-                _sync_folder(path.parent)
+                sync_folder(path.parent)
 
     def remove(self, name: str) -> None:
         """Remove a file durably."""
@@ -194,7 +195,7 @@ class DiskFiles:
                 path.unlink()
             except FileNotFoundError:
                 return
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
 
     def make(self, name: str, size: int) -> None:
         """Make a file of so many zeros when it is not there."""
@@ -256,13 +257,13 @@ class DiskFiles:
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
     def _make(self, path: Path, size: int) -> None:
-        _make_folder(path.parent)
+        make_folder(path.parent)
         with _sibling(path) as (descriptor, unfinished):
             if size:
                 os.posix_fallocate(descriptor, 0, size)
             os.fsync(descriptor)
             unfinished.replace(path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
 
     def _path(self, name: str) -> Path:
         parts = name.split("/")
@@ -316,29 +317,6 @@ def _write_all(descriptor: int, data: bytes) -> None:
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
-
-
-def _make_folder(path: Path) -> None:
-    """Make a folder and those above it, durably."""
-    missing = []
-    while not path.is_dir():
-        missing.append(path)
-        path = path.parent
-    for folder in reversed(missing):
-        folder.mkdir(exist_ok=True)
-        _sync_folder(folder.parent)
-
-
-def _sync_folder(path: Path) -> None:
-    """Bring a folder's entries to the disk. No failure here is a StorageFull: what they name is there."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        raise StorageFailed(f"{path}: {error.strerror}") from error
 
 
 def _is_ours(name: str) -> bool:

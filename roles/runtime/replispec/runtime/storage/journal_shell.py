@@ -7,6 +7,7 @@ checkpoint at once. SQLite does not check its pages, so each record carries a ch
 from __future__ import annotations
 
 import sqlite3
+import weakref
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from replispec.runtime.storage.interface import StorageFailed, StorageFull
+from replispec.runtime.storage.mark_shell import JournalMark
 from replispec.runtime.storage.wal import check_wal
 
 WAL: Final = "-wal"
@@ -32,6 +34,8 @@ _PREPARE: Final = (
     "PRAGMA synchronous = FULL",
     f"CREATE TABLE IF NOT EXISTS records ({_COLUMNS})",
 )
+_TOUCH: Final = "PRAGMA user_version = 1"
+"""Writes a page without a meaning of its own, so that there is a write-ahead log."""
 
 
 class DiskJournal:
@@ -39,15 +43,21 @@ class DiskJournal:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._wal = path.with_name(path.name + WAL)
+        self._mark = JournalMark(path, self._wal)
         self._check_wal()
+        self._mark.check()
         with self._failing():
             self._base = sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)
+            # SQLite closes what nobody closed, at the end of the process too, and then removes its log.
+            self._give_back = weakref.finalize(self, _give_back, self._base, self._mark, self._wal)
             for statement in _PREPARE:
                 self._base.execute(statement)
             # Takes the lock that a second process would need.
             self._base.execute("BEGIN IMMEDIATE")
             self._base.execute("COMMIT")
             self._last = self._end()
+            self._put_mark()
 
     def records(self) -> Sequence[tuple[int, bytes]]:
         """All records, ascending. Raises StorageFailed when one is damaged or one is missing."""
@@ -128,19 +138,29 @@ class DiskJournal:
         return None if row is None else self._checked(position, *row)
 
     def close(self) -> None:
-        """Give the file back."""
+        """Give the file back. Raises StorageFailed."""
         with self._failing():
-            self._base.close()
+            self._give_back()
+
+    def _put_mark(self) -> None:
+        """From here on the write-ahead log is on the disk, and its loss is told."""
+        if not self._wal.exists() or not self._wal.stat().st_size:
+            try:
+                self._base.execute(_TOUCH)
+            except sqlite3.Error as error:
+                if not _is_full(error):
+                    raise
+                return
+        self._mark.put()
 
     def _check_wal(self) -> None:
         """Raises StorageFailed for a write-ahead log that was damaged; SQLite reads it without a word."""
-        wal = self._path.with_name(self._path.name + WAL)
         try:
-            check_wal(wal.read_bytes())
+            check_wal(self._wal.read_bytes())
         except FileNotFoundError:
             return
         except (OSError, StorageFailed) as error:
-            raise StorageFailed(f"{wal}: {error}") from error
+            raise StorageFailed(f"{self._wal}: {error}") from error
 
     def _end(self) -> int:
         """The index of the last record that is in the file; below every index when there is none."""
@@ -180,6 +200,25 @@ class DiskJournal:
             yield
         except (sqlite3.Error, OSError) as error:
             raise StorageFailed(f"{self._path}: {error}") from error
+
+
+def _give_back(base: sqlite3.Connection, mark: JournalMark, wal: Path) -> None:
+    if _is_all_in_the_file(base):
+        mark.clear()
+    base.close()
+    # SQLite removes its log when it could move everything.
+    if not wal.exists():
+        mark.clear()
+
+
+def _is_all_in_the_file(base: sqlite3.Connection) -> bool:
+    """Whether everything was moved from the log to the file, so that the log may go."""
+    try:
+        is_busy: int = base.execute("PRAGMA wal_checkpoint(FULL)").fetchone()[0]
+    except sqlite3.Error:
+        # No room, or worse: the log stays, and the next start reads it.
+        return False
+    return not is_busy
 
 
 def _is_full(error: BaseException) -> bool:

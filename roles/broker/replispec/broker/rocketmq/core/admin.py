@@ -32,6 +32,7 @@ from replispec.wire.rocketmq.machines import broker_administration as machine
 from replispec.wire.rocketmq.machines import broker_administration_wire as wire
 from replispec.wire.rocketmq.options import BrokerOptions
 from replispec.wire.rocketmq.parameters import BROKER
+from replispec.wire.rocketmq.static_topic import TopicConfigAndQueueMapping
 
 
 class Described(Protocol):
@@ -106,9 +107,10 @@ class Admin:
         """Whether a text may name a topic."""
         return NAME.fullmatch(name) is not None
 
-    def topic(self, name: str, /) -> TopicConfig | None:
+    def topic(self, name: str, /) -> TopicConfigAndQueueMapping | None:
         """A topic; None when there is none of this name."""
-        return self._topics.get(name)
+        config = self._topics.get(name)
+        return None if config is None else TopicConfigAndQueueMapping.from_json(config.to_json())
 
     @property
     def topic_count(self) -> int:

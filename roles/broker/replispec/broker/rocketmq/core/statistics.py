@@ -21,7 +21,6 @@ from replispec.wire.rocketmq.client import (
     ClientConnection,
     ConsumerConnection,
     ConsumeStats,
-    MessageQueue,
     OffsetWrapper,
     ResetOffsetBody,
     TopicOffset,
@@ -29,6 +28,7 @@ from replispec.wire.rocketmq.client import (
 )
 from replispec.wire.rocketmq.machines import broker_statistics as machine
 from replispec.wire.rocketmq.machines import broker_statistics_wire as wire
+from replispec.wire.rocketmq.message_queue import MessageQueue
 
 QUEUES_TOLD_MAX: Final = 10_000
 """Queues of one answer; a group that reads more is told of the first ones, by topic and number."""

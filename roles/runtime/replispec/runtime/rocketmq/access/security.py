@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from replispec.runtime.primitives.hosts import is_of_loopback
 from replispec.runtime.primitives.parameters import ConfigurationError
-from replispec.runtime.rocketmq.access.signer import Sign, Signer
+from replispec.runtime.rocketmq.access.signer import Sign, Signer, secret_in
 from replispec.runtime.rocketmq.access.users import Users, UsersError, users_in
 from replispec.runtime.world import Level, Outbox
 from replispec.wire.rocketmq import parameters as p
@@ -16,17 +16,23 @@ from replispec.wire.rocketmq.options import AccessOptions, TlsOptions
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """`users`: requests are served of these alone; None: of everybody. `sign`: signs what is asked of others.
-    `file`: where the users are read again when they change."""
+    """`users`: requests are served of these alone; None: of everybody. `signer`: signs what is asked of
+    others. `file` and `secret_file`: where users and that one's secret are read again when they change."""
 
     users: Users | None = None
-    sign: Sign | None = None
+    signer: Signer | None = None
     file: str = ""
+    secret_file: str = ""
+
+    @property
+    def sign(self) -> Sign | None:
+        """Signs what is asked of others, if anything does."""
+        return self.signer
 
     @property
     def watched(self) -> tuple[str, ...]:
         """The files that are read again."""
-        return (self.file,) if self.file else ()
+        return tuple(each for each in (self.file, self.secret_file) if each)
 
 
 OPEN: Final = Security()
@@ -74,7 +80,8 @@ def security_of(holder: RoleOptions, files: Contents) -> Security:
             users = users_in(files.content(options.acl_file))
         except UsersError as error:
             raise ConfigurationError(p.ACL_FILE.name, options.acl_file, f"users: {error}") from None
-    return Security(users, signer_of(holder, files), options.acl_file if users is not None else "")
+    file = options.acl_file if users is not None else ""
+    return Security(users, signer_of(holder, files), file, options.secret_key_file)
 
 
 def signer_of(holder: RoleOptions, files: Contents) -> Signer | None:
@@ -87,7 +94,7 @@ def signer_of(holder: RoleOptions, files: Contents) -> Signer | None:
         raise p.SECRET_KEY_FILE.refuse(holder, "empty, or secretKey is")
     secret = options.secret_key
     if options.secret_key_file:
-        secret = files.content(options.secret_key_file).decode("utf-8", "replace").partition("\n")[0].strip()
+        secret = secret_in(files.content(options.secret_key_file))
     if bool(secret) != bool(options.access_key):
         raise p.ACCESS_KEY.refuse(holder, "given, with a secret in secretKey or secretKeyFile, or neither")
     return Signer(options.access_key, secret) if secret else None
@@ -100,11 +107,7 @@ def is_mutual(options: TlsOptions) -> bool:
 
 def note_openness(outbox: Outbox, options: RoleOptions) -> None:
     """One line for a role that anybody reaches who reaches the machine."""
-    host = options.bind_address.strip("[]")
-    try:
-        is_own = ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        is_own = host == "localhost"
+    is_own = is_of_loopback(options.bind_address)
     if not is_own and not _asks(options.access) and not _seals(options.tls):
         what = "whoever reaches this address is served: neither TLS nor aclEnable is on"
         outbox.note(Level.WARNING, what, address=options.bind_address)

@@ -14,7 +14,7 @@ __all__ = ["Sign", "Signer"]
 
 
 class Signer:
-    """Speaks for one user. What it holds is shown nowhere."""
+    """Speaks for one user. What it holds is shown nowhere, and may be another secret later."""
 
     def __init__(self, access_key: str, secret: str) -> None:
         self.access_key: Final = access_key
@@ -25,3 +25,13 @@ class Signer:
         signed: Fields = {**(fields or {}), ACCESS_KEY: self.access_key}
         signed[SIGNATURE_KEY] = signature_of(self._secret, signed, body)
         return signed
+
+    def renew(self, secret: str) -> bool:
+        """Sign with this secret from now on; whether it is another one."""
+        is_new, self._secret = secret != self._secret, secret
+        return is_new
+
+
+def secret_in(data: bytes) -> str:
+    """The secret that a file holds: its first line."""
+    return data.decode("utf-8", "replace").partition("\n")[0].strip()

@@ -1,4 +1,4 @@
-"""Certificates for tests: an authority that signs what it is asked to, as PEM files."""
+"""Certificates for the lab and for tests: an authority that signs what it is asked to, as PEM files."""
 
 from __future__ import annotations
 

@@ -1,0 +1,110 @@
+"""What must hold of logical queues, whoever says them. Every check is linear in what it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import pairwise
+
+from replispec.runtime.rocketmq.queues.model import LogicalQueue, PhysicalQueue, Segment
+from replispec.runtime.rocketmq.queues.profiles import Profile
+from replispec.wire.rocketmq.codes import LogicalQueueState as State
+from replispec.wire.rocketmq.constants import (
+    LOGICAL_QUEUES_MAX,
+    MAPPING_SEGMENTS_MAX,
+    OFFSET_MAX,
+    QUEUE_ID_MAX,
+    QUEUE_SEGMENTS_MAX,
+    UNDECIDED,
+)
+
+
+def fault_of_topic(queues: Collection[LogicalQueue], profile: Profile) -> str | None:
+    """What is wrong with the logical queues of one topic, in a few words; None: nothing."""
+    if sum(len(each.segments) for each in queues) > MAPPING_SEGMENTS_MAX:
+        return f"more than {MAPPING_SEGMENTS_MAX} segments"
+    faults = (f"queue {each.index}: {fault}" for each in queues if (fault := fault_of(each, profile)))
+    every = (each for queue in queues for each in queue.segments)
+    return next(faults, None) or _fault_of_physical(every, profile)
+
+
+def fault_of(queue: LogicalQueue, profile: Profile) -> str | None:
+    """What is wrong with one logical queue."""
+    if not 0 <= queue.index < LOGICAL_QUEUES_MAX:
+        return f"no index is {queue.index}"
+    if len(queue.segments) > QUEUE_SEGMENTS_MAX:
+        return f"more than {QUEUE_SEGMENTS_MAX} segments"
+    return next(_faults(queue.segments, profile), None)
+
+
+def _faults(segments: Sequence[Segment], profile: Profile) -> Iterator[str]:
+    for each in segments:
+        yield from _faults_of_numbers(each, profile)
+    for one, two in pairwise(segments):
+        yield from _faults_between(one, two, profile)
+    for state in (State.NORMAL, State.WRITE_ONLY):
+        if sum(each.state == state for each in segments) > 1:
+            yield "two segments that are written"
+    physical = _fault_of_physical(segments, profile)
+    if physical is not None:
+        yield physical
+
+
+def _faults_of_numbers(segment: Segment, profile: Profile) -> Iterator[str]:
+    start, end = segment.physical_start, segment.physical_end
+    if not segment.queue.broker_name or not 0 <= segment.queue.queue_id <= QUEUE_ID_MAX:
+        yield "no physical queue"
+    if segment.logical_start < UNDECIDED or start < 0 or end < UNDECIDED:
+        yield "an offset below 0"
+    if segment.is_sealed and end < start:
+        yield f"an end {end} before the start {start}"
+    if segment.logical_end > OFFSET_MAX:
+        yield "an end beyond all offsets"
+    if profile.first_start is not None and start != profile.first_start:
+        yield f"a physical start {start}"
+    if segment.is_decided == (segment.state == State.WRITE_ONLY):
+        yield "a start that does not fit its state"
+    if profile.is_contiguous and segment.is_sealed == segment.is_writable:
+        yield "an end that does not fit its state"
+
+
+def _faults_between(one: Segment, two: Segment, profile: Profile) -> Iterator[str]:
+    if not one.is_decided:
+        yield "an undecided segment that is not the last"
+    elif two.is_decided and max(one.logical_end, one.logical_start) > two.logical_start:
+        yield f"segments that overlap at {two.logical_start}"
+    elif two.is_decided and one.logical_start == two.logical_start and not _is_empty(one, profile):
+        yield f"two segments from {one.logical_start} on"
+    elif two.is_decided and profile.is_contiguous and not one.is_sealed:
+        yield "an open segment that is not the last"
+
+
+def _is_empty(segment: Segment, profile: Profile) -> bool:
+    """Whether a segment of no message may begin where the next one does."""
+    return profile.is_contiguous and segment.logical_end == segment.logical_start
+
+
+def _fault_of_physical(segments: Iterable[Segment], profile: Profile) -> str | None:
+    """No message of a physical queue belongs to two segments, and no queue of a static topic serves twice."""
+    last: dict[PhysicalQueue, Segment] = {}
+    for each in sorted(segments, key=lambda segment: (segment.queue, segment.physical_start)):
+        before = last.get(each.queue)
+        is_over = before is not None and before.is_sealed and before.physical_end <= each.physical_start
+        if before is not None and not (profile.takes_again and is_over):
+            return f"the queue {each.queue.queue_id} of {each.queue.broker_name[:40]} serves twice"
+        last[each.queue] = each
+    return None
+
+
+def has_hole(queue: LogicalQueue) -> bool:
+    """Whether an offset between two segments belongs to none, as while a broker is silent."""
+    return any(
+        one.is_decided and two.is_decided and one.is_sealed and one.logical_end != two.logical_start
+        for one, two in pairwise(queue.segments)
+    )
+
+
+def is_complete(queues: Collection[LogicalQueue]) -> bool:
+    """Whether indexes are 0 to N-1, and every chain is whole and written."""
+    indexes = {each.index for each in queues}
+    is_whole = all(each.writable is not None and not has_hole(each) for each in queues)
+    return bool(queues) and indexes == set(range(len(queues))) and is_whole

@@ -1,0 +1,186 @@
+"""A logical queue: a list of segments, each of which maps logical offsets to those of a physical queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from replispec.runtime.rocketmq import rules
+from replispec.wire.rocketmq.codes import LogicalQueueState as State
+from replispec.wire.rocketmq.constants import UNDECIDED
+
+READABLE = frozenset({State.NORMAL, State.READ_ONLY})
+WRITABLE = frozenset({State.NORMAL, State.WRITE_ONLY})
+
+
+class PhysicalQueue(NamedTuple):
+    """A queue of one broker, of a topic that its holder knows."""
+
+    broker_name: str
+    queue_id: int
+
+
+class SegmentKey(NamedTuple):
+    """What tells the segments of a logical queue apart."""
+
+    queue: PhysicalQueue
+    physical_start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """From `logical_start` on, the messages of a logical queue are those of `queue` from `physical_start` on.
+
+    Offsets count messages, ends are exclusive. Times are milliseconds of a clock.
+    """
+
+    queue: PhysicalQueue
+    state: State
+    logical_start: int = UNDECIDED
+    physical_start: int = 0
+    physical_end: int = UNDECIDED
+    first_ms: int = UNDECIDED
+    last_ms: int = UNDECIDED
+    address: str | None = None
+
+    @property
+    def key(self) -> SegmentKey:
+        """What tells it from others of its logical queue."""
+        return SegmentKey(self.queue, self.physical_start)
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether it is known at which logical offset it begins."""
+        return self.logical_start != UNDECIDED
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether it has an end."""
+        return self.physical_end != UNDECIDED
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether its messages can be read, by logical offsets."""
+        return self.is_decided and self.state in READABLE
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether it takes messages."""
+        return self.state in WRITABLE
+
+    @property
+    def logical_end(self) -> int:
+        """The logical offset behind its last message; UNDECIDED while it is open."""
+        return rules.segment_end(self.physical_start, self.physical_end, self.logical_start)
+
+    @property
+    def offset_delta(self) -> int:
+        """What is added to physical offsets; only where it is decided."""
+        return rules.offset_delta(self.physical_start, self.logical_start)
+
+    def logical_of(self, physical: int) -> int:
+        """The logical offset of a message of it; UNDECIDED where its start is."""
+        return rules.logical_offset(physical, self.physical_start, self.logical_start)
+
+    def physical_of(self, logical: int) -> int:
+        """Where a message of it lies in its physical queue; only where it is decided."""
+        return rules.physical_offset(logical, self.physical_start, self.logical_start)
+
+
+def _place(segment: Segment) -> tuple[bool, int, State, PhysicalQueue, int]:
+    """Decided starts ascending, then undecided ones; what begins alike by state, queue and physical start."""
+    start = segment.logical_start
+    return not segment.is_decided, start, segment.state, segment.queue, segment.physical_start
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalQueue:
+    """A logical queue of a topic; its segments are in order."""
+
+    index: int
+    segments: tuple[Segment, ...] = ()
+
+    @classmethod
+    def of(cls, index: int, segments: Iterable[Segment]) -> LogicalQueue:
+        """One of these segments, in whatever order."""
+        return cls(index, tuple(sorted(segments, key=_place)))
+
+    @property
+    def first_readable(self) -> Segment | None:
+        """The oldest segment that can be read."""
+        return next((each for each in self.segments if each.is_readable), None)
+
+    @property
+    def last_readable(self) -> Segment | None:
+        """The newest one."""
+        return next((each for each in reversed(self.segments) if each.is_readable), None)
+
+    @property
+    def writable(self) -> Segment | None:
+        """The segment that takes messages, the newest where there are two during a migration."""
+        return next((each for each in reversed(self.segments) if each.is_writable), None)
+
+    def locate(self, offset: int) -> Segment | None:
+        """The segment that a logical offset belongs to, readable or not; None before the first."""
+        place = rules.segment_at([each.logical_start for each in self.segments], offset)
+        return None if place is None else self.segments[place]
+
+    def next_of(self, segment: Segment) -> Segment | None:
+        """The segment that follows; None after the last, and for one of another queue."""
+        keys = [each.key for each in self.segments]
+        place = keys.index(segment.key) + 1 if segment.key in keys else len(keys)
+        return self.segments[place] if place < len(keys) else None
+
+    def border_of(self, segment: Segment) -> int:
+        """The logical offset from which on another segment holds the messages: that of the next one that is
+        decided, else the end of this one; UNDECIDED while it is open."""
+        following = self.next_of(segment)
+        is_followed = following is not None and following.is_decided
+        return following.logical_start if following and is_followed else segment.logical_end
+
+    def sealed(self, key: SegmentKey, physical_end: int, first_kept: int) -> LogicalQueue:
+        """With an end for that segment. Its messages before `first_kept` are deleted: where none is left, or
+        never was, it is expired. An end that it has stays."""
+        return self._changed(
+            key, lambda each: each if each.is_sealed else _ended(each, physical_end, first_kept)
+        )
+
+    def expired(self, queue: PhysicalQueue, first_kept: int) -> LogicalQueue:
+        """After a broker deleted the messages before `first_kept` of a physical queue."""
+        return LogicalQueue(self.index, tuple(_aged(each, queue, first_kept) for each in self.segments))
+
+    def continued(self, segment: Segment) -> LogicalQueue:
+        """With one more segment. One whose physical queue it takes again, which must be expired, goes."""
+        kept = (each for each in self.segments if each.queue != segment.queue or each.state != State.EXPIRED)
+        return LogicalQueue.of(self.index, (*kept, segment))
+
+    def decided(self, key: SegmentKey, logical_start: int) -> LogicalQueue:
+        """With a start for that segment, which is Normal from then on. A start that it has stays."""
+        return self._changed(key, lambda each: each if each.is_decided else _begun(each, logical_start))
+
+    def without(self, queue: PhysicalQueue) -> LogicalQueue:
+        """After an expired physical queue was taken by another logical queue."""
+        kept = (each for each in self.segments if each.queue != queue or each.state != State.EXPIRED)
+        return LogicalQueue(self.index, tuple(kept))
+
+    def _changed(self, key: SegmentKey, change: _Change) -> LogicalQueue:
+        segments = (change(each) if each.key == key else each for each in self.segments)
+        return LogicalQueue.of(self.index, segments)
+
+
+_Change = Callable[[Segment], Segment]
+
+
+def _ended(segment: Segment, physical_end: int, first_kept: int) -> Segment:
+    state = State.READ_ONLY if max(segment.physical_start, first_kept) < physical_end else State.EXPIRED
+    return replace(segment, physical_end=physical_end, state=state)
+
+
+def _aged(segment: Segment, queue: PhysicalQueue, first_kept: int) -> Segment:
+    is_over = segment.state == State.READ_ONLY and first_kept >= segment.physical_end
+    return replace(segment, state=State.EXPIRED) if segment.queue == queue and is_over else segment
+
+
+def _begun(segment: Segment, logical_start: int) -> Segment:
+    return replace(segment, logical_start=logical_start, state=State.NORMAL)
