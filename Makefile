@@ -149,6 +149,7 @@ explore: $(READY) ## explore every system of the specification with more faults 
 	@$(BIN)/replispec spec explore group --set lost=0 --set crashes=0 --set reads=1 --json $(EXPLORED)/38.json $(ARGS)
 	@$(BIN)/replispec spec explore group --set silences=2 --set lost=0 --set crashes=0 --set reads=1 --seconds 300 --states 9000000 --json $(EXPLORED)/39.json $(ARGS)
 	@$(BIN)/replispec spec explore group --set changes=1 --set lost=0 --set crashes=0 --json $(EXPLORED)/40.json $(ARGS)
+	@$(BIN)/replispec spec explore group --set snapshots=1 --set lost=0 --set crashes=0 --json $(EXPLORED)/41.json $(ARGS)
 	@$(BIN)/replispec spec never-taken $(EXPLORED)/*.json
 
 .PHONY: site

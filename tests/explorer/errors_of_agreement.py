@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.explorer.errors import Error
 
 TWO_ELECTIONS = ("--set", "silences=2", "--set", "lost=0", "--set", "crashes=0")
+SNAPSHOT = ("--set", "snapshots=1", "--set", "lost=0", "--set", "crashes=0")
 OF_AGREEMENT = {
     "whoever has voted votes again": Error(
         "statemachines/raft/member",
@@ -43,6 +44,24 @@ OF_AGREEMENT = {
         (*TWO_ELECTIONS, "--set", "changes=2", "--seconds", "900", "--states", "9000000"),
         "who_leads_has_what_was_agreed_on",
         17,
+    ),
+    "a snapshot is installed without its last index": Error(
+        "statemachines/raft/member",
+        "    assign: {last_index: event.index, last_term: event.last_term, commit: event.index}",
+        "    assign: {last_term: event.last_term, commit: event.index}",
+        "group",
+        SNAPSHOT,
+        "a_member_knows_its_log",
+        11,
+    ),
+    "a snapshot is installed without its last term": Error(
+        "statemachines/raft/member",
+        "    assign: {last_index: event.index, last_term: event.last_term, commit: event.index}",
+        "    assign: {last_index: event.index, commit: event.index}",
+        "group",
+        SNAPSHOT,
+        "a_member_knows_its_log",
+        11,
     ),
     "a leader answers before a majority has said that it leads": Error(
         "statemachines/raft/member",

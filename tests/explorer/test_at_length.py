@@ -37,6 +37,14 @@ EVERY_EDGE = {
 }
 
 
+def test_a_group_with_a_snapshot_and_a_crash_is_explored_whole() -> None:
+    bounds = Extent(budgets={"snapshots": 1, "lost": 0})
+    report, _ = explored(system_named("group"), bounds, lambda: 0.0)
+    assert [each.promise for each in report.stories] == []
+    assert report.finished
+    assert report.states > 800_000
+
+
 def test_three_brokers_with_a_crash_a_lost_and_a_late_message_are_explored_whole() -> None:
     bounds = Extent({"broker": 3}, {"crashes": 1, "lost": 1, "late": 1}, messages=3)
     report, _ = explored(system_named("sync_state_set"), bounds, lambda: 0.0)

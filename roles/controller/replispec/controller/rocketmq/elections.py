@@ -28,9 +28,29 @@ class Elections:
         self._outbox = outbox
         self.by_set = BoundedCounts(metrics.BROKER_SET_VALUES_MAX)
         self.by_cause = BoundedCounts(metrics.CAUSE_VALUES_MAX * 3)
+        # The newest election of each broker set that is proposed and not known to be decided.
+        self._under_way: dict[str, int] = {}
+
+    def begun(self, name: str, proposal: int) -> None:
+        """An election of this broker set is proposed."""
+        self._under_way[name] = proposal
+
+    def is_under_way(self, name: str) -> bool:
+        """Whether it has been, and what becomes of it is not known: another one would decide nothing more."""
+        return name in self._under_way
+
+    def refused(self, proposal: int) -> None:
+        """Nothing becomes of this proposal."""
+        self._under_way = {name: each for name, each in self._under_way.items() if each != proposal}
+
+    def forget(self) -> None:
+        """Nothing becomes of any, as far as this controller is told."""
+        self._under_way.clear()
 
     def decided(self, record: ControllerEvent, broker_set: BrokerSet, replies: Iterable[Reply]) -> None:
         """A record was applied; count it if it asked for a master."""
+        if self._under_way.get(broker_set.name) == record.proposal:
+            del self._under_way[broker_set.name]
         said = {reply.what for reply in replies if isinstance(reply, Recorded)}
         has_asked = record.HasField("elect_master")
         if not has_asked and not said & {_ELECTION, _NO_MASTER}:

@@ -365,6 +365,7 @@ class ControllerNode:
 
     def led(self, leader: str | None, term: int, now_ms: int, *, is_leader: bool) -> None:
         """Go by who leads now; whoever was to be answered by this controller as it led before asks again."""
+        self._elections.forget()
         self._turn(controller.Elected() if is_leader else controller.Deposed(), leader, term, now_ms)
         waiting, self._waiting = self._waiting, {}
         for asked in waiting.values():
@@ -399,8 +400,8 @@ class ControllerNode:
         is_lost = (name, silent) in self._losses
         kind = machine.MasterLost if is_lost else machine.MasterMissed
         event = kind(silent, local.heartbeats, local.unclean)
-        if broker_set.decides(event):
-            self._propose(broker_set, event, now_ms)
+        if broker_set.decides(event) and not self._elections.is_under_way(name):
+            self._elections.begun(name, self._propose(broker_set, event, now_ms))
 
     def _tell(self, name: str, now_ms: int) -> None:
         """The living members of a set are to ask who is master."""
@@ -457,6 +458,7 @@ class ControllerNode:
 
     def refuse(self, proposal: int, reason: str) -> None:
         """There is no room for a record: nothing is changed, and the request may be sent again."""
+        self._elections.refused(proposal)
         asked = self._waiting.pop(proposal, None)
         if asked is not None:
             self._administration.refuse(asked.request, reason)

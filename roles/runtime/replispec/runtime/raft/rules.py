@@ -24,6 +24,7 @@ __all__ = [
     "reached",
     "with_entry",
     "with_members",
+    "with_replaced",
 ]
 
 
@@ -82,3 +83,10 @@ def with_members(log: Sequence[RaftEntry], term: int) -> Sequence[RaftEntry]:
 def members_places(log: Sequence[RaftEntry]) -> frozenset[int]:
     """The places of the entries of the log that say who the members are."""
     return frozenset(at for at, entry in enumerate(log, 1) if entry.kind == EntryKind.MEMBERS)
+
+
+def with_replaced(log: Sequence[RaftEntry], index: int) -> Sequence[RaftEntry]:
+    """The log of which a snapshot has replaced the entries up to this place."""
+    if index <= 0:
+        return log
+    return (*(RaftEntry(term=REPLACED_TERM) for _ in log[:index]), *log[index:])

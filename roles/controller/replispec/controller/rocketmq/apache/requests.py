@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Final
 
 from replispec.controller.rocketmq.apache.kept import FolderUnread
@@ -36,11 +35,6 @@ from replispec.wire.rocketmq.controller_store import (
     JraftHungUp,
     JraftLooked,
 )
-
-_TIED_IDS_MAX: Final = 15
-"""Up to this id equals come in the order of their ids in a hash table of Java."""
-_FAR_APART_MAX: Final = 1 << 30
-"""Logs that end further apart may be taken for the other way round."""
 
 Key = tuple[str | None, str | None, int | None]
 """Cluster, broker set and id of a broker."""
@@ -241,13 +235,8 @@ def _life(broker: int | None, said: HeldLife | JraftHeartbeat) -> _Life:
 
 
 def _check_decided(alive: Sequence[_Life]) -> None:
-    """Whether Java elects the one that the rule says: among equals it takes the first of a hash table, and it
-    compares how far logs reach as numbers of 4 bytes. Raises FolderUnread."""
-    newest = max((each.epoch for each in alive), default=0)
-    best = sorted((each for each in alive if each.epoch == newest), key=lambda each: each.max_offset)
-    for one, other in pairwise(best):
-        is_tie = (one.max_offset, one.election_priority) == (other.max_offset, other.election_priority)
-        if is_tie and max(one.broker_id, other.broker_id) > _TIED_IDS_MAX:
-            raise FolderUnread(f"{one.broker_id} and {other.broker_id} are equals, and nobody knows who led")
-    if best and best[-1].max_offset - best[0].max_offset > _FAR_APART_MAX:
-        raise FolderUnread("logs end so far apart that nobody knows who was elected")
+    """Whether Java elects the one that the rule says. Raises FolderUnread."""
+    if who := rules.untold(alive):
+        raise FolderUnread(
+            f"nobody knows which of {sorted(who)} was elected: equals, or their logs end too far apart"
+        )

@@ -8,7 +8,8 @@ connection included, so that neither a log that became shorter nor a connection 
 A heartbeat in the name of a broker with an identity counts where it comes from that broker, as far as a
 controller without authentication can tell: from the host that registered the id, or from that of its recorded
 address. Of a broker that has been heard from none of these since this controller began the first connection
-counts, as in Apache RocketMQ: addresses are translated on the way in some networks.
+counts, as in Apache RocketMQ: addresses are translated on the way in some networks. So does another one from
+its host while it is open: the members of a group that registered nobody know no more than that of who moves.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ Key = tuple[str, int]
 @dataclass(slots=True)
 class _Entry:
     connection: int
+    host: str
     until_ms: int
     said: BrokerHeartbeatRequest
 
@@ -73,10 +75,10 @@ class Heartbeats:
 
         Of what it says only numbers are kept: no peer makes the table grow by long texts.
         """
-        key = (name, broker_id)
-        if self._is_vouched(key, peer):
+        key, host = (name, broker_id), host_of(peer)
+        if self._is_vouched(key, host):
             self._vouched.add(key)
-        elif self._is_stranger(key, connection):
+        elif self._is_stranger(key, connection, host):
             return False
         said.broker_id, said.cluster_name = broker_id, None
         said.broker_name = said.broker_addr = None
@@ -89,31 +91,32 @@ class Heartbeats:
         if entry is None:
             if not self._is_known(*key):
                 self._unregistered.add(key)
-            self._entries[key] = _Entry(connection, until_ms, said)
+            self._entries[key] = _Entry(connection, host, until_ms, said)
             self._by_connection.setdefault(connection, set()).add(key)
             return True
         if entry.connection != connection:
             self._leave(entry.connection, key)
             self._by_connection.setdefault(connection, set()).add(key)
-            entry.connection = connection
+            entry.connection, entry.host = connection, host
         entry.until_ms = until_ms
         entry.said = said
         return True
 
-    def _is_vouched(self, key: Key, peer: str) -> bool:
+    def _is_vouched(self, key: Key, host: str) -> bool:
         """Whether this is where the broker is known to be."""
-        host = host_of(peer)
         if self._registered.get(key) == host:
             return True
         address = self._address_of(*key)
         return address is not None and host_of(address) == host
 
-    def _is_stranger(self, key: Key, connection: int) -> bool:
+    def _is_stranger(self, key: Key, connection: int, host: str) -> bool:
         """Whether somebody else speaks for a broker that is known, as far as can be told."""
         if not self._is_known(*key):
             return False
         entry = self._entries.get(key)
-        return key in self._vouched or (entry is not None and entry.connection != connection)
+        if key in self._vouched or entry is None:
+            return key in self._vouched
+        return entry.connection != connection and entry.host != host
 
     def is_alive(self, name: str, broker_id: int) -> bool:
         """Whether this broker's newest heartbeat still counts, the last millisecond included."""

@@ -6,7 +6,7 @@ is decided by golden examples in the specification.
 """
 
 from replispec.runtime.rocketmq.rules.addresses import canonical_address
-from replispec.runtime.rocketmq.rules.elections import elect
+from replispec.runtime.rocketmq.rules.elections import elect, untold
 from replispec.runtime.rocketmq.rules.epochs import (
     consistent_point,
     epoch_at,
@@ -128,6 +128,7 @@ __all__ = [
     "start_of",
     "string_hash",
     "survives",
+    "untold",
     "used_percent",
     "with_epoch",
     "with_start",

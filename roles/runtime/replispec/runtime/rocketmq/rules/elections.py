@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from replispec.wire.rocketmq.constants import NO_PRIORITY
+from replispec.wire.rocketmq.constants import JAVA_LOGS_APART_MAX, JAVA_TIED_IDS_MAX, NO_PRIORITY
 
 
 class Heartbeat(Protocol):
@@ -73,3 +73,18 @@ def _rank(broker: int, beat: Heartbeat) -> tuple[int, int, int, int]:
     """Smaller is better: the later epoch, the longer log, the smaller priority, the smaller id."""
     priority = NO_PRIORITY if beat.election_priority is None else beat.election_priority
     return -(beat.epoch or 0), -(beat.max_offset or 0), priority, broker
+
+
+def untold(heartbeats: Sequence[Heartbeat]) -> frozenset[int]:
+    """Living candidates of which nobody can tell afterwards whom Java's controller elected; none where that
+    is certain: it takes the first that it comes to of equals, and cuts differences of logs to 32 bits."""
+    ranks = sorted(_rank(beat.broker_id, beat) for beat in heartbeats if beat.broker_id is not None)
+    newest = [each for each in ranks if each[0] == ranks[0][0]]
+    if not newest:
+        return frozenset()
+    first, last = newest[0], newest[-1]
+    equals = {each[3] for each in newest if each[:3] == first[:3]}
+    found = equals if len(equals) > 1 and max(equals) > JAVA_TIED_IDS_MAX else set[int]()
+    if last[1] - first[1] > JAVA_LOGS_APART_MAX:
+        found = found | {first[3], last[3]}
+    return frozenset(found)
