@@ -174,7 +174,9 @@ class _Context:
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         if kept.certificate:
             _load(kept.certificate, lambda path: _load_chain(context, path, kept))
-            own = Own(content(kept.certificate), lambda other: _load_chain(other, Path(kept.certificate), kept))
+            own = Own(
+                content(kept.certificate), lambda other: _load_chain(other, Path(kept.certificate), kept)
+            )
         if kept.trusted:
             _load(kept.trusted, context.load_verify_locations)
         return context, own
