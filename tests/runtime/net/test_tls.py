@@ -12,6 +12,7 @@ import pytest
 import trio
 
 from lab.certificates import Authority, Files
+from replispec.runtime.net.node_shell import Bounds
 from replispec.runtime.net.sealed import BEGIN_BYTES_MAX, RECORD_BYTES
 from replispec.runtime.net.sealing import Sealing, SealingError
 from replispec.runtime.primitives.parameters import HIDDEN
@@ -394,3 +395,16 @@ def test_no_password_is_among_what_is_shown() -> None:
         shown = role.texts(role.make(values, {}))
         assert "the secret" not in shown.values()
         assert shown["tls.server.keyPassword"] == shown["secretKey"] == HIDDEN
+
+
+def test_a_connection_that_is_ended_before_tls_has_begun_is_closed_at_once(authority: Authority) -> None:
+    """There is nothing to be told, and a flood of silent peers would leave many that wait."""
+
+    async def test() -> None:
+        node = ScriptedNode(lambda event: [Close(event.connection)] if isinstance(event, Accepted) else ())
+        bounds = Bounds(close_s=3_600)
+        async with hosted(node, bounds=bounds, sealing=Sealing(sealed_options(authority))) as host:
+            with trio.fail_after(60):
+                assert await (await host.connect()).receive_some(1) == b""
+
+    run_jumping(test)
