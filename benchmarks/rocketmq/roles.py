@@ -167,7 +167,7 @@ def measure_replication(bench: Bench, rounds: int, megabytes: int) -> None:
 def _replicate(bench: Bench, cluster: Cluster, side: Side, megabytes: int) -> None:
     who, subject = side.who, side.subject
     cluster.start(subject, "nameserver", "nameserver", {**settings.nameserver(cluster), **side.copied})
-    cluster.start(subject, "controller", "controller", settings.controller(cluster, **side.copied))
+    cluster.start(subject, "controller", "controller", {**settings.controller(cluster), **side.copied})
     _start_broker(cluster, side, "broker-1")
     master = wait_master(cluster)
     cluster.until(lambda: routed(cluster.port("nameserver"), BROKER_NAME).get(0), "a route to the master")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -397,14 +398,32 @@ def test_no_password_is_among_what_is_shown() -> None:
         assert shown["tls.server.keyPassword"] == shown["secretKey"] == HIDDEN
 
 
-def test_a_connection_that_is_ended_before_tls_has_begun_is_closed_at_once(authority: Authority) -> None:
+@pytest.mark.parametrize("begins", [b"", b"\x16", b"\x16\x03\x01"], ids=["silent", "a byte", "some bytes"])
+def test_a_connection_that_is_ended_before_tls_has_begun_is_closed_at_once(
+    authority: Authority, begins: bytes
+) -> None:
     """There is nothing to be told, and a flood of silent peers would leave many that wait."""
 
     async def test() -> None:
-        node = ScriptedNode(lambda event: [Close(event.connection)] if isinstance(event, Accepted) else ())
+        def react(event: Event) -> Iterable[Effect]:
+            """Each one ends the one before, and the third itself, too."""
+            if isinstance(event, Accepted):
+                yield Close(event.connection - 1)
+                if event.connection == 3:
+                    yield Close(3)
+
         bounds = Bounds(close_s=3_600)
-        async with hosted(node, bounds=bounds, sealing=Sealing(sealed_options(authority))) as host:
+        async with hosted(
+            ScriptedNode(react), bounds=bounds, sealing=Sealing(sealed_options(authority))
+        ) as host:
             with trio.fail_after(60):
-                assert await (await host.connect()).receive_some(1) == b""
+                streams = []
+                for _ in range(3):
+                    streams.append(await host.connect())
+                    await streams[-1].send_all(begins)
+                for stream in streams:
+                    with suppress(trio.BrokenResourceError):
+                        assert await stream.receive_some(1) == b""
+            assert refusals(host) == []
 
     run_jumping(test)

@@ -22,7 +22,7 @@ from replispec.runtime.net.log_shell import Log
 from replispec.runtime.net.persistence import Persistence
 from replispec.runtime.net.sealed import NothingTakenError, SealedSocket
 from replispec.runtime.net.sealing import ROLE, Sealing
-from replispec.runtime.net.sockets import connect, prepare, reason_of
+from replispec.runtime.net.sockets import connect, own_host, prepare, reason_of
 from replispec.runtime.net.turns import Turns
 from replispec.runtime.net.watching import contents
 from replispec.runtime.world import (
@@ -121,6 +121,7 @@ class NodeShell:
 
     def start(self, addresses: Mapping[str, str]) -> None:
         """Begin: the node's first event, its timer, its writes."""
+        self._own_host = own_host(addresses.values())
         self._nursery.start_soon(self._turns.run)
         self._nursery.start_soon(self._tell_soon)
         self._nursery.start_soon(self._keep_time)
@@ -207,9 +208,8 @@ class NodeShell:
         self._arm()
 
     def _take(self, event: Event) -> None:
-        latencies = self._latencies
         self._taken += 1
-        if latencies is not None:
+        if (latencies := self._latencies) is not None:
             latencies.began_s = now_s()
         for effect in self._node.receive(event):
             self._perform(effect)
@@ -382,7 +382,7 @@ class NodeShell:
         sock: socket.socket | SealedSocket | None = None
         with link.scope, trio.move_on_after(self._bounds.dial_s):
             try:
-                sock = plain = await connect(address)
+                sock = plain = await connect(address, self._own_host)
                 if sealing is not None:
                     sock = None
                     sock = await self._begin_dialled(plain, address, sealing)

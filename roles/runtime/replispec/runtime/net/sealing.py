@@ -237,7 +237,12 @@ class Sealing:
                 patience.deadline = min(patience.deadline, trio.current_time() + self.timeout_s)
                 sealed = SealedSocket(sock, self._server.context, None)
                 await sealed.begin(turn)
-            except OSError as error:
+            except (OSError, ValueError) as error:
+                if sock.fileno() < 0:
+                    # The node has ended it meanwhile: nobody waits on what is closed.
+                    raise trio.ClosedResourceError from None
+                if isinstance(error, ValueError):
+                    raise
                 raise self._refused_as(peer, reason_of_tls(error), log) from None
             else:
                 return sealed

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import socket
+from collections.abc import Iterable
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, Final
 
 import trio
 
-from replispec.runtime.net.addresses import resolve
+from replispec.runtime.net.addresses import resolve, split
 
 SILENCE_OPTIONS: Final = MappingProxyType(
     {
@@ -21,14 +24,20 @@ SILENCE_OPTIONS: Final = MappingProxyType(
 )
 """A machine that acknowledges nothing for 30 s is gone: seconds, seconds, probes, milliseconds."""
 
+# IP_BIND_ADDRESS_NO_PORT of Linux; the module has no name for it before Python 3.14.
+_BIND_ADDRESS_NO_PORT: Final = 24
 
-async def connect(address: str) -> socket.socket:
-    """An open socket to the first place of ADDRESS:PORT that answers. Raises OSError, ValueError."""
+
+async def connect(address: str, own: str = "") -> socket.socket:
+    """An open socket to the first place of ADDRESS:PORT that answers, from the address `own` where that leads
+    there. Raises OSError, ValueError."""
     failed: OSError | None = None
     for family, kind, protocol, place in await resolve(address):
         sock = socket.socket(family, kind, protocol)
         try:
             prepare(sock)
+            if leads(own, place[0]):
+                _bind(sock, own)
             await open_socket(sock, place)
         except OSError as error:
             sock.close()
@@ -39,6 +48,39 @@ async def connect(address: str) -> socket.socket:
         else:
             return sock
     raise failed or OSError(f"{address} names no place")
+
+
+def own_host(addresses: Iterable[str]) -> str:
+    """From which address a process dials whose listeners are at these ADDRESS:PORT: from theirs, if it is
+    one, so that peers see it where it is on record. Empty where the system is to choose: for listeners on
+    all addresses, and on several."""
+    hosts = {split(each)[0] for each in addresses}
+    own = hosts.pop() if len(hosts) == 1 else ""
+    try:
+        known = ipaddress.ip_address(own)
+    except ValueError:
+        return ""
+    return "" if known.is_unspecified or known.is_link_local else own
+
+
+def leads(own: str, host: str) -> bool:
+    """Whether one may dial from this address to that one: both of one kind, and both of this machine alone or
+    neither."""
+    if not own:
+        return False
+    try:
+        here, there = ipaddress.ip_address(own), ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return here.version == there.version and here.is_loopback == there.is_loopback
+
+
+def _bind(sock: socket.socket, own: str) -> None:
+    """Dial from this address; the port is chosen when the peer is known, as without it. Raises OSError."""
+    with suppress(OSError):
+        # Source: ip(7). Without it each port of the machine would serve one connection that is dialled.
+        sock.setsockopt(socket.IPPROTO_IP, _BIND_ADDRESS_NO_PORT, 1)
+    sock.bind((own, 0))
 
 
 async def open_socket(sock: socket.socket, place: tuple[Any, ...]) -> None:
