@@ -241,7 +241,7 @@ class Sealing:
                 if sock.fileno() < 0:
                     # The node has ended it meanwhile: nobody waits on what is closed.
                     raise trio.ClosedResourceError from None
-                if isinstance(error, ValueError):
+                if not isinstance(error, OSError):
                     raise
                 raise self._refused_as(peer, reason_of_tls(error), log) from None
             else:
