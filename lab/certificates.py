@@ -41,7 +41,9 @@ class Authority:
         made = made.add_extension(key_id, critical=False)
         if by is not None:
             made = made.add_extension(by._key_id, critical=False)
-        self._key_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+        self._key_id: x509.AuthorityKeyIdentifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(
+            self._key.public_key()
+        )
         self.trust = str(folder / f"{name}.pem")
         Path(self.trust).write_bytes(_pem(made.sign(signer._key, hashes.SHA256())))
 

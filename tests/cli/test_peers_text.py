@@ -1,4 +1,4 @@
-"""What peers said stands on a terminal as what it is: nothing acts there, and no name makes lines of its own."""
+"""What peers said stands on a terminal as what it is: nothing acts there, no name makes lines of its own."""
 
 from __future__ import annotations
 

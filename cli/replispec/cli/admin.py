@@ -112,9 +112,7 @@ def repair(config: Path, settings: tuple[str, ...], wait: float, *, discard: boo
         files.close()
     verb = "would be" if dry_run else "were"
     say(found.why)
-    say(
-        f"{len(operations)} files {verb} {'deleted' if discard else 'put aside'}; id {broker_id} stays"
-    )
+    say(f"{len(operations)} files {verb} {'deleted' if discard else 'put aside'}; id {broker_id} stays")
     say(f"start it with {config}: it copies from {found.source}")
     return 0
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import ssl
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
 
-from lab.certificates import BEGIN, END, Authority, Files
+from lab.certificates import Authority, Files
+from replispec.runtime.net.node_shell import Bounds
 from replispec.runtime.net.sealed import BEGIN_BYTES_MAX, RECORD_BYTES
 from replispec.runtime.net.sealing import Sealing, SealingError
-from replispec.runtime.net.watching import LOOK_S
 from replispec.runtime.primitives.parameters import HIDDEN
 from replispec.runtime.world import (
     Accepted,
@@ -32,10 +31,16 @@ from replispec.runtime.world import (
     Started,
 )
 from replispec.wire.rocketmq.options import TlsOptions
-from tests.runtime.net.hosted import Host, ScriptedNode, hosted, run_jumping, until
+from tests.runtime.net.hosted import ScriptedNode, hosted, run_jumping, until
+from tests.runtime.net.sealed_peers import (
+    client_context,
+    echo,
+    exchange,
+    refusals,
+    sealed_options,
+    sealed_stream,
+)
 
-TAKEN_S = 3 * LOOK_S
-"""Within so long a change is seen twice."""
 YEAR_3000_S = 32_503_680_000.0
 PASSWORD = "open the key"
 LONG = bytes(range(256)) * (16 * RECORD_BYTES // 256)
@@ -51,59 +56,12 @@ def _stranger(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     return Authority(tmp_path_factory.mktemp("strangers"), "stranger")
 
 
-def _options(authority: Authority, files: Files | None = None, **others: Any) -> TlsOptions:
-    """Listeners with TLS alone, and connections with it too."""
-    files = files or authority.issue("server")
-    options = TlsOptions(
-        tls_server_mode="ENFORCING",
-        tls_server_cert_path=files.certificate,
-        tls_server_key_path=files.key,
-        tls_enable=True,
-        tls_client_trust_cert_path=authority.trust,
-    )
-    return replace(options, **others)
-
-
-def _client(authority: Authority, own: Files | None = None) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=authority.trust)
-    if own is not None:
-        context.load_cert_chain(own.certificate, own.key)
-    return context
-
-
-async def _sealed(host: Host, context: ssl.SSLContext) -> trio.SSLStream[trio.SocketStream]:
-    stream = trio.SSLStream(await host.connect(), context, server_hostname="127.0.0.1", https_compatible=True)
-    await stream.do_handshake()
-    return stream
-
-
-def _echo(event: Event) -> Iterable[Effect]:
-    if isinstance(event, Received):
-        yield Send(event.connection, event.data)
-
-
-def _refusals(host: Host) -> list[dict[str, Any]]:
-    return [line for line in host.lines if line["what"] == "peer refused"]
-
-
-async def _exchange(stream: trio.abc.Stream, data: bytes) -> bytes:
-    """What comes back of data that is sent meanwhile."""
-    back = bytearray()
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(stream.send_all, data)
-        while len(back) < len(data):
-            part = await stream.receive_some(65_536)
-            assert part, "the connection ended"
-            back += part
-    return bytes(back)
-
-
 def test_a_node_hears_and_says_the_same_bytes_with_tls(authority: Authority) -> None:
     async def test() -> None:
-        async with hosted(ScriptedNode(_echo), sealing=Sealing(_options(authority))) as host:
-            stream = await _sealed(host, _client(authority))
+        async with hosted(ScriptedNode(echo), sealing=Sealing(sealed_options(authority))) as host:
+            stream = await sealed_stream(host, client_context(authority))
             assert stream.selected_alpn_protocol() is None
-            assert await _exchange(stream, LONG) == LONG
+            assert await exchange(stream, LONG) == LONG
 
     trio.run(test)
 
@@ -112,11 +70,11 @@ def test_what_comes_with_the_last_word_of_the_handshake_is_heard(authority: Auth
     """A peer may send a request in the packet that ends the beginning of TLS: no further byte would tell."""
 
     async def test() -> None:
-        node = ScriptedNode(_echo)
-        async with hosted(node, sealing=Sealing(_options(authority))) as host:
+        node = ScriptedNode(echo)
+        async with hosted(node, sealing=Sealing(sealed_options(authority))) as host:
             raw = await host.connect()
             into, out = ssl.MemoryBIO(), ssl.MemoryBIO()
-            tls = _client(authority).wrap_bio(into, out, server_hostname="127.0.0.1")
+            tls = client_context(authority).wrap_bio(into, out, server_hostname="127.0.0.1")
             while True:
                 try:
                     tls.do_handshake()
@@ -142,18 +100,21 @@ def test_what_comes_with_the_last_word_of_the_handshake_is_heard(authority: Auth
 )
 def test_the_first_byte_decides(authority: Authority, mode: str, plain: bool, sealed: bool) -> None:
     async def test() -> None:
-        node = ScriptedNode(_echo)
-        async with hosted(node, sealing=Sealing(_options(authority, tls_server_mode=mode))) as host:
+        node = ScriptedNode(echo)
+        async with hosted(node, sealing=Sealing(sealed_options(authority, tls_server_mode=mode))) as host:
             stream = await host.connect()
             await stream.send_all(b"\0\0\0\1")
             if plain:
                 assert await stream.receive_some() == b"\0\0\0\1"
             else:
                 await _gone(stream)
-                assert [line["reason"] for line in _refusals(host)] == ["it speaks without TLS"]
+                assert [line["reason"] for line in refusals(host)] == ["it speaks without TLS"]
                 assert node.of(Received) == []
             if sealed:
-                assert await _exchange(await _sealed(host, _client(authority)), b"sealed") == b"sealed"
+                assert (
+                    await exchange(await sealed_stream(host, client_context(authority)), b"sealed")
+                    == b"sealed"
+                )
 
     trio.run(test)
 
@@ -170,8 +131,10 @@ async def _gone(stream: trio.abc.Stream) -> None:
 def test_a_listener_that_is_to_be_plain_has_no_tls(authority: Authority) -> None:
     async def test() -> None:
         plain = frozenset(("remoting",))
-        async with hosted(ScriptedNode(_echo), sealing=Sealing(_options(authority)), plain=plain) as host:
-            assert await _exchange(await host.connect(), b"plain") == b"plain"
+        async with hosted(
+            ScriptedNode(echo), sealing=Sealing(sealed_options(authority)), plain=plain
+        ) as host:
+            assert await exchange(await host.connect(), b"plain") == b"plain"
 
     trio.run(test)
 
@@ -185,24 +148,24 @@ def _callers(authority: Authority, stranger: Authority) -> Iterator[tuple[str, F
 def test_who_connects_shows_a_good_certificate_where_that_is_required(
     authority: Authority, stranger: Authority
 ) -> None:
-    options = _options(
+    options = sealed_options(
         authority, tls_server_need_client_auth="REQUIRE", tls_server_trust_cert_path=authority.trust
     )
     for _, own, reason in _callers(authority, stranger):
 
         async def test(own: Files | None = own, reason: str = reason) -> None:
-            node = ScriptedNode(_echo)
+            node = ScriptedNode(echo)
             async with hosted(node, sealing=Sealing(options)) as host:
-                good = await _sealed(host, _client(authority, authority.issue("client")))
-                assert await _exchange(good, b"good") == b"good"
+                good = await sealed_stream(host, client_context(authority, authority.issue("client")))
+                assert await exchange(good, b"good") == b"good"
                 try:
-                    bad = await _sealed(host, _client(authority, own))
+                    bad = await sealed_stream(host, client_context(authority, own))
                     await _gone(bad)
                 except trio.BrokenResourceError:
                     pass
                 await until(lambda: bool(node.of(Closed)))
-                assert len(_refusals(host)) == 1
-                assert reason in _refusals(host)[0]["reason"]
+                assert len(refusals(host)) == 1
+                assert reason in refusals(host)[0]["reason"]
                 assert len(node.of(Received)) == 1
 
         trio.run(test)
@@ -231,7 +194,7 @@ def _dial(
     found: list[Any] = []
 
     async def test() -> None:
-        heard = ScriptedNode(_echo)
+        heard = ScriptedNode(echo)
         async with hosted(heard, sealing=Sealing(server)) as host:
             dialler = _Dialler(lambda: host.addresses["remoting"], plain=plain)
             async with hosted(dialler, sealing=Sealing(client)) as own:
@@ -241,7 +204,7 @@ def _dial(
                         or sum(len(each.data) for each in dialler.of(Received)) == len(LONG)
                     )
                 )
-                found.extend((dialler, heard, _refusals(own)))
+                found.extend((dialler, heard, refusals(own)))
 
     trio.run(test)
     return found[0], found[1], found[2]
@@ -249,7 +212,7 @@ def _dial(
 
 def test_two_nodes_speak_with_tls_both_ways(authority: Authority) -> None:
     own = authority.issue("member", password=PASSWORD.encode())
-    options = _options(
+    options = sealed_options(
         authority,
         own,
         tls_server_key_password=PASSWORD,
@@ -267,8 +230,8 @@ def test_two_nodes_speak_with_tls_both_ways(authority: Authority) -> None:
 
 
 def test_a_dial_that_is_to_be_plain_has_no_tls(authority: Authority) -> None:
-    server = _options(authority, tls_server_mode="DISABLED")
-    dialler, _, refused = _dial(server, _options(authority), plain=True)
+    server = sealed_options(authority, tls_server_mode="DISABLED")
+    dialler, _, refused = _dial(server, sealed_options(authority), plain=True)
     assert b"".join(each.data for each in dialler.of(Received)) == LONG
     assert not refused
 
@@ -282,7 +245,7 @@ def test_a_server_with_a_bad_certificate_is_not_spoken_to(
         "time": (authority.expired("old"), "certificate has expired"),
         "signer": (stranger.issue("other"), "unable to get local issuer certificate"),
     }[fault]
-    dialler, heard, refused = _dial(_options(authority, bad), _options(authority))
+    dialler, heard, refused = _dial(sealed_options(authority, bad), sealed_options(authority))
     assert dialler.of(Connected) == []
     assert why in dialler.of(Closed)[0].reason
     assert [why in line["reason"] for line in refused] == [True]
@@ -291,7 +254,7 @@ def test_a_server_with_a_bad_certificate_is_not_spoken_to(
 
 def test_another_name_is_taken_where_it_is_configured(authority: Authority) -> None:
     named = authority.issue("named", host="cluster.internal")
-    options = _options(authority, named, tls_server_name="cluster.internal")
+    options = sealed_options(authority, named, tls_server_name="cluster.internal")
     dialler, _, refused = _dial(options, options)
     assert dialler.of(Connected)
     assert not refused
@@ -299,8 +262,8 @@ def test_another_name_is_taken_where_it_is_configured(authority: Authority) -> N
 
 def test_nobody_is_verified_only_where_that_is_configured(authority: Authority, stranger: Authority) -> None:
     bad = stranger.issue("unknown", host="127.0.0.9")
-    client = _options(authority, tls_client_auth_server=False)
-    dialler, _, refused = _dial(_options(authority, bad), client)
+    client = sealed_options(authority, tls_client_auth_server=False)
+    dialler, _, refused = _dial(sealed_options(authority, bad), client)
     assert dialler.of(Connected)
     assert not refused
 
@@ -308,21 +271,21 @@ def test_nobody_is_verified_only_where_that_is_configured(authority: Authority, 
 @pytest.mark.parametrize("mode", ["PERMISSIVE", "ENFORCING"])
 def test_who_begins_tls_and_goes_no_further_is_dropped(authority: Authority, mode: str) -> None:
     async def test() -> None:
-        node = ScriptedNode(_echo)
-        async with hosted(node, sealing=Sealing(_options(authority, tls_server_mode=mode))) as host:
+        node = ScriptedNode(echo)
+        async with hosted(node, sealing=Sealing(sealed_options(authority, tls_server_mode=mode))) as host:
             stream = await host.connect()
             await stream.send_all(b"\x16\x03\x01\x02\x00\x01")
             await until(lambda: bool(node.of(Closed)), every_s=1)
             assert node.of(Accepted), "it does not count among the connections"
-            assert "TLS has not begun" in _refusals(host)[0]["reason"]
+            assert "TLS has not begun" in refusals(host)[0]["reason"]
 
     run_jumping(test)
 
 
 def test_a_beginning_takes_no_more_than_so_many_bytes(authority: Authority) -> None:
     async def test() -> None:
-        node = ScriptedNode(_echo)
-        async with hosted(node, sealing=Sealing(_options(authority))) as host:
+        node = ScriptedNode(echo)
+        async with hosted(node, sealing=Sealing(sealed_options(authority))) as host:
             stream = await host.connect()
             # Fragments of one message that announces more than there may be.
             piece = b"\x16\x03\x01\x40\x00" + b"\x01\xff\xff\xff" + b"\0" * (0x4000 - 4)
@@ -332,30 +295,30 @@ def test_a_beginning_takes_no_more_than_so_many_bytes(authority: Authority) -> N
             except trio.BrokenResourceError:
                 pass
             await until(lambda: bool(node.of(Closed)))
-            assert len(_refusals(host)) == 1
+            assert len(refusals(host)) == 1
 
     trio.run(test)
 
 
 def test_many_refused_peers_are_one_line(authority: Authority) -> None:
     async def test() -> None:
-        node = ScriptedNode(_echo)
-        async with hosted(node, sealing=Sealing(_options(authority))) as host:
+        node = ScriptedNode(echo)
+        async with hosted(node, sealing=Sealing(sealed_options(authority))) as host:
             for _ in range(20):
                 stream = await host.connect()
                 await stream.send_all(b"GET / HTTP/1.1\r\n\r\n")
                 await _gone(stream)
-            assert len(_refusals(host)) == 1
+            assert len(refusals(host)) == 1
 
     trio.run(test)
 
 
 def test_older_tls_is_refused(authority: Authority) -> None:
     async def test() -> None:
-        async with hosted(ScriptedNode(_echo), sealing=Sealing(_options(authority))) as host:
-            context = _client(authority)
+        async with hosted(ScriptedNode(echo), sealing=Sealing(sealed_options(authority))) as host:
+            context = client_context(authority)
             context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_2
-            assert await _exchange(await _sealed(host, context), b"1.2") == b"1.2"
+            assert await exchange(await sealed_stream(host, context), b"1.2") == b"1.2"
             stream = await host.connect()
             # A client that knows TLS 1.1 and nothing later (a ClientHello by hand: the library refuses to).
             hello = b"\x03\x02" + bytes(32) + b"\0" + b"\0\x02\xc0\x13" + b"\x01\0"
@@ -367,55 +330,7 @@ def test_older_tls_is_refused(authority: Authority) -> None:
                 + hello
             )
             await _gone(stream)
-            assert "protocol" in _refusals(host)[0]["reason"]
-
-    trio.run(test)
-
-
-async def _shown(host: Host, authority: Authority) -> str:
-    stream = await _sealed(host, _client(authority))
-    subject: Any = stream.getpeercert()
-    return str(dict(pair[0] for pair in subject["subject"])["commonName"])
-
-
-def _put(source: str, place: str) -> None:
-    """Another content under the name, in one step."""
-    Path(f"{place}.new").write_bytes(Path(source).read_bytes())
-    os.replace(f"{place}.new", place)
-
-
-@pytest.mark.parametrize("sends_chain", [False, True], ids=["its own alone", "the whole chain"])
-def test_who_trusts_an_intermediate_alone_takes_what_it_signed_and_nothing_of_a_sibling(
-    tmp_path: Path, sends_chain: bool
-) -> None:
-    root = Authority(tmp_path, "root")
-    ours, sibling = Authority(tmp_path, "ours", by=root), Authority(tmp_path, "sibling", by=root)
-    server = ours.issue("a-server")
-    options = _options(
-        ours, server, tls_server_need_client_auth="REQUIRE", tls_server_trust_cert_path=ours.trust
-    )
-
-    def shown(of: Authority, name: str) -> Files:
-        own = of.issue(name)
-        if sends_chain:
-            with Path(own.certificate).open("ab") as file:
-                file.write(Path(of.trust).read_bytes() + Path(root.trust).read_bytes())
-        return own
-
-    def client(own: Files) -> ssl.SSLContext:
-        context = _client(root, own)
-        context.load_verify_locations(ours.trust)
-        return context
-
-    async def test() -> None:
-        async with hosted(ScriptedNode(_echo), sealing=Sealing(options)) as host:
-            taken = await _sealed(host, client(shown(ours, "taken")))
-            assert await _exchange(taken, b"hello") == b"hello"
-            with pytest.raises(trio.BrokenResourceError):
-                refused = await _sealed(host, client(shown(sibling, "refused")))
-                await refused.receive_some(1)
-            await until(lambda: bool(_refusals(host)))
-            assert "its certificate is not taken" in _refusals(host)[0]["reason"]
+            assert "protocol" in refusals(host)[0]["reason"]
 
     trio.run(test)
 
@@ -425,123 +340,10 @@ def test_who_dials_trusts_an_intermediate_alone_too(tmp_path: Path, of: str, is_
     root = Authority(tmp_path, "root")
     authorities = {name: Authority(tmp_path, name, by=root) for name in ("ours", "sibling")}
     ours = authorities["ours"].trust
-    options = _options(root, authorities[of].issue("a-server"), tls_client_trust_cert_path=ours)
+    options = sealed_options(root, authorities[of].issue("a-server"), tls_client_trust_cert_path=ours)
 
     dialler, node, _ = _dial(options, options)
     assert bool(dialler.of(Connected)) == bool(node.of(Received)) == is_taken
-
-
-def test_changed_files_count_for_new_connections(tmp_path: Path) -> None:
-    authority = Authority(tmp_path)
-    used = authority.issue("used")
-    first, second = authority.issue("first"), authority.issue("second")
-    _put(first.certificate, used.certificate)
-    _put(first.key, used.key)
-
-    async def test() -> None:
-        async with hosted(ScriptedNode(_echo), sealing=Sealing(_options(authority, used))) as host:
-            old = await _sealed(host, _client(authority))
-            assert await _shown(host, authority) == "first"
-            # Half of the change: the certificate of another key.
-            _put(second.certificate, used.certificate)
-            await trio.sleep(TAKEN_S)
-            assert await _shown(host, authority) == "first"
-            await trio.sleep(TAKEN_S)
-            assert await _shown(host, authority) == "first"
-            faults = [line for line in host.lines if line["what"] == "changed TLS files not taken"]
-            assert len(faults) == 1
-            assert used.certificate in faults[0]["reason"]
-            _put(second.key, used.key)
-            await trio.sleep(TAKEN_S)
-            assert await _shown(host, authority) == "second"
-            assert await _exchange(old, b"still there") == b"still there"
-            assert [line["what"] for line in host.lines if "taken" in line["what"]][
-                -1
-            ] == "changed TLS files taken"
-
-    run_jumping(test)
-
-
-def _told(host: Host) -> list[tuple[str, str, str]]:
-    lines = [line for line in host.lines if line["what"].startswith("changed TLS files")]
-    return [(line["level"], line["what"].removeprefix("changed TLS files "), line.get("reason", "")) for line in lines]
-
-
-def test_a_file_that_is_being_written_is_passed_over(tmp_path: Path) -> None:
-    """A file of trust that is cut between two certificates is whole for whoever reads it."""
-    first, second = Authority(tmp_path, "first"), Authority(tmp_path, "second")
-    trust = tmp_path / "trust.pem"
-    bundle = Path(first.trust).read_bytes() + Path(second.trust).read_bytes()
-    trust.write_bytes(bundle)
-    options = _options(
-        first, tls_server_need_client_auth="REQUIRE", tls_server_trust_cert_path=str(trust)
-    )
-    client = _client(first, second.issue("of-the-second"))
-
-    async def test() -> None:
-        async with hosted(ScriptedNode(_echo), sealing=Sealing(options)) as host:
-            with trust.open("wb") as file:
-                for at in range(len(bundle)):
-                    file.write(bundle[at : at + 1])
-                    file.flush()
-                    if at % 61 == 0 or at == len(Path(first.trust).read_bytes()) - 1:
-                        await trio.sleep(LOOK_S)
-                        assert _told(host) == [], "nothing is taken, and nothing refused"
-            assert await _exchange(await _sealed(host, client), b"hello") == b"hello"
-            await trio.sleep(TAKEN_S)
-            assert [told[1] for told in _told(host)] == ["taken"]
-            assert await _exchange(await _sealed(host, client), b"hello") == b"hello"
-
-    run_jumping(test)
-
-
-@pytest.mark.parametrize(
-    ("time", "why"),
-    [
-        ({"end": BEGIN + timedelta(days=1)}, "its certificate has expired"),
-        ({"begin": END - timedelta(days=1)}, "its certificate is not valid yet"),
-    ],
-    ids=["expired", "not yet valid"],
-)
-def test_a_certificate_whose_time_is_not_now_is_not_taken_over_one_whose_time_is(
-    tmp_path: Path, time: dict[str, Any], why: str
-) -> None:
-    authority = Authority(tmp_path)
-    used, good, other = authority.issue("used"), authority.issue("good"), authority.issue("other")
-    bad = authority.issue("bad", **time)
-
-    def put(files: Files) -> None:
-        _put(files.certificate, used.certificate)
-        _put(files.key, used.key)
-
-    async def test() -> None:
-        put(good)
-        async with hosted(ScriptedNode(_echo), sealing=Sealing(_options(authority, used))) as host:
-            put(bad)
-            await trio.sleep(TAKEN_S)
-            assert _told(host) == [("warning", "not taken", f"{used.certificate}: {why}")]
-            assert await _shown(host, authority) == "good"
-            put(other)
-            await trio.sleep(TAKEN_S)
-            assert await _shown(host, authority) == "other"
-        put(bad)
-        async with hosted(ScriptedNode(_echo), sealing=Sealing(_options(authority, used))) as host:
-            put(authority.expired("worse"))
-            await trio.sleep(TAKEN_S)
-            assert [told[:2] for told in _told(host)] == [("info", "taken")], "over one as bad it is taken"
-
-    run_jumping(test)
-
-
-def test_a_half_written_certificate_is_said_to_be_unreadable(tmp_path: Path) -> None:
-    used = Authority(tmp_path).issue("used")
-    text = Path(used.certificate).read_bytes()
-    Path(used.certificate).write_bytes(text[: len(text) // 2])
-    options = TlsOptions(
-        tls_server_mode="ENFORCING", tls_server_cert_path=used.certificate, tls_server_key_path=used.key
-    )
-    with pytest.raises(SealingError, match=r"used\.pem: it, or its key, cannot be read as PEM"):
-        Sealing(options)
 
 
 @pytest.mark.parametrize(
@@ -555,16 +357,16 @@ def test_a_half_written_certificate_is_said_to_be_unreadable(tmp_path: Path) -> 
 )
 def test_files_that_cannot_be_used_are_named(authority: Authority, change: dict[str, Any], told: str) -> None:
     with pytest.raises(SealingError, match=told):
-        Sealing(replace(_options(authority), **change))
+        Sealing(replace(sealed_options(authority), **change))
 
 
 def test_a_wrong_password_is_told_of_and_not_shown(authority: Authority) -> None:
     own = authority.issue("locked", password=PASSWORD.encode())
     with pytest.raises(SealingError) as failed:
-        Sealing(_options(authority, own, tls_server_key_password="another one"))
+        Sealing(sealed_options(authority, own, tls_server_key_password="another one"))
     assert "another one" not in str(failed.value)
     with pytest.raises(SealingError):
-        Sealing(_options(authority, own))
+        Sealing(sealed_options(authority, own))
 
 
 def test_a_close_lets_what_was_sent_leave(authority: Authority) -> None:
@@ -574,8 +376,8 @@ def test_a_close_lets_what_was_sent_leave(authority: Authority) -> None:
             yield Close(event.connection)
 
     async def test() -> None:
-        async with hosted(ScriptedNode(react), sealing=Sealing(_options(authority))) as host:
-            stream = await _sealed(host, _client(authority))
+        async with hosted(ScriptedNode(react), sealing=Sealing(sealed_options(authority))) as host:
+            stream = await sealed_stream(host, client_context(authority))
             await stream.send_all(b"all")
             back = bytearray()
             while part := await stream.receive_some(65_536):
@@ -598,14 +400,45 @@ def test_no_password_is_among_what_is_shown() -> None:
         assert shown["tls.server.keyPassword"] == shown["secretKey"] == HIDDEN
 
 
+@pytest.mark.parametrize("begins", [b"", b"\x16", b"\x16\x03\x01"], ids=["silent", "a byte", "some bytes"])
+def test_a_connection_that_is_ended_before_tls_has_begun_is_closed_at_once(
+    authority: Authority, begins: bytes
+) -> None:
+    """There is nothing to be told, and a flood of silent peers would leave many that wait."""
+
+    async def test() -> None:
+        def react(event: Event) -> Iterable[Effect]:
+            """Each one ends the one before, and the third itself, too."""
+            if isinstance(event, Accepted):
+                yield Close(event.connection - 1)
+                if event.connection == 3:
+                    yield Close(3)
+
+        bounds = Bounds(close_s=3_600)
+        async with hosted(
+            ScriptedNode(react), bounds=bounds, sealing=Sealing(sealed_options(authority))
+        ) as host:
+            with trio.fail_after(60):
+                streams = []
+                for _ in range(3):
+                    streams.append(await host.connect())
+                    await streams[-1].send_all(begins)
+                for stream in streams:
+                    with suppress(trio.BrokenResourceError):
+                        assert await stream.receive_some(1) == b""
+            assert refusals(host) == []
+
+    run_jumping(test)
+
+
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_a_session_ends_with_the_certificate_that_it_began_with(
     version: ssl.TLSVersion, authority: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options = _options(
+    options = sealed_options(
         authority, tls_server_need_client_auth="REQUIRE", tls_server_trust_cert_path=authority.trust
     )
-    context = _client(authority, authority.issue("short"))
+    context = client_context(authority, authority.issue("short"))
     context.minimum_version = context.maximum_version = version
 
     def again(port: int, session: ssl.SSLSession | None) -> tuple[ssl.SSLSession | None, bool, bytes]:
@@ -621,14 +454,14 @@ def test_a_session_ends_with_the_certificate_that_it_began_with(
             return sealed.session, bool(sealed.session_reused), heard
 
     async def test() -> None:
-        async with hosted(ScriptedNode(_echo), sealing=Sealing(options)) as host:
+        async with hosted(ScriptedNode(echo), sealing=Sealing(options)) as host:
             port = int(host.addresses["remoting"].rpartition(":")[2])
             session, _, heard = await trio.to_thread.run_sync(again, port, None)
             assert heard == b"said"
             assert (await trio.to_thread.run_sync(again, port, session))[1:] == (True, b"said")
             monkeypatch.setattr("replispec.runtime.net.sealing.time.time", lambda: YEAR_3000_S)
             assert (await trio.to_thread.run_sync(again, port, session))[1:] == (True, b"")
-            (told,) = _refusals(host)
+            (told,) = refusals(host)
             assert told["reason"] == "its certificate has expired, which it had shown when its session began"
 
     trio.run(test)

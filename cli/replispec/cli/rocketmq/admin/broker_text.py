@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from replispec.cli.rocketmq.admin.java_text import in_table, kilobytes, moment, said
 from replispec.cli.peers_text import of_peers
+from replispec.cli.rocketmq.admin.java_text import in_table, kilobytes, moment, said
 from replispec.cli.shown import Display, Row
 from replispec.wire.rocketmq.broker import TopicRouteData
 from replispec.wire.rocketmq.client import HaRuntimeInfo, RuntimeInfo

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 from replispec.administrator.rocketmq.brokers import Brokers
 from replispec.administrator.rocketmq.plans import NotAsWantedError
-from replispec.cli.rocketmq.admin.java_text import in_table, said
 from replispec.cli.peers_text import of_peers
+from replispec.cli.rocketmq.admin.java_text import in_table, said
 from replispec.cli.shown import Display, Row
 from replispec.wire.rocketmq.client import RuntimeInfo
 

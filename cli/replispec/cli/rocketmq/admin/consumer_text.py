@@ -18,8 +18,8 @@ from replispec.administrator.rocketmq.consumers import (
     TopicQueue,
     TopicStats,
 )
-from replispec.cli.rocketmq.admin.java_text import in_order_of_hashes, moment, said
 from replispec.cli.peers_text import of_peers
+from replispec.cli.rocketmq.admin.java_text import in_order_of_hashes, moment, said
 from replispec.cli.shown import Display, Row
 from replispec.wire.rocketmq.codes import Release
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from replispec.administrator.rocketmq.controllers import Wanted
-from replispec.cli.rocketmq.admin.java_text import in_table, said
 from replispec.cli.peers_text import of_peers
+from replispec.cli.rocketmq.admin.java_text import in_table, said
 from replispec.cli.shown import Display, Row
 from replispec.wire.rocketmq.controller import (
     ElectMasterResponse,

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
+from replispec.cli.peers_text import of_peers
 from replispec.cli.progress import counting
 from replispec.cli.rocketmq.admin.asking import RefusedToAskError
 from replispec.cli.rocketmq.admin.java_text import moment
 from replispec.cli.rocketmq.admin.store_facts import StoreFacts, facts
-from replispec.cli.peers_text import of_peers
 from replispec.cli.shown import Display, form_option, show
 from replispec.runtime.storage import StorageFailed
 

@@ -175,7 +175,9 @@ class _Context:
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         if kept.certificate:
             _load(kept.certificate, lambda path: _load_chain(context, path, kept))
-            own = Own(content(kept.certificate), lambda other: _load_chain(other, Path(kept.certificate), kept))
+            own = Own(
+                content(kept.certificate), lambda other: _load_chain(other, Path(kept.certificate), kept)
+            )
         if kept.trusted:
             _load(kept.trusted, context.load_verify_locations)
         return context, own
@@ -237,7 +239,12 @@ class Sealing:
                 sealed = SealedSocket(sock, self._server.context, None)
                 await sealed.begin(turn)
                 sealed.check_time(time.time())
-            except OSError as error:
+            except (OSError, ValueError) as error:
+                if sock.fileno() < 0:
+                    # The node has ended it meanwhile: nobody waits on what is closed.
+                    raise trio.ClosedResourceError from None
+                if not isinstance(error, OSError):
+                    raise
                 raise self._refused_as(peer, reason_of_tls(error), log) from None
             else:
                 return sealed

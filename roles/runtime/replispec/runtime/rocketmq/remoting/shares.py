@@ -16,11 +16,11 @@ class Shares(Generic[EntryT]):
     An owner takes more while there is room, and then as long as another one would still hold more than it.
     Of the one that holds most an entry goes: one that is loose, the oldest first; if it has none, the
     newest. So an owner that has its share, or less, loses nothing of what it keeps, whoever floods the table.
-    One that holds most itself gives up a loose entry of its own, or takes the place of a strange one.
+    One that holds most itself gives up a loose entry of its own, or is refused.
 
-    What is loose is all together held as by one owner of no name, since a flood may come from as many
-    hosts as it wants: where that one holds most, its oldest entry goes, and nothing that is kept. No operation
-    looks at entries, however many there are, nor at owners one by one.
+    A flood may come from as many hosts as it wants, so all that is loose counts as held by one more owner,
+    the strangers: where they hold most, the oldest of it goes, and nothing that is kept. It goes for whoever
+    holds nothing yet, too. No operation looks at entries, however many there are, nor at owners one by one.
     """
 
     def __init__(self, room: int) -> None:
