@@ -40,6 +40,10 @@ class Speaking:
             raise click.UsageError("--access-key and --secret-key-file belong together")
         if self.secret_key_file is None:
             return "", ""
+        if not self.access_key.isprintable():
+            raise click.UsageError(
+                "--access-key is no text: it has characters that nobody sees, or is no UTF-8"
+            )
         secret = self.secret_key_file.read_text("utf-8", "replace").partition("\n")[0].strip()
         if not secret:
             raise click.ClickException(f"{self.secret_key_file}: its first line is empty")

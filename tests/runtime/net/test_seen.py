@@ -81,7 +81,7 @@ class _Seen:
 
     async def get(self, path: str, method: str = "GET") -> tuple[int, bytes]:
         async with await self.open() as stream:
-            await stream.send_all(f"{method} {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            await stream.send_all(f"{method} {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
             return _parted(await _all(stream))
 
 
@@ -170,7 +170,7 @@ def test_whoever_asks_nothing_is_hung_up_on() -> None:
 def test_a_viewer_that_reads_nothing_is_hung_up_on() -> None:
     async def main() -> None:
         async with seen() as one, await one.open() as stream:
-            await stream.send_all(b"GET /events HTTP/1.1\r\nHost: x\r\n\r\n")
+            await stream.send_all(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
             size = 1 << 20
             for number in range(40):
                 one.view.shown = {"sets": "x" * size, "number": number}
@@ -213,7 +213,7 @@ async def test_a_viewer_is_told_of_lines_and_changes_and_viewers_have_a_bound() 
     async with seen(Note(Level.INFO, "before", {"broker": "a"})) as one:
         streams = [await one.open() for _ in range(VIEWERS_MAX)]
         for stream in streams:
-            await stream.send_all(b"GET /events HTTP/1.1\r\nHost: x\r\n\r\n")
+            await stream.send_all(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
         heard = b""
         while b'"before"' not in heard or b'"sets":[]' not in heard:
             heard += await streams[0].receive_some(65_536)
@@ -230,7 +230,7 @@ async def test_a_viewer_is_told_of_lines_and_changes_and_viewers_have_a_bound() 
 
         async def look() -> None:
             async with await one.open() as again:
-                await again.send_all(b"GET /events HTTP/1.1\r\nHost: x\r\n\r\n")
+                await again.send_all(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 served.append(_parted(await again.receive_some(65_536))[0])
 
         while 200 not in served:
@@ -243,7 +243,7 @@ async def test_a_fault_of_what_is_shown_ends_no_role() -> None:
     async with seen() as one:
         one.view.is_broken = True
         async with await one.open() as stream:
-            await stream.send_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+            await stream.send_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert await _all(stream) == b""
         assert (await one.get("/healthz"))[0] == 200
         (told,) = [line for line in one.lines if line["what"] == "what is asked cannot be shown"]
@@ -274,7 +274,7 @@ async def test_a_look_changes_nothing_of_the_node() -> None:
 )
 async def test_metrics_are_plain_text_for_whoever_accepts_what_there_is_not(accept: bytes) -> None:
     async with seen() as one, await one.open() as stream:
-        await stream.send_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: " + accept + b"\r\n\r\n")
+        await stream.send_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nAccept: " + accept + b"\r\n\r\n")
         status, body = _parted(await _all(stream))
         assert status == 200
         assert body == b"# HELP x_events Events.\n# TYPE x_events gauge\nx_events 1.0\n"

@@ -69,3 +69,21 @@ def test_a_head_has_no_body() -> None:
     connection = HttpConnection()
     connection.received(REQUEST.replace(b"GET", b"HEAD"))
     assert connection.respond(HttpAnswer(200, "text/plain", b"hello"), with_body=False).endswith(b"\r\n\r\n")
+
+
+@pytest.mark.parametrize("at", ["127.0.0.1", "127.0.0.9", "::1"])
+def test_a_page_from_elsewhere_reads_nothing_that_is_heard_on_loopback(at: str) -> None:
+    """Its name may be made to mean this machine, and a browser then lets it read what is answered."""
+
+    def asks(*host: bytes) -> HttpRequest | None:
+        lines = [b"GET / HTTP/1.%d" % bool(host), *(b"Host: " + each for each in host), b"", b""]
+        return HttpConnection(at).received(b"\r\n".join(lines))
+
+    for host in (b"evil.example", b"evil.example:9090", b"localhost.evil.example:80", b"10.0.0.1:9090"):
+        with pytest.raises(Bad) as caught:
+            asks(host)
+        assert caught.value.status == 421
+        assert HttpConnection("10.0.0.1").received(b"GET / HTTP/1.1\r\nHost: " + host + b"\r\n\r\n")
+    for host in (b"localhost", b"localhost:9090", b"127.0.0.1:9090", b"[::1]:9090", b"127.0.0.9"):
+        assert asks(host)
+    assert asks()

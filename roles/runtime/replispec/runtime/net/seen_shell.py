@@ -103,7 +103,7 @@ class SeenServer:
                 self._told = False
 
     async def _answer(self, sock: socket.socket, mine: trio.CancelScope) -> None:
-        connection = HttpConnection()
+        connection = HttpConnection(sock.getsockname()[0])
         asked: HttpRequest | None = None
         try:
             with trio.fail_after(REQUEST_S):

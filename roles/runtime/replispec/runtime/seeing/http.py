@@ -6,14 +6,17 @@ is the one answer that goes on.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import h11
 
+from replispec.runtime.primitives.hosts import is_of_loopback
 from replispec.runtime.primitives.immutable import immutable
 
 REQUEST_BYTES_MAX: Final = 8 * 1024
 """Request line and headers; nobody needs a body here."""
+_NUMBER: Final = re.compile(r":[0-9]*$")
 
 
 @immutable
@@ -45,9 +48,14 @@ class Bad(Exception):
 
 
 class HttpConnection:
-    """The serving side of one connection."""
+    """The serving side of one connection, at this address of ours.
 
-    def __init__(self) -> None:
+    Who is reached on loopback is asked for by a name of this machine: a browser that asks for another one
+    was sent here by a page from elsewhere, which a name of its own lets read the answer (DNS rebinding).
+    """
+
+    def __init__(self, at: str = "") -> None:
+        self._is_here = is_of_loopback(at)
         self._h11 = h11.Connection(our_role=h11.SERVER, max_incomplete_event_size=REQUEST_BYTES_MAX)
 
     def received(self, data: bytes) -> HttpRequest | None:
@@ -62,6 +70,9 @@ class HttpConnection:
         if not isinstance(event, h11.Request):
             raise Bad(400, "the connection ended before its request")
         names = dict(event.headers)
+        host = names.get(b"host", b"localhost").decode("latin-1")
+        if self._is_here and not is_of_loopback(_NUMBER.sub("", host)):
+            raise Bad(421, "this is heard on loopback alone: ask for localhost, or an address")
         method, target = event.method.decode("ascii"), event.target.decode("ascii", "replace")
         return HttpRequest(method, target.partition("?")[0], names.get(b"accept", b"").decode("latin-1"))
 

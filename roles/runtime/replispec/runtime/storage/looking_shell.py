@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -26,7 +27,8 @@ class LookedAtFiles:
     def read(self, name: str) -> bytes | None:
         """A whole small file; None when it is not there. Raises StorageFailed."""
         try:
-            return (self._root / name).read_bytes()
+            with open(self._opened(name), "rb") as file:
+                return file.read()
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -34,12 +36,22 @@ class LookedAtFiles:
 
     def region(self, name: str) -> DiskRegion:
         """A file as a region. Raises StorageFailed."""
-        path = self._root / name
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            return DiskRegion(path, descriptor, os.fstat(descriptor).st_size)
+            descriptor = self._opened(name)
+            return DiskRegion(self._root / name, descriptor, os.fstat(descriptor).st_size)
         except OSError as error:
             raise StorageFailed(f"{name}: {error.strerror}") from error
+
+    def _opened(self, name: str) -> int:
+        """A file, of which nobody has to wait for bytes; a pipe or a device has none that end.
+
+        Raises OSError and StorageFailed.
+        """
+        descriptor = os.open(self._root / name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise StorageFailed(f"{name}: it is no file")
+        return descriptor
 
     def disk_use(self) -> DiskUse | None:
         """How full the disk is."""
