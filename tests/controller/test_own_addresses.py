@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import trio
 
-from lab.ports import free_ports
 from replispec.controller.rocketmq.process import members
+from replispec.runtime.adapting.instances_shell import free_port
 from replispec.runtime.configuration import parse
 from replispec.runtime.net.clock import Clock
 from replispec.runtime.net.host_shell import Process, serve
@@ -40,7 +40,7 @@ def _knows_a_leader(member: Member) -> bool:
 
 @pytest.mark.trio
 async def test_a_group_whose_members_listen_on_addresses_of_their_own_has_a_leader(tmp_path: Path) -> None:
-    port = free_ports((0,))[0]
+    port = free_port(HOSTS[0])
     group = ";".join(f"n{number}-{host}:{port}" for number, host in enumerate(HOSTS))
     made = [_made(tmp_path, group, number) for number in range(len(HOSTS))]
     clock, stop, written = Clock(), trio.Event(), io.StringIO()

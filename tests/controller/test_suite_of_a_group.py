@@ -9,11 +9,11 @@ from collections.abc import Sequence
 import trio
 import trio.testing
 
-from lab.ports import free_ports
 from replispec.conformance.model import Case
 from replispec.conformance.results import CaseResult
 from replispec.conformance.run import run_on_trio
 from replispec.controller.rocketmq.process import controller
+from replispec.runtime.adapting.instances_shell import free_port
 from replispec.runtime.net.clock import Clock
 from replispec.runtime.net.host_shell import Process, serve
 from replispec.runtime.net.log_shell import Log
@@ -50,7 +50,7 @@ def member(own: str, ports: dict[str, int]) -> Member:
 
 async def judged(cases: Sequence[Case]) -> tuple[list[CaseResult], int]:
     """What the suite says about our group, and how often another one led."""
-    ports = dict(zip(IDS, free_ports(range(len(IDS))), strict=True))
+    ports = {each: free_port("127.0.0.1") for each in IDS}
     clock, stop = Clock(), trio.Event()
     log = Log(io.StringIO(), Level.ERROR, clock.now_us)
     front = GroupFront(ports, ANSWERS_BETWEEN)

@@ -62,7 +62,9 @@ MUTANTS = {
 
 def broken(spec: Path, generated: Path) -> list[str]:
     """Names of the golden messages that do not hold for the codecs of this specification."""
-    write(generate(spec), generated)
+    # Framings are nobody's alone: of them the module of all families counts, which others' codecs ask, too.
+    files = {path: data for path, data in generate(spec).items() if not path.endswith("/framings.py")}
+    write(files, generated)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(generated), str(ROOT)])}
     command = [sys.executable, "-c", WITNESS]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
