@@ -9,7 +9,6 @@ import io
 from collections.abc import Sequence
 
 import trio
-import trio.testing
 
 from replispec.conformance.cases import load
 from replispec.conformance.model import Case
@@ -22,7 +21,7 @@ from replispec.runtime.net.log_shell import Log
 from replispec.runtime.storage import Stores
 from replispec.runtime.world import Level, Member
 from replispec.wire.rocketmq.options import ControllerOptions
-from tests.conformance.subjects.against import IDLE_S, applicable, plan
+from tests.conformance.subjects.against import applicable, plan, run_jumping
 from tests.controller.conversation import StoredJournal
 
 ONE_GENERATION = ["controller/register/BID-COMPAT-2/1", "controller/register/BID-COMPAT-2/2"]
@@ -50,7 +49,7 @@ async def judged(cases: Sequence[Case]) -> RunResult:
 
 
 def test_our_controller_passes_the_whole_suite_without_an_expected_failure() -> None:
-    result = trio.run(judged, CASES, clock=trio.testing.MockClock(autojump_threshold=IDLE_S))
+    result = run_jumping(judged, CASES)
     assert len(result.results) >= 300
     wrong = [each for each in result.results if each.verdict.value != "pass"]
     assert sorted(each.id for each in wrong) == ONE_GENERATION, [(each.id, each.symptom) for each in wrong]

@@ -7,7 +7,6 @@ import io
 from collections.abc import Sequence
 
 import trio
-import trio.testing
 
 from replispec.conformance.model import Case
 from replispec.conformance.results import CaseResult
@@ -20,7 +19,7 @@ from replispec.runtime.net.log_shell import Log
 from replispec.runtime.sim import Disk, Rng, SimulatedStorage
 from replispec.runtime.world import Level, Member
 from replispec.wire.rocketmq.options import ControllerOptions
-from tests.conformance.subjects.against import IDLE_S, plan
+from tests.conformance.subjects.against import plan, run_jumping
 from tests.controller.group_front import HOST, GroupFront
 from tests.controller.test_suite import CASES, ONE_GENERATION
 
@@ -73,7 +72,7 @@ async def judged(cases: Sequence[Case]) -> tuple[list[CaseResult], int]:
 
 
 def test_a_group_of_three_passes_the_whole_suite_whoever_leads_and_while_that_changes() -> None:
-    results, moves = trio.run(judged, CASES, clock=trio.testing.MockClock(autojump_threshold=IDLE_S))
+    results, moves = run_jumping(judged, CASES)
     wrong = [each for each in results if each.verdict.value != "pass"]
     assert sorted(each.id for each in wrong) == ONE_GENERATION, [
         (each.id, each.verdict.value, each.symptom or each.reason) for each in wrong

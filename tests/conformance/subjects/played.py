@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import trio
-import trio.testing
 
 from replispec.conformance.families import family_of
 from replispec.conformance.judged import JudgedSubject
 from replispec.conformance.model import PROPOSAL, Case
 from replispec.conformance.play import play
 from replispec.conformance.results import CaseResult
-from tests.conformance.subjects.against import IDLE_S
+from tests.conformance.subjects.against import run_jumping
 
 RELEASE = (5, 5, 0)
 CASES_AT_ONCE = 32
@@ -47,5 +46,5 @@ def played_out(
             for subject, case in chosen:
                 nursery.start_soon(one, subject, case, limit)
 
-    trio.run(everybody, clock=trio.testing.MockClock(autojump_threshold=IDLE_S))
+    run_jumping(everybody)
     return found

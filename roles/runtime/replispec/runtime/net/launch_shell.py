@@ -16,8 +16,7 @@ from replispec.runtime.net.log_shell import Log, LogError, LogFile
 from replispec.runtime.net.node_shell import Bounds
 from replispec.runtime.net.sealing import Sealing, TlsOptions
 from replispec.runtime.net.tap_shell import FileTap, TapError
-from replispec.runtime.primitives.hosts import is_of_loopback
-from replispec.runtime.primitives.parameters import ConfigurationError
+from replispec.runtime.seeing.listening import check_listening
 from replispec.runtime.storage import Storage, StorageFailed
 from replispec.runtime.storage.disk_shell import DiskStorage
 from replispec.runtime.world import Level, Member
@@ -109,7 +108,7 @@ def launch(
     errors: TextIO,
 ) -> int:
     """Run a role until a signal and return the exit code. Raises ConfigurationError and SealingError."""
-    _check_seen(options)
+    check_listening(options.metrics_listen_address, to_anybody=options.metrics_to_anybody)
     process = _process(role, options, tls)
     _take_descriptors()
     _keep_memory()
@@ -123,14 +122,6 @@ def launch(
     # What was made so far stays: to look through it for garbage again and again takes 30 ms each time.
     gc.freeze()
     return run(members, process, out=out, errors=errors)
-
-
-def _check_seen(options: ProcessOptions) -> None:
-    """Raises ConfigurationError for metrics beyond loopback that nobody asked to be open."""
-    for address in options.metrics_listen_address:
-        if not options.metrics_to_anybody and not is_of_loopback(address.rpartition(":")[0]):
-            allowed = "an address of loopback, or metricsToAnybody=true: whoever reaches it reads all of it"
-            raise ConfigurationError("metricsListenAddress", address, allowed)
 
 
 def _take_descriptors() -> None:

@@ -11,7 +11,7 @@ import math
 import socket
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
@@ -22,7 +22,7 @@ from replispec.runtime.net.log_shell import Log
 from replispec.runtime.net.sealed import HANDSHAKE, SealedSocket
 from replispec.runtime.net.sockets import reason_of
 from replispec.runtime.net.timely import Own
-from replispec.runtime.net.watching import LOOK_S, content, state_of
+from replispec.runtime.net.watching import LOOK_S, Looks, content
 from replispec.runtime.world import Level
 
 DISABLED: Final = "DISABLED"
@@ -134,37 +134,27 @@ class _Context:
         """Raises SealingError."""
         self._kept = kept
         self._make = make
-        self._seen = _state(kept.files)
-        # What the last look found, until the next one finds the same.
-        self._found: tuple[bytes | None, ...] | None = None
+        self._looks = Looks(kept.files, are_known=True)
         self.context, self._own = self._read()
 
     def look(self) -> tuple[Level, str] | None:
         """See whether the files changed; what to tell of it, with the reason why they are not taken."""
-        state = _state(self._kept.files)
-        if state == self._seen and self._found is None:
-            return None
-        self._seen = state
-        before, self._found = self._found, self._contents()
-        if self._found != before:
+        held = self._looks.look()
+        if held is None:
             return None
         try:
             context, own = self._read()
         except SealingError as error:
-            self._found = None
             return Level.ERROR, str(error)
-        if self._contents() != before:
+        if self._looks.held() != held:
             # Somebody writes on, and nobody knows what of it was read.
+            self._looks.again()
             return None
-        self._found = None
         fault = own.fault() if own is not None else ""
         if fault and self._own is not None and not self._own.fault():
             return Level.WARNING, f"{self._kept.certificate}: {fault}"
         self.context, self._own = context, own
         return Level.INFO, ""
-
-    def _contents(self) -> tuple[bytes | None, ...]:
-        return tuple(map(content, self._kept.files))
 
     def _read(self) -> tuple[ssl.SSLContext, Own | None]:
         kept, own = self._kept, None
@@ -363,8 +353,3 @@ def _load(name: str, load: Callable[[Path], None]) -> None:
         raise SealingError(f"{name}: {reason}") from None
     except (OSError, ValueError, RuntimeError) as error:
         raise SealingError(f"{name}: {reason_of_tls(error)}") from None
-
-
-def _state(files: Iterable[str]) -> tuple[object, ...]:
-    """What tells that one of the files changed."""
-    return tuple(map(state_of, files))

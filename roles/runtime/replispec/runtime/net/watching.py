@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Final
 
@@ -23,23 +23,51 @@ def state_of(name: str) -> object:
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
+class Looks:
+    """Looks at files, one after the other, which tell what they hold once two found the same: who writes them
+    in pieces is not seen in between, as long as no piece takes longer."""
+
+    def __init__(self, files: Iterable[str], *, are_known: bool = False) -> None:
+        """`are_known`: what they hold now is no news."""
+        self._files = tuple(files)
+        self._seen: object = self._state() if are_known else None
+        # What the last look found, until the next one finds the same.
+        self._found: tuple[bytes | None, ...] | None = None
+
+    def look(self) -> tuple[bytes | None, ...] | None:
+        """What they hold, when they may have changed and two looks found it; None: there is nothing new."""
+        state = self._state()
+        if state == self._seen and self._found is None:
+            return None
+        self._seen = state
+        before, self._found = self._found, self.held()
+        if self._found != before:
+            return None
+        self._found = None
+        return before
+
+    def held(self) -> tuple[bytes | None, ...]:
+        """What they hold now."""
+        return tuple(map(content, self._files))
+
+    def again(self) -> None:
+        """What was told is not what they hold any more."""
+        self._seen = None
+
+    def _state(self) -> tuple[object, ...]:
+        return tuple(map(state_of, self._files))
+
+
 async def contents(name: str) -> AsyncIterator[bytes | None]:
     """What the file holds, and each time it may have changed; None: it cannot be read, or is too long.
 
-    It is looked at each second, and told of once two looks one after the other found the same: who writes it
-    in pieces is not seen in between, as long as no piece takes longer.
+    It is looked at each second, and told of once two looks found the same.
     """
-    seen: object = ()
-    found: bytes | None = None
-    is_new = False
+    looks = Looks((name,))
     while True:
-        state = state_of(name)
-        if is_new or state != seen:
-            seen = state
-            before, found = found, content(name)
-            is_new = not (is_new and found == before)
-            if not is_new:
-                yield found
+        held = looks.look()
+        if held is not None:
+            yield held[0]
         await trio.sleep(LOOK_S)
 
 

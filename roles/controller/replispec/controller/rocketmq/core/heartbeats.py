@@ -114,9 +114,8 @@ class Heartbeats:
         if not self._is_known(*key):
             return False
         entry = self._entries.get(key)
-        if key in self._vouched or entry is None:
-            return key in self._vouched
-        return entry.connection != connection and entry.host != host
+        is_other = entry is not None and entry.connection != connection and entry.host != host
+        return key in self._vouched or is_other
 
     def is_alive(self, name: str, broker_id: int) -> bool:
         """Whether this broker's newest heartbeat still counts, the last millisecond included."""
