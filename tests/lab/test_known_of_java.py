@@ -22,6 +22,8 @@ from lab.rocketmq.interop.rounds import How, Victim, by_turns
 from lab.rocketmq.interop.strays import LOOK_S, STRAY_S, Strays
 from lab.rocketmq.interop.woken import Woken, may_be_alone, rightly_elected
 from lab.sockets import connected_ports
+from replispec.runtime.net.log_shell import Log
+from replispec.runtime.world import Level
 
 MASTER, REPLICATION, ANOTHER = "127.0.0.1:12313", "127.0.0.1:12314", "127.0.0.1:12309"
 CONFIRMED = "the master of epoch 8 had confirmed its log up to 9, and the next epoch starts at 5"
@@ -90,14 +92,18 @@ def test_only_releases_whose_masters_count_replicas_as_gone_may_be_alone() -> No
     ]
 
 
-def told(log: Path, *lines: dict[str, Any]) -> Path:
-    log.write_text("no JSON\n" + "".join(json.dumps(line) + "\n" for line in lines))
+def told(log: Path, *lines: tuple[str, dict[str, Any]]) -> Path:
+    """Lines of a controller, by whoever writes them."""
+    with log.open("w") as file:
+        file.write("no JSON\n")
+        written = Log(file, Level.INFO, lambda: 0)
+        for what, values in lines:
+            written.write(Level.INFO, "controller", what, values)
     return log
 
 
-def elected(epoch: int, master: int, members: str, set_epoch: int) -> dict[str, Any]:
-    return {
-        "what": "master elected",
+def elected(epoch: int, master: int, members: list[int], set_epoch: int) -> tuple[str, dict[str, Any]]:
+    return "master elected", {
         "master": master,
         "master_epoch": epoch,
         "sync_state_set": members,
@@ -105,13 +111,13 @@ def elected(epoch: int, master: int, members: str, set_epoch: int) -> dict[str, 
     }
 
 
-@pytest.mark.parametrize(("members", "is_right"), [("[1, 2]", True), ("[1, 3]", False)])
+@pytest.mark.parametrize(("members", "is_right"), [([1, 2], True), ([1, 3], False)])
 def test_whoever_was_elected_must_have_been_in_the_set_on_record(
-    tmp_path: Path, members: str, is_right: bool
+    tmp_path: Path, members: list[int], is_right: bool
 ) -> None:
-    changed = {**elected(1, 1, members, 2), "what": "sync state set changed"}
-    first = told(tmp_path / "1", elected(1, 1, "[1]", 1), changed)
-    second = told(tmp_path / "2", elected(2, 2, "[2]", 3), elected(3, 1, "[1]", 4))
+    changed = "sync state set changed", elected(1, 1, members, 2)[1]
+    first = told(tmp_path / "1", elected(1, 1, [1], 1), changed)
+    second = told(tmp_path / "2", elected(2, 2, [2], 3), elected(3, 1, [1], 4))
     assert rightly_elected([second, first], 1) is is_right
     assert not rightly_elected([first], 1)
 

@@ -66,7 +66,7 @@ def rightly_elected(logs: Iterable[Path], after_epoch: int) -> bool:
     if not elected:
         return False
     before = [each for each in told if each["sync_state_set_epoch"] < elected[0]["sync_state_set_epoch"]]
-    return bool(before) and elected[0]["master"] in json.loads(before[-1]["sync_state_set"])
+    return bool(before) and elected[0]["master"] in before[-1]["sync_state_set"]
 
 
 def _told(logs: Iterable[Path]) -> Iterable[dict[str, Any]]:
