@@ -26,13 +26,15 @@ that is not known of them."""
 class Measured:
     """The figures of one scenario, printed as they come. `known`: what other people's programs are known to
     break in it, as the replay tells it, with the reason; `excuses`: the same by a rule. `missed`: lines of a
-    producer whose messages nobody read."""
+    producer whose messages nobody read. `of_losses`: the rule of the replay that each line of lost.jsonl
+    breaks once, so that those of its violations that a finding has no room for are judged there."""
 
     scenario: str
     figures: dict[str, object] = field(default_factory=dict)
     known: dict[str, str] = field(default_factory=dict)
     excuses: list[Excuse] = field(default_factory=list)
     missed: list[Row] = field(default_factory=list)
+    of_losses: str = ""
 
     def note(self, name: str, value: object) -> None:
         """Keep a figure and print it."""
@@ -73,22 +75,26 @@ def judge_summary(measured: Measured, summary: Row, out: Path) -> None:
     verdicts = {verdict: summary["verdicts"].get(verdict, 0) for verdict in ("ok", "unknown", "diverged")}
     measured.note("verdicts", verdicts)
     broken = [each for each in summary["findings"] if each["verdict"] == "violated"]
-    unknown = [text for each in broken if (text := _unknown(measured, each)) is not None]
+    lost = sum(each["acknowledged"] for each in summary["losses"])
+    elsewhere = {measured.of_losses: lost}
+    unknown = [text for each in broken if (text := _unknown(measured, each, elsewhere)) is not None]
     measured.demand(not unknown, "rules violated", unknown[:3] or 0)
     _judge_losses(measured, summary, out)
 
 
-def _unknown(measured: Measured, finding: Row) -> str | None:
-    """What a finding shows that is not known, or does not show; None when all that violates is known."""
+def _unknown(measured: Measured, finding: Row, elsewhere: Mapping[str, int]) -> str | None:
+    """What a finding shows that is not known, or does not show; None when all that violates is known.
+    `elsewhere`: by rule, how many of its violations are judged one by one from what stands beside."""
     rule = finding["invariant"]
     shown = [each for each in finding["evidence"] if each["verdict"] == "violated"]
     reasons = [_reason(measured, rule, each) for each in shown]
-    for each, reason in zip(shown, reasons, strict=True):
-        if reason is not None:
-            measured.note(f"known: {rule}: {each['text']}", reason)
+    for reason in dict.fromkeys(each for each in reasons if each is not None):
+        first = shown[reasons.index(reason)]["text"]
+        measured.note(f"known: {rule}, {reasons.count(reason)} shown, such as: {first}", reason)
     strange = [each["text"] for each, reason in zip(shown, reasons, strict=True) if reason is None]
-    if len(shown) < finding["counts"]["violated"]:
-        strange.append(f"{finding['counts']['violated'] - len(shown)} more than it shows")
+    violated = finding["counts"]["violated"]
+    if len(shown) < violated and elsewhere.get(rule) != violated:
+        strange.append(f"{violated - len(shown)} more than it shows")
     return f"{rule}: {strange[0]}" if strange else None
 
 

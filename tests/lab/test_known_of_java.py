@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,10 @@ from lab.interop.measured import LOST, MISSED, Measured, as_json, judge_summary
 from lab.ports import LOOPBACK
 from lab.processes import StartedProcess
 from lab.rocketmq.interop.recounts import SAID, Recounts
+from lab.rocketmq.interop.relieved import stood_still_s
 from lab.rocketmq.interop.rounds import How, Victim, by_turns
 from lab.rocketmq.interop.strays import LOOK_S, STRAY_S, Strays
-from lab.rocketmq.interop.woken import Woken, may_be_alone, rightly_elected
+from lab.rocketmq.interop.woken import OF_LOSSES, REASON, Woken, may_be_alone, rightly_elected
 from lab.sockets import connected_ports
 from replispec.runtime.net.log_shell import Log
 from replispec.runtime.world import Level
@@ -45,6 +47,12 @@ def confirmed(**other: Any) -> dict[str, Any]:
     }
 
 
+def acknowledged() -> dict[str, Any]:
+    """Evidence that it acknowledged a message alone."""
+    text = "the message at 7, acknowledged by the master of epoch 8, lies after the start of a later epoch"
+    return confirmed(text=text, connection=f"127.0.0.1:4000<->{MASTER}#2")
+
+
 def missed(broker: str = MASTER, at_ms: int = 1_500) -> dict[str, Any]:
     """The line of a producer whose message nobody reads."""
     return {"at_ms": at_ms, "stored": broker}
@@ -57,11 +65,7 @@ def lost(**other: Any) -> dict[str, Any]:
 def test_a_woken_master_is_known_to_confirm_and_acknowledge_alone() -> None:
     excuse = woken().excuse
     assert excuse("confirmed-bytes-survive", confirmed())
-    survives = (
-        "the message at 7, acknowledged by the master of epoch 8, lies after the start of a later epoch"
-    )
-    asked = f"127.0.0.1:4000<->{MASTER}#2"
-    assert excuse("acknowledged-send-survives", confirmed(text=survives, connection=asked))
+    assert excuse(OF_LOSSES, acknowledged())
     assert excuse(LOST, lost())
     assert excuse(MISSED, missed())
 
@@ -152,7 +156,20 @@ def test_a_scenario_passes_when_all_that_is_wrong_is_known(tmp_path: Path) -> No
     found = [finding("confirmed-bytes-survive", 1, confirmed()), finding("only-master-alters", 1, known)]
     judge_summary(kept, summary(*found, lost_count=1), tmp_path)
     assert kept.figures["known: 1 lost, 1 not read"]
-    assert kept.figures["known: only-master-alters: so it is"] == "for a reason"
+    assert kept.figures["known: only-master-alters, 1 shown, such as: so it is"] == "for a reason"
+
+
+@pytest.mark.parametrize(("violated", "is_known"), [(21, True), (22, False)])
+def test_violations_that_a_finding_has_no_room_for_are_judged_as_the_losses_that_they_are(
+    tmp_path: Path, violated: int, is_known: bool
+) -> None:
+    (tmp_path / "lost.jsonl").write_text((json.dumps(lost()) + "\n") * 21)
+    kept = measured()
+    kept.of_losses = OF_LOSSES
+    told = summary(finding(kept.of_losses, violated, *[acknowledged()] * 20), lost_count=21)
+    with nullcontext() if is_known else pytest.raises(LabError, match="2 more than it shows"):
+        judge_summary(kept, told, tmp_path)
+    assert kept.figures.get("known: 21 lost, 0 not read") == (REASON if is_known else None)
 
 
 @pytest.mark.parametrize(
@@ -252,3 +269,12 @@ def test_rounds_by_turns_kill_leader_and_master_alone_and_together() -> None:
         *({Victim.LEADER}, {Victim.MASTER}, {Victim.LEADER}, {Victim.MASTER}),
         {Victim.LEADER, Victim.MASTER},
     ]
+
+
+def test_how_long_a_relieved_master_waited_for_its_own_lock_is_what_its_log_says() -> None:
+    said = "INFO RocketmqCommon join thread[{}], elapsed time: {}ms, join time:90000ms\n"
+    waited = said.format("TransactionalMessageCheckService", 1) + said.format(
+        "TransactionalMessageCheckService", 90_000
+    )
+    assert stood_still_s(waited + said.format("FlowMonitor", 95_000)) == 90.0
+    assert stood_still_s(said.format("FlowMonitor", 90_000)) == 0

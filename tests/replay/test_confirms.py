@@ -14,11 +14,20 @@ from tests.replay.scenarios import two_brokers
 from tests.replay.test_order import judged
 from tests.replay.world import World
 
+ASKED = "new master<->controller"
 OLD, NEW, OTHER = "replica<->old master", "replica<->new master", "other replica<->new master"
 
 
 def row(order: int, kind: ObservationKind, connection: str, **values: Any) -> Observation:
     return of_kind(kind, "capture", order, order, connection, 0, order, 0, group="set", **values)
+
+
+def told(orders: range, *members: str) -> list[Observation]:
+    """The master, which asked for this set, is told so often that it is in force."""
+    return [
+        row(order, ObservationKind.FACT, ASKED, master="3", master_epoch=2, members=members, requester="3")
+        for order in orders
+    ]
 
 
 def test_what_a_replica_told_a_master_that_it_has_left_says_nothing_to_the_next_one() -> None:
@@ -41,7 +50,7 @@ def test_a_report_on_another_connection_is_in_no_order_with_what_is_confirmed() 
     rows = [
         row(1, ObservationKind.HANDSHAKE, NEW, broker_id=2),
         row(2, ObservationKind.HANDSHAKE, OTHER, broker_id=1),
-        row(3, ObservationKind.FACT, "controller", master="3", master_epoch=2, members=["1", "2", "3"]),
+        *told(range(3, 6), "1", "2", "3"),
         row(4, ObservationKind.REPORT, NEW, max_offset=900),
         row(5, ObservationKind.REPORT, OTHER, max_offset=800),
         row(6, ObservationKind.BATCH, NEW, epoch=2, offset=900, confirm_offset=900),
@@ -50,6 +59,25 @@ def test_a_report_on_another_connection_is_in_no_order_with_what_is_confirmed() 
         row(9, ObservationKind.BATCH, OTHER, epoch=2, offset=900, confirm_offset=950),
     ]
     assert [event.covered for event in confirms(rows, all_ack=True)] == [UNKNOWN, 900, 900]
+
+
+def test_a_master_is_not_accused_of_leaving_out_a_member_that_it_may_not_know_of_yet() -> None:
+    """A controller answers it on one connection; what it sends on another one may have been made before."""
+    joined = row(1, ObservationKind.HANDSHAKE, NEW, broker_id=2)
+    beyond = [
+        row(9, ObservationKind.REPORT, NEW, max_offset=900),
+        row(10, ObservationKind.BATCH, NEW, epoch=2, offset=900, confirm_offset=950),
+    ]
+    for times in range(1, 4):
+        rows = [joined, *told(range(3, 3 + times), "2", "3"), *beyond]
+        (event,) = confirms(rows, all_ack=True)
+        assert [event.covered] == [900] if times == 3 else event.covered is UNKNOWN
+    elsewhere = [
+        row(order, ObservationKind.FACT, "2<->controller", master="3", master_epoch=2, members=["2", "3"])
+        for order in range(3, 9)
+    ]
+    (event,) = confirms([joined, *elsewhere, *beyond], all_ack=True)
+    assert event.covered is UNKNOWN
 
 
 def connected_again(world: World, wait_s: float) -> None:

@@ -21,7 +21,7 @@ from lab.rocketmq.interop.rounds import How, Round, Strike, Victim, planned
 from lab.rocketmq.interop.stage import TOPIC, Stage
 from lab.rocketmq.interop.strays import Strays
 from lab.rocketmq.interop.tools import Client
-from lab.rocketmq.interop.woken import Woken, may_be_alone, rightly_elected
+from lab.rocketmq.interop.woken import OF_LOSSES, Woken, may_be_alone, rightly_elected
 from lab.rocketmq.roles import OURS, RocketmqSubject
 from replispec.wire.rocketmq.controller import ReplicasInfo
 
@@ -255,6 +255,7 @@ def play(stage: Stage, programs: Programs, rounds: list[Round]) -> None:
     """The rounds; at the end nothing that was acknowledged is missing. Raises LabError."""
     cluster, measured = stage.cluster, stage.measured
     cluster.poll_s = POLL_S
+    measured.of_losses = OF_LOSSES
     _start(stage, programs)
     sizes = (MESSAGES, MESSAGE_BYTES, PAUSE_MS)
     arguments = (stage.nameserver, TOPIC, "0", *map(str, sizes))

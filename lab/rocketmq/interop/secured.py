@@ -27,6 +27,8 @@ from lab.ports import LOOPBACK
 from lab.processes import environment
 from lab.rocketmq import settings
 from lab.rocketmq.interop import figures
+from lab.rocketmq.interop.relieved import JOIN_S, stood_still_s
+from lab.rocketmq.interop.relieved import REASON as RELIEVED
 from lab.rocketmq.interop.secrets import ADMINISTRATOR, CLIENT, READER, SealedApache, Security
 from lab.rocketmq.interop.stage import MESSAGES, TOPIC, Stage
 from lab.rocketmq.interop.tools import ClientFailedError, Tools
@@ -118,7 +120,7 @@ class Secured:
             return []
         return rows
 
-    def wait_set(self, members: set[int]) -> str:
+    def wait_set(self, members: set[int], patience_s: float = SETTLE_S) -> str:
         """Wait until these ids are in the SyncStateSet, their logs are equal, and one is master: its name."""
 
         def reached() -> str | None:
@@ -128,7 +130,7 @@ class Secured:
                 return None
             return self.stage.name_of(master[0]) if {each["lag"] for each in rows} == {0} else None
 
-        return self.stage.cluster.until(reached, f"SyncStateSet {sorted(members)}", patience_s=SETTLE_S)
+        return self.stage.cluster.until(reached, f"SyncStateSet {sorted(members)}", patience_s=patience_s)
 
     def as_user(self, user: str, secret_of: str = "", *, sealed: bool = True) -> Stage:
         """The same stage, whose client signs as a user; or as nobody, when it is empty."""
@@ -252,10 +254,24 @@ def _java_as_master(secured: Secured, client: Stage) -> set[str]:
     enough = len(acknowledged) > MESSAGES - MESSAGES // 10
     measured.demand(enough, "Java's producer is acknowledged by it", len(acknowledged))
     _elect(secured, OWN_BROKERS[0])
-    stage.cluster.until(
-        lambda: secured.wait_set({1, 2, 3}) != JAVA_BROKER or None, "a broker of ours as master again"
-    )
+    _relieved(secured)
     return acknowledged
+
+
+def _relieved(secured: Secured) -> None:
+    """A broker of ours is master again, and Java's, which was, follows: at once, or as late as is known."""
+    stage, measured = secured.stage, secured.stage.measured
+    began_s = time.monotonic()
+    patience_s = SETTLE_S + JOIN_S
+    stage.cluster.until(
+        lambda: secured.wait_set({1, 2, 3}, patience_s) != JAVA_BROKER or None,
+        "a broker of ours as master again",
+    )
+    took_s = time.monotonic() - began_s
+    stood_s = stood_still_s((stage.cluster.part("log") / f"{JAVA_BROKER}.log").read_text(errors="replace"))
+    measured.demand(took_s - stood_s < SETTLE_S, "Java's broker follows again, s", round(took_s, 1))
+    if stood_s > 1:
+        measured.note(f"known: of these it stood still for {stood_s:.0f} s", RELIEVED)
 
 
 def _elect(secured: Secured, name: str) -> str:

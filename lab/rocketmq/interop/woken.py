@@ -22,7 +22,8 @@ from lab.interop.measured import LOST, MISSED
 # The first release whose masters may be alone so; 5.1.0 waits for the union of both sets.
 ALONE_SINCE = (5, 4, 0)
 REASON = "a Java master that had been stopped woke, and counted its replicas as gone before it was told"
-BROKEN = ("acknowledged-send-survives", "confirmed-bytes-survive")
+OF_LOSSES = "acknowledged-send-survives"
+BROKEN = (OF_LOSSES, "confirmed-bytes-survive")
 EPOCH = re.compile(r"by the master of epoch (\d+)|^the master of epoch (\d+)")
 ELECTED, CHANGED = "master elected", "sync state set changed"
 
