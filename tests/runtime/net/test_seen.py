@@ -7,13 +7,16 @@ import json
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from pathlib import Path
 
 import pytest
 import trio
 
+from lab.certificates import Authority
 from replispec.runtime.net.clock import Clock
 from replispec.runtime.net.host_shell import Process, serve
 from replispec.runtime.net.log_shell import Log
+from replispec.runtime.net.sealing import Sealing
 from replispec.runtime.net.seen_shell import CONNECTIONS_MAX, VIEWERS_MAX
 from replispec.runtime.primitives.latencies import Latencies
 from replispec.runtime.primitives.metrics import GAUGE, HISTOGRAM, Metric, Sample
@@ -31,8 +34,10 @@ from replispec.runtime.world import (
     Started,
 )
 from tests.runtime.net.hosted import ScriptedNode, run_jumping, until
+from tests.runtime.net.sealed_peers import sealed_options
 
 EVENTS = Metric("x_events", GAUGE, "Events.")
+REFUSED = Metric("x_refused", GAUGE, "Connections that were not taken.")
 
 
 class _View:
@@ -58,6 +63,8 @@ class _View:
 
     def samples(self, numbers: Numbers) -> Iterable[Sample]:
         yield EVENTS.of(numbers.events / (not self.is_broken))
+        if numbers.refused:
+            yield REFUSED.of(numbers.refused)
 
     def checks(self) -> Sequence[ReadyCheck]:
         return (ReadyCheck("leader", self.is_ready, "n1 leads" if self.is_ready else "nobody leads"),)
@@ -71,6 +78,7 @@ class _Seen:
         self.host, _, port = address.rpartition(":")
         self.port = int(port)
         self.view, self._log, self.node = view, log, node
+        self.served = ""
 
     @property
     def lines(self) -> list[dict[str, object]]:
@@ -98,20 +106,36 @@ def _parted(answer: bytes) -> tuple[int, bytes]:
 
 
 @asynccontextmanager
-async def seen(*notes: Note) -> AsyncIterator[_Seen]:
+async def seen(*notes: Note, sealing: Sealing | None = None) -> AsyncIterator[_Seen]:
     def react(event: Event) -> Iterable[Effect]:
         return notes if isinstance(event, Started) else ()
 
     node, view, written, stop = ScriptedNode(react), _View(), io.StringIO(), trio.Event()
     clock, addresses = Clock(), list[str]()
     log = Log(written, Level.DEBUG, clock.now_us)
-    process = Process(seen_at=["127.0.0.1:0"])
+    process = Process(seen_at=["127.0.0.1:0"], sealing=sealing)
     members = [Member("role", node, view=view)]
     run = partial(serve, members, process, log, clock=clock, stop=stop, seen_at=addresses)
     async with trio.open_nursery() as nursery:
-        await nursery.start(run)
-        yield _Seen(addresses[0], view, written, node)
+        listens = await nursery.start(run)
+        one = _Seen(addresses[0], view, written, node)
+        one.served = listens["role"]["remoting"]
+        yield one
         stop.set()
+
+
+@pytest.mark.trio
+async def test_each_connection_that_does_not_begin_with_tls_is_counted(tmp_path: Path) -> None:
+    """A line tells of the first of them; who looks at the metrics sees how many there were."""
+    async with seen(sealing=Sealing(sealed_options(Authority(tmp_path)))) as one:
+        host, _, port = one.served.rpartition(":")
+        for _ in range(5):
+            async with await trio.open_tcp_stream(host, int(port)) as stream:
+                await stream.send_all(b"GET / HTTP/1.1\r\n\r\n")
+                with suppress(trio.BrokenResourceError):
+                    assert await _all(stream) == b""
+        _, body = await one.get("/metrics")
+        assert b"\nx_refused 5" in body
 
 
 @pytest.mark.trio

@@ -97,7 +97,7 @@ class NodeShell:
         self._latencies = None if member.view is None else member.view.latencies
         buckets = () if member.view is None else member.view.write_buckets
         self._persistence = Persistence(member.stores, clock, self.deliver, buckets=buckets)
-        self._taken = 0
+        self._taken = self._refused = 0
         self._nursery = nursery
         self._clock = clock
         self._log = log
@@ -135,13 +135,13 @@ class NodeShell:
     def numbers(self) -> Numbers:
         """What is counted here."""
         links, writes = self._links, self._persistence
-        accepted = sum(number > 0 for number in links)
         return Numbers(
             now_ms=self._clock.now_ms(),
             start_ms=self._start_ms,
             events=self._taken,
-            accepted=accepted,
-            dialled=len(links) - accepted,
+            accepted=sum(number > 0 for number in links),
+            dialled=sum(number <= 0 for number in links),
+            refused=self._refused,
             unsent_bytes=sum(link.out_bytes for link in links.values()),
             writes_waiting=writes.waiting,
             write_failures=writes.failures,
@@ -350,8 +350,7 @@ class NodeShell:
         reason = None
         try:
             sealed = await sealing.accept(sock, link.peer, self._log, self._turns.mine)
-            if sealed is not None:
-                link.sock = sealed
+            link.sock = sock if sealed is None else sealed
         except trio.ClosedResourceError:
             return
         except OSError as error:
@@ -361,6 +360,7 @@ class NodeShell:
             if link.emptied is not None:
                 link.emptied.set()
         if reason is not None:
+            self._refused += 1
             self._lost(link, reason)
         else:
             await self._read_sealed(link)
@@ -441,8 +441,10 @@ class NodeShell:
     def _failed(self, link: Link, error: OSError) -> None:
         """Reading has ended a connection."""
         if isinstance(error, NothingTakenError):
-            values = {"peer": link.peer, "reason": reason_of(error)}
-            self._log.write(Level.WARNING, ROLE, "peer refused", values)
+            self._refused += 1
+            self._log.write(
+                Level.WARNING, ROLE, "peer refused", {"peer": link.peer, "reason": reason_of(error)}
+            )
         self._lost(link, reason_of(error))
 
     def _lost(self, link: Link, reason: str, *, by_peer: bool = False) -> None:

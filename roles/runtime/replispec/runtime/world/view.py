@@ -21,13 +21,14 @@ class ReadyCheck:
 
 @immutable
 class Numbers:
-    """What the world counts of one node."""
+    """What the world counts of one node. `refused`: connections that its transport did not take."""
 
     now_ms: int
     start_ms: int
     events: int
     accepted: int
     dialled: int
+    refused: int
     unsent_bytes: int
     writes_waiting: int
     write_failures: int

@@ -78,6 +78,7 @@ class NodeView:
         yield metrics.REMOTING_WAITING_BYTES.of(self.server.held_bytes)
         for reason, count in self.server.refusals.items():
             yield metrics.REMOTING_REFUSED_PEERS_TOTAL.of(count, reason)
+        yield metrics.REMOTING_REFUSED_PEERS_TOTAL.of(numbers.refused, "tls")
         yield from self._answers()
         yield from self.own_samples(numbers)
 
