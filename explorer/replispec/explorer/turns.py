@@ -197,12 +197,16 @@ class Turn:
         if packet.kind in (PacketKind.NOTICE, PacketKind.REQUEST):
             if hasattr(part.wire, "event_of"):
                 event = part.wire.event_of(packet.code, *said, **self._asked_by(part.wire.event_of))
-        elif hasattr(part.wire, "outcome_of"):
+        elif hasattr(part.wire, "outcome_of") and not self._is_over(part):
             code = packet.code if packet.kind is PacketKind.ANSWER else None
             asks = self._asked_by(part.wire.outcome_of)
             event = part.wire.outcome_of(packet.asked, code, *said, **asks)
         if event is not None:
             self._raise(part, event)
+
+    def _is_over(self, part: Part) -> bool:
+        """Whether a machine is at its end: nobody hears for it what it asked before."""
+        return self._configuration(part).state in part.machine.final
 
     def _asked_by(self, reads: Callable[..., Any]) -> dict[str, Any]:
         """What a machine that reads a message asks of its role, if anything."""

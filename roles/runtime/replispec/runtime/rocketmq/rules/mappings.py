@@ -84,3 +84,24 @@ def remapped(
 def decided_items(items: Sequence[LogicQueueMappingItem], start: int) -> Sequence[LogicQueueMappingItem]:
     """The items where it is decided at which logical offset the last one begins."""
     return (*items[:-1], replace(items[-1], logic_offset=start)) if items else ()
+
+
+def own_queue(items: Sequence[LogicQueueMappingItem], broker_name: str) -> int | None:
+    """The physical queue of the last item on a broker."""
+    item = _last_on(items, broker_name)
+    return None if item is None else item.queue_id or 0
+
+
+def own_start(items: Sequence[LogicQueueMappingItem], broker_name: str) -> int:
+    """Where the last item on a broker begins."""
+    item = _last_on(items, broker_name)
+    return UNDECIDED if item is None else item.logic_offset or 0
+
+
+def queues_on(items: Sequence[LogicQueueMappingItem], broker_name: str) -> frozenset[int]:
+    """The physical queues of all items on a broker."""
+    return frozenset(each.queue_id or 0 for each in items if each.bname == broker_name)
+
+
+def _last_on(items: Sequence[LogicQueueMappingItem], broker_name: str) -> LogicQueueMappingItem | None:
+    return next((each for each in reversed(items) if each.bname == broker_name), None)
