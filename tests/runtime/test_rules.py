@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, fields, is_dataclass
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from types import NoneType, SimpleNamespace
+from typing import Any, get_args, get_type_hints
 
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from replispec.runtime.primitives.json_messages import JsonMessage
 from replispec.runtime.rocketmq import rules
+from replispec.wire.rocketmq import logical_queue, static_topic
 from replispec.wire.rocketmq.controller import Property
 from replispec.wire.rocketmq.ha import HaEpochEntry
 from replispec.wire.rocketmq.rules import Rules
@@ -34,6 +36,8 @@ def sources() -> dict[str, Any]:
 
 
 SOURCES = sources()
+MESSAGES: dict[str, Any] = {**vars(logical_queue), **vars(static_topic)}
+"""The classes of messages that examples are made of, by name."""
 
 
 def examples() -> Iterator[Any]:
@@ -54,15 +58,49 @@ def given_value(kind: str, value: Any) -> Any:
     """An argument as a caller would hand it in."""
     if kind.startswith("set "):
         return frozenset(value)
+    of = MESSAGES.get(kind.removeprefix("list ").removesuffix(" or none"))
+    if of is not None:
+        return made(list[of] if kind.startswith("list ") else of, value)
     if isinstance(value, list):
         return [Row(**item) if isinstance(item, dict) else item for item in value]
     return value
+
+
+def made(kind: Any, value: Any) -> Any:
+    """A message, or several, of which these fields are given."""
+    several = get_args(kind)
+    if value is None or not (several or is_dataclass(kind)):
+        return value
+    if isinstance(value, list):
+        return [made(several[0], each) for each in value]
+    if is_dataclass(kind):
+        kinds = get_type_hints(kind)
+        return kind(**{name: made(_of_union(kinds[name]), each) for name, each in value.items()})
+    return {key: made(several[1], each) for key, each in value.items()}
+
+
+def _of_union(kind: Any) -> Any:
+    return next((each for each in get_args(kind) if each is not NoneType), kind)
+
+
+def said(value: Any) -> Any:
+    """A message as the specification writes it: what it has."""
+    if is_dataclass(value):
+        every = ((each.name, getattr(value, each.name)) for each in fields(value))
+        return {name: said(each) for name, each in every if each is not None and name != "unknown"}
+    if isinstance(value, list | tuple):
+        return [said(each) for each in value]
+    return {key: said(each) for key, each in value.items()} if isinstance(value, dict) else value
 
 
 def plain(value: Any) -> Any:
     """An answer as the specification writes it."""
     if isinstance(value, frozenset):
         return sorted(value)
+    if isinstance(value, JsonMessage | dict):
+        return said(value)
+    if isinstance(value, tuple) and not all(isinstance(each, HaEpochEntry) for each in value):
+        return said(value)
     if isinstance(value, tuple):
         return [{"epoch": entry.epoch, "start_offset": entry.start_offset} for entry in value]
     if isinstance(value, list):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -125,9 +125,10 @@ def value_text(value: Any) -> str:
         return value.hex(" ") or "empty"
     if value is None or isinstance(value, bool):
         return {None: "none", True: "true", False: "false"}[value]
-    names = getattr(value, "__dataclass_fields__", None)
-    if names is not None:
-        return f"({', '.join(f'{name} {value_text(getattr(value, name))}' for name in names)})"
+    if is_dataclass(value):
+        said = ((each.name, getattr(value, each.name)) for each in fields(value))
+        # What a message leaves out, and what it has beside its keys, is not told.
+        return f"({', '.join(f'{name} {value_text(each)}' for name, each in said if each not in (None, {}))})"
     return f"{value}"
 
 

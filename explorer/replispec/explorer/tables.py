@@ -7,6 +7,8 @@ each budget, and the messages on their way, descending, 0 for none.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,12 @@ _SHIFT = 32
 _PLAIN = frozenset({bool, bytes, float, int, str, type(None)})
 
 
+@cache
+def names_of(kind: type[Any]) -> tuple[str, ...]:
+    """The names of what an instance of a class has; none where it is none of ours."""
+    return tuple(each.name for each in fields(kind)) if is_dataclass(kind) else ()
+
+
 def frozen(value: Any) -> Hashable:
     """The value as something that can be looked up: mappings inside it by their entries."""
     if type(value) in _PLAIN:
@@ -30,8 +38,8 @@ def frozen(value: Any) -> Hashable:
         return tuple(sorted((key, frozen(each)) for key, each in value.items()))
     if isinstance(value, list | tuple):
         return tuple(map(frozen, value))
-    names = getattr(value, "__dataclass_fields__", None)
-    if names is not None:
+    names = names_of(type(value))
+    if names:
         return (type(value), *(frozen(getattr(value, name)) for name in names))
     found: Hashable = value
     return found
@@ -57,7 +65,7 @@ class Values:
         kept = self._kept.get(id(value))
         if kept is not None:
             return kept
-        names = getattr(value, "__dataclass_fields__", ())
+        names = names_of(type(value))
         fields = [getattr(value, name) for name in names]
         parts = [self._fields[id(each)] if id(each) in self._fields else frozen(each) for each in fields]
         key = (type(value), *parts) if names else frozen(value)
@@ -73,7 +81,7 @@ class Values:
         """The fields of a value with this number, each as something that can be looked up."""
         key = self._keys[number - self._first]
         assert isinstance(key, tuple), "only what has fields is asked for them"
-        return dict(zip(self[number].__dataclass_fields__, key[1:], strict=True))
+        return dict(zip(names_of(type(self[number])), key[1:], strict=True))
 
     def __getitem__(self, number: int) -> Any:
         return self._values[number - self._first]

@@ -11,7 +11,7 @@ from replispec.explorer.frames import ending, event_of, frame, message_of, own_e
 from replispec.explorer.packets import Channel, Packet, PacketKind
 from replispec.explorer.places import Numbered, Occasion, Placement, ended, initial, parameters_of
 from replispec.explorer.sizes import check_size, check_sizes
-from replispec.runtime.primitives.bindings import Answer, Call, Refused
+from replispec.runtime.primitives.bindings import Answer, Bound, Call, Refused
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 from replispec.runtime.primitives.machines import Configuration, Edge, step
 from replispec.runtime.primitives.systems import (
@@ -133,7 +133,11 @@ class Turn:
         raise LocalProtocolError(f"{self._party.name} knows no {name}")
 
     def _known(self, name: str) -> Any:
-        return self.read(self._party.local[name], {})
+        """What the role answers, or what answers when it is told what it is asked about."""
+        read = self._party.local[name]
+        if not read.told:
+            return self.read(read, {})
+        return lambda *about: self.read(read, dict(zip(read.told, about, strict=True)))
 
     # A message
 
@@ -159,8 +163,10 @@ class Turn:
         """Whether this machine answers the request, which is for the one instance that there is."""
         if packet.kind is not PacketKind.REQUEST:
             return False
-        instances = _Instances(self._configuration(part).variables, self._local)
         try:
+            if hasattr(part.wire, "bound"):
+                return self._serve_alone(part, packet)
+            instances = _Instances(self._configuration(part).variables, self._local)
             given = (packet.ext_fields(), packet.body, instances, self._composed.rules)
             asked = part.wire.event_of(packet.code, *given)
         except Refused as refusal:
@@ -173,18 +179,34 @@ class Turn:
         self._raise(part, asked.event)
         return True
 
+    def _serve_alone(self, part: Part, packet: Packet) -> bool:
+        """Whether this machine, which is no instance of several, answers the request."""
+        event = self._bound(part).event_of(packet.code, packet.ext_fields(), packet.body)
+        if event is not None:
+            self._raise(part, event)
+        return event is not None
+
+    def _bound(self, part: Part) -> Bound:
+        known = {"local": self._local, "rules": self._composed.rules}
+        found: Bound = part.wire.bound(**{name: known[name] for name in parameters_of(part.wire.bound)})
+        return found
+
     def _hear(self, part: Part, packet: Packet) -> None:
         """Raise the event that a notice or an answer is to a machine that answers nobody."""
         event, said = None, (packet.ext_fields(), packet.body)
         if packet.kind in (PacketKind.NOTICE, PacketKind.REQUEST):
             if hasattr(part.wire, "event_of"):
                 event = part.wire.event_of(packet.code, *said, **self._asked_by(part.wire.event_of))
-        elif hasattr(part.wire, "outcome_of"):
+        elif hasattr(part.wire, "outcome_of") and not self._is_over(part):
             code = packet.code if packet.kind is PacketKind.ANSWER else None
             asks = self._asked_by(part.wire.outcome_of)
             event = part.wire.outcome_of(packet.asked, code, *said, **asks)
         if event is not None:
             self._raise(part, event)
+
+    def _is_over(self, part: Part) -> bool:
+        """Whether a machine is at its end: nobody hears for it what it asked before."""
+        return self._configuration(part).state in part.machine.final
 
     def _asked_by(self, reads: Callable[..., Any]) -> dict[str, Any]:
         """What a machine that reads a message asks of its role, if anything."""
@@ -369,6 +391,9 @@ class Turn:
     def _effect(self, effect: str, part: Part | None, event: Any) -> None:
         if part is not None and part.serves and effect in part.wire.ANSWERS:
             variables = self._configuration(part).variables
+            if hasattr(part.wire, "bound"):
+                self._answer(self._bound(part).answer_of(effect, variables, event))
+                return
             says = part.wire.answer_of
             rules = (self._composed.rules,) if "rules" in parameters_of(says) else ()
             self._answer(says(effect, part.instance, variables, event, self._local, *rules))

@@ -134,11 +134,13 @@ MeaningSpec = AsksSpec | RaisesSpec | AssignsSpec | SendsSpec | ClosesSpec | Beg
 
 @dataclass(frozen=True, slots=True)
 class LocalSpec:
-    """What a machine's role knows: an expression, or a list with one message for each element."""
+    """What a machine's role knows: an expression, or a list with one message for each element. `told` are the
+    names of what it is asked about, which the expression reads."""
 
     name: str
     type: Type
     value: Expression | Each
+    told: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -319,8 +319,9 @@ class _Reader:
         machines = (*(part.machine for part in party.parts.values()), *self._machines.values())
         for name in tree.items:
             place = tree.place_of(name)
-            kinds = [each.bindings.local[name].type for each in machines if name in each.bindings.local]
-            if not kinds:
+            asked = [each.bindings.local[name] for each in machines if name in each.bindings.local]
+            kinds = [each.type for each in asked]
+            if not asked:
                 raise SpecificationError(place, f"no machine asks for local.{name}", "leave it out")
             if isinstance(tree.items[name], Tree):
                 yield LocalSpec(name, kinds[0], self._each(kinds[0], tree.tree(name), me))
@@ -331,8 +332,9 @@ class _Reader:
             node = self._expression(tree.text(name), place, names)
             # What does not fit is refused by the codec that would write it.
             wanted = replace(kinds[0], kind="int64") if kinds[0].is_integer else kinds[0]
-            require(node, wanted, self._inside(names), place, f"local.{name}")
-            yield LocalSpec(name, kinds[0], node)
+            scope = replace(self._inside(names), variables=asked[0].of)
+            require(node, wanted, scope, place, f"local.{name}")
+            yield LocalSpec(name, kinds[0], node, tuple(asked[0].of))
 
     def _each(self, wanted: Type, tree: Tree, me: Mapping[str, InstanceType]) -> Each:
         """A list of messages, one for each element of a set."""

@@ -41,12 +41,13 @@ _HELPERS: Final = {
 @dataclass(frozen=True, slots=True)
 class Instances:
     """The instances that an expression may name, with their parties: those it is `given`, and those that are
-    `bound` by the `for` in which it stands."""
+    `bound` by the `for` in which it stands; `told` are names of what a role is asked about."""
 
     system: SystemSpec
     model: Model
     given: Mapping[str, str] = field(default_factory=dict)
     bound: Mapping[str, str] = field(default_factory=dict)
+    told: tuple[str, ...] = ()
 
     def with_given(self, given: Mapping[str, str]) -> Instances:
         """The same where these instances are given, too."""
@@ -59,7 +60,7 @@ class Instances:
             enum_refs(self.model),
             helpers=_HELPERS,
             all_known=True,
-            plain={EACH: EACH},
+            plain={each: each for each in (EACH, *self.told)},
             named=dict(self._named(node)),
             keywords=self.model.keywords,
         )
@@ -67,7 +68,7 @@ class Instances:
     def names_in(self, text: str) -> dict[str, str]:
         """What a function of this text is given: its name in the system -> that of the parameter."""
         words = bare_words(text)
-        names = {each: each for each in (WORLD, *OTHERS)} | {each: self._word(each) for each in self.given}
+        names = {each: each for each in (WORLD, *OTHERS, *self.told)} | {each: self._word(each) for each in self.given}
         return {name: word for name, word in sorted(names.items()) if word in words}
 
     def parties_of(self, node: ex.Expression) -> set[str]:

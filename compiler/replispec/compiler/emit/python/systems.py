@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from replispec.compiler.emit.python.annotations import annotation
@@ -125,9 +126,10 @@ class _Emitter:
     def _reading(self, text: str, instances: Instances, parties: list[str], words: str) -> str:
         """A function of what the text reads, with the parties that it may read any instance of."""
         names = instances.names_in(text)
+        told = f", {strings(instances.told)}" if instances.told else ""
         given = f"lambda {', '.join(names.values())}: {text}" if names else f"lambda: {text}"
         given = {"frozenset()": "frozenset", "{}": "dict"}.get(text, given)
-        return f"{_SYSTEMS.Read}({given}, {strings(tuple(names))}, {strings(tuple(parties))}, {words!r})"
+        return f"{_SYSTEMS.Read}({given}, {strings(tuple(names))}, {strings(tuple(parties))}, {words!r}{told})"
 
     # Parties
 
@@ -211,7 +213,7 @@ class _Emitter:
 
     def _local(self, local: LocalSpec, mine: Instances) -> str:
         if not isinstance(local.value, Each):
-            return self._read(local.value, mine)
+            return self._read(local.value, replace(mine, told=local.told))
         assert local.type.item is not None, "only a list has one message for each element"
         fields = []
         for name, value in local.value.fields.items():

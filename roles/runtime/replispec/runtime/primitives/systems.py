@@ -22,12 +22,16 @@ What an effect means also reads the `event`, and who is told stands under `to`."
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A function, what it is given by name, in order, and the parties of which it may read any instance."""
+    """A function, what it is given by name, in order, and the parties of which it may read any instance.
+
+    What a role is asked may be about something: `told` are the names of that, in the order of the question.
+    """
 
     of: Reading
     names: tuple[str, ...] = ()
     parties: tuple[str, ...] = ()
     text: str = ""
+    told: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,13 +71,20 @@ def holds_item(items: Sequence[LogicQueueMappingItem], broker_name: str) -> bool
 
 
 def follows_items(known: Sequence[LogicQueueMappingItem], items: Sequence[LogicQueueMappingItem]) -> bool:
-    """True when new items may take the place of known ones. O(n)."""
+    """True when new items may take the place of known ones. O(n): one known item at most is undecided."""
     said = {_number(each.gen): each for each in items}
     oldest = min(said, default=None)
     return all(
-        _agrees(each, said.get(_number(each.gen)))
+        _agrees(each, said.get(_number(each.gen))) or _comes_later(each, items)
         for each in known
         if oldest is None or _number(each.gen) >= oldest
+    )
+
+
+def _comes_later(known: LogicQueueMappingItem, items: Sequence[LogicQueueMappingItem]) -> bool:
+    """True when an item that has given no offsets yet is there again, behind others."""
+    return known.logic_offset == UNDECIDED and any(
+        _number(each.gen) > _number(known.gen) and _agrees(known, each) for each in items
     )
 
 

@@ -1,0 +1,107 @@
+"""Rules about what is said of logical queues: segments and items as messages, and how they go on.
+
+Offsets count messages, ends are exclusive, and an offset that is not decided is UNDECIDED. Source: RIP-21;
+apache/rocketmq 5.0.0-PREVIEW, LogicalQueueRouteData; 5.4.0, TopicQueueMappingUtils; golden examples in
+spec/vectors/rocketmq/mappings.yaml.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from replispec.wire.rocketmq.constants import UNDECIDED
+from replispec.wire.rocketmq.logical_queue import LogicalQueueSegment
+from replispec.wire.rocketmq.message_queue import MessageQueue
+from replispec.wire.rocketmq.static_topic import (
+    LogicQueueItems,
+    LogicQueueMappingItem,
+    TopicQueueMappingDetail,
+)
+
+
+def segment_said(
+    topic: str, broker_name: str, state: str, logical_start: int, physical_start: int, physical_end: int
+) -> LogicalQueueSegment:
+    """Queue 0 of a broker as the segment of logical queue 0."""
+    return LogicalQueueSegment(
+        "",
+        UNDECIDED,
+        UNDECIDED,
+        logical_start,
+        0,
+        MessageQueue(broker_name, 0, topic),
+        physical_start,
+        physical_end,
+        state,
+    )
+
+
+def segment_broker(segment: LogicalQueueSegment | None) -> str | None:
+    """The broker that has a segment."""
+    return None if segment is None or segment.message_queue is None else segment.message_queue.broker_name
+
+
+def segment_start(segment: LogicalQueueSegment | None) -> int:
+    """The first logical offset of a segment."""
+    if segment is None or segment.logical_queue_delta is None:
+        return UNDECIDED
+    return segment.logical_queue_delta
+
+
+def segment_place(segment: LogicalQueueSegment | None) -> int:
+    """The first physical offset of a segment."""
+    return UNDECIDED if segment is None or segment.offset_delta is None else segment.offset_delta
+
+
+def begun_at(segment: LogicalQueueSegment, logical_start: int) -> LogicalQueueSegment:
+    """A segment of which it is decided where it begins."""
+    return replace(segment, logical_queue_delta=logical_start)
+
+
+def items_of_queue(mapping: TopicQueueMappingDetail, index: int) -> Sequence[LogicQueueMappingItem]:
+    """What a mapping says of one logical queue."""
+    hosted = (mapping.hosted_queues or {}).get(index)
+    return () if hosted is None else tuple(hosted.items or ())
+
+
+def hosting(items: Sequence[LogicQueueMappingItem], index: int) -> Mapping[int, LogicQueueItems]:
+    """The logical queues of a mapping that names this one alone; none without items."""
+    return {index: LogicQueueItems(list(items))} if items else {}
+
+
+def remapped(
+    items: Sequence[LogicQueueMappingItem], broker_name: str, queue_id: int
+) -> Sequence[LogicQueueMappingItem]:
+    """The items with one more, of this broker, of which it is not decided where it begins."""
+    generation = (items[-1].gen or 0) + 1 if items else 0
+    item = LogicQueueMappingItem(
+        broker_name, UNDECIDED, generation, UNDECIDED, queue_id, 0, UNDECIDED, UNDECIDED
+    )
+    return (*items, item)
+
+
+def decided_items(items: Sequence[LogicQueueMappingItem], start: int) -> Sequence[LogicQueueMappingItem]:
+    """The items where it is decided at which logical offset the last one begins."""
+    return (*items[:-1], replace(items[-1], logic_offset=start)) if items else ()
+
+
+def own_queue(items: Sequence[LogicQueueMappingItem], broker_name: str) -> int | None:
+    """The physical queue of the last item on a broker."""
+    item = _last_on(items, broker_name)
+    return None if item is None else item.queue_id or 0
+
+
+def own_start(items: Sequence[LogicQueueMappingItem], broker_name: str) -> int:
+    """Where the last item on a broker begins."""
+    item = _last_on(items, broker_name)
+    return UNDECIDED if item is None else item.logic_offset or 0
+
+
+def queues_on(items: Sequence[LogicQueueMappingItem], broker_name: str) -> frozenset[int]:
+    """The physical queues of all items on a broker."""
+    return frozenset(each.queue_id or 0 for each in items if each.bname == broker_name)
+
+
+def _last_on(items: Sequence[LogicQueueMappingItem], broker_name: str) -> LogicQueueMappingItem | None:
+    return next((each for each in reversed(items) if each.bname == broker_name), None)
