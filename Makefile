@@ -172,6 +172,10 @@ bench-watch: $(READY) ## a folder fed for ten minutes, its watcher killed twice:
 mutants: jdk $(READY) ## change the specification in one place at a time, and see that something notices (ARGS=--help)
 	@$(BIN)/python -m lab.mutants $(ARGS)
 
+.PHONY: edges
+edges: $(READY) ## which edges of the machines no case of the suite takes (a minute or two)
+	@$(BIN)/python -m lab.rocketmq.edges
+
 .PHONY: bench-roles
 bench-roles: jdk $(READY) ## our controller and brokers against Apache RocketMQ's, in turns (ARGS=--help)
 	@$(BIN)/python -m benchmarks.bench_roles $(ARGS)

@@ -41,6 +41,7 @@ SUITE_OF_GENERATIONS = "tests/controller/test_both_generations.py"
 SUITE_OF_MASTERS = "tests/runtime/replication/test_conformance.py"
 # Our brokers, learner and name server, each kind of the suite by its name.
 SUITE_OF_OURS = "tests/conformance/test_ours.py"
+SUITE_OF_GROUPS = f"{SUITE_OF_OURS}::test_ours_passes_every_case_of_a_kind_that_is_started[controller-group]"
 TOLD_AGAIN = ("tests/scenarios", "tests/runtime/test_rules.py", "tests/runtime/test_machines.py")
 # 20 seeds of the 100 of each kind that `make test` plays: all take longer than the other judges together.
 SIMULATION = (
@@ -70,7 +71,7 @@ OF_CONTROLLERS: Stages = {
         *(f"--ignore={SUITE_OF_CONTROLLERS}", f"--ignore={SUITE_OF_GENERATIONS}"),
         "tests/compiler/test_counts_as.py",
     ),
-    "suite": (SUITE_OF_CONTROLLERS, SUITE_OF_GENERATIONS),
+    "suite": (SUITE_OF_CONTROLLERS, SUITE_OF_GENERATIONS, SUITE_OF_GROUPS),
     "replay": REPLAY_OF_SETS,
 }
 OF_BROKERS: Stages = {

@@ -16,6 +16,7 @@ from replispec.conformance.model import PROPOSAL, Case
 from tests.conformance.subjects.duty_faults import CAUGHT_AT_DUTIES
 from tests.conformance.subjects.following import FollowingAdapter
 from tests.conformance.subjects.following_faults import CAUGHT
+from tests.conformance.subjects.late_faults import CAUGHT_LATE
 from tests.conformance.subjects.office import GoodBroker
 from tests.conformance.subjects.office_faults import CAUGHT_IN_OFFICE, OfAnotherMind
 from tests.conformance.subjects.played import played_out
@@ -36,14 +37,14 @@ def test_who_does_it_right_passes_every_case(patience: float) -> None:
 
 
 def test_who_does_otherwise_what_the_proposals_leave_open_has_no_finding() -> None:
-    of_masters = ("alteration", "duties", "leaders", "office")
+    of_masters = ("alteration", "duties", "late", "leaders", "office")
     cases = [each for each in CASES.values() if each.topic in of_masters and each.basis == PROPOSAL]
     found = played_out(((OfAnotherMind, case) for case in cases), FollowingAdapter)
     assert {name: each.symptom or each.reason for (_, name), each in found.items() if each.reason} == {}
 
 
 def test_who_does_it_wrong_is_failed_by_the_cases_that_name_the_fault() -> None:
-    in_office = [*CAUGHT_IN_OFFICE.items(), *CAUGHT_AT_DUTIES.items()][::EACH]
+    in_office = [*CAUGHT_IN_OFFICE.items(), *CAUGHT_AT_DUTIES.items(), *CAUGHT_LATE.items()][::EACH]
     chosen = [(make, CASES[name]) for name, makes in (*CAUGHT.items(), *in_office) for make in makes]
     found = played_out(chosen, FollowingAdapter)
     missed = {

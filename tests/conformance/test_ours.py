@@ -23,9 +23,17 @@ PAUSE_S = 10.0
 KNOWN = ("ha-master/corners/RIP44-CONFIRM-1/1",)
 
 
-@pytest.mark.parametrize("kind", ["registering-broker", "ha-replica", "learner"])
+NOT_HERE = (
+    # Nobody stands still here: all processes are one.
+    *("controller-group/follower/RIP44-GROUP-2/9", "controller-group/follower/RIP44-GROUP-2/10"),
+    # Two minutes without a majority are thousands of elections, each of which the clock waits for.
+    *("controller-group/metadata/RIP44-METADATA-1/4", "controller-group/restart/RIP44-STATE-3/2"),
+)
+
+
+@pytest.mark.parametrize("kind", ["registering-broker", "ha-replica", "learner", "controller-group"])
 def test_ours_passes_every_case_of_a_kind_that_is_started(kind: str) -> None:
-    cases = load(kind)
+    cases = [case for case in load(kind) if case.id not in NOT_HERE]
     found = played_out(((kind, case) for case in cases), lambda _, nursery, taken: OurAdapter(nursery, taken))
     assert len(found) == len(cases)
     assert {name: each.symptom or each.reason for (_, name), each in found.items() if each.reason} == {}

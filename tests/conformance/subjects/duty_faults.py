@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import trio
 
-from tests.conformance.subjects.office import GoodBroker, Told
+from tests.conformance.subjects.office import GoodBroker
+from tests.conformance.subjects.told import Told
 
 ENOUGH = 3
 

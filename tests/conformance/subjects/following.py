@@ -185,6 +185,10 @@ class GoodFollower:
         """What it says on a connection before its handshake is answered."""
         return b""
 
+    def stands_still(self) -> bool:
+        """Whether a learner that is named master copies from nobody."""
+        return True
+
     # Its life
 
     async def run(self) -> None:
@@ -207,10 +211,18 @@ class GoodFollower:
                 await self.registered()
                 nursery.start_soon(self._ask_again)
             while True:
+                if self.is_learner and self.stands_still() and await self._is_named_master():
+                    await trio.sleep(PERIOD_S)
+                    continue
                 log = await self.announced(self.store.told or 2)
                 with trio.CancelScope() as self.copying:
                     await self.copy(log)
                     await trio.sleep(PERIOD_S)
+
+    async def _is_named_master(self) -> bool:
+        own = {"brokerName": self.starting.set}
+        _, header = await self.controller.ask("CONTROLLER_GET_REPLICA_INFO", **own)
+        return header.get("masterBrokerId") == str(self.store.told or 2)
 
     async def announced(self, route_id: int) -> str:
         """Tell the name server; where it says that the master's log is."""

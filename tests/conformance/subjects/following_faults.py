@@ -240,6 +240,13 @@ class RegistersAgainOnce(GoodFollower):
         return self.times == 1 and super().registers_again(times, code)
 
 
+class CopiesThoughMaster(GoodFollower):
+    """A learner that is named master copies from whom a name server names."""
+
+    def stands_still(self) -> bool:
+        return False
+
+
 CAUGHT: Mapping[str, tuple[type[GoodFollower], ...]] = {
     "ha-replica/handshake/RIP44-HANDSHAKE-1/1": (NamesNoId,),
     "ha-replica/handshake/RIP44-HANDSHAKE-4/1": (ReportsAtOnce,),
@@ -258,6 +265,7 @@ CAUGHT: Mapping[str, tuple[type[GoodFollower], ...]] = {
     "ha-replica/truncation/RIP44-TRUNC-3/2": (KeepsEpochs,),
     "ha-replica/truncation/RIP44-TRUNC-5/1": (RepairsItself,),
     "learner/copy/RIP44-LEARNER-1/1": (SaysReplica,),
+    "learner/copy/RIP44-LEARNER-2/1": (CopiesThoughMaster,),
     "learner/copy/RIP44-METADATA-2/1": (AsksOnce,),
     "learner/copy/RIP44-REPORT-1/1": (ReportsNoGrowth,),
     "learner/copy/RIP44-REPORT-3/1": (BelievesTheMaster,),

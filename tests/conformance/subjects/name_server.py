@@ -22,11 +22,12 @@ from replispec.wire.rocketmq.broker import (
     RegisterBrokerRequest,
     RegisterBrokerResponse,
     TopicConfig,
+    TopicList,
     TopicRouteData,
     UnregisterBrokerRequest,
 )
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
-from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
+from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest, Properties, Property
 from tests.conformance.subjects.answering import Answering
 from tests.conformance.subjects.records import Answer, Channel, Effect, Refused
 
@@ -67,6 +68,8 @@ class GoodNameServer(Answering):
             RequestCode.UNREGISTER_BROKER: self.unregister,
             RequestCode.GET_ROUTEINFO_BY_TOPIC: self.route,
             RequestCode.GET_BROKER_CLUSTER_INFO: self.clusters,
+            RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: self.list_topics,
+            RequestCode.GET_NAMESRV_CONFIG: self.configuration,
             RequestCode.QUERY_DATA_VERSION: self.query,
             RequestCode.BROKER_HEARTBEAT: self.live,
         }
@@ -137,6 +140,14 @@ class GoodNameServer(Answering):
     def nobody_holds(self, topic: str) -> Answer:
         """The answer about a topic that nobody registered."""
         return Answer(ResponseCode.TOPIC_NOT_EXIST, remark=f"no {topic}")
+
+    def listed_topics(self) -> list[str]:
+        """The topics that an administrator is told."""
+        return sorted({topic for each in self.brokers.values() for topic in each.topics})
+
+    def settings(self) -> list[Property]:
+        """The configuration that an administrator is told."""
+        return [Property("listenPort", "9876")]
 
     def addresses(self, name: str) -> dict[int, str]:
         """The addresses of a set's brokers, by id."""
@@ -220,6 +231,14 @@ class GoodNameServer(Answering):
             names.setdefault(cluster, []).append(each)
         lists = {cluster: BrokerNameList(found) for cluster, found in names.items()}
         return Answer(body=ClusterInfo(table, lists).encode())
+
+    def list_topics(self, _request: Command) -> Answer:
+        """206."""
+        return Answer(body=TopicList(None, self.listed_topics()).encode())
+
+    def configuration(self, _request: Command) -> Answer:
+        """319."""
+        return Answer(body=Properties(self.settings()).encode())
 
     def _cluster(self, name: str) -> str | None:
         return next((each.said.cluster_name for each in self.of_set(name)), None)

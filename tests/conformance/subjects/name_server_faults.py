@@ -15,6 +15,7 @@ from replispec.wire.rocketmq.broker import (
     UnregisterBrokerRequest,
 )
 from replispec.wire.rocketmq.codes import ResponseCode
+from replispec.wire.rocketmq.controller import Property
 from tests.conformance.subjects.name_server import MASTER, Broker, GoodNameServer
 from tests.conformance.subjects.records import Answer, Channel, Refused
 
@@ -206,6 +207,20 @@ class KeepsFirstTopics(GoodNameServer):
         self.first: dict[str, dict[str, TopicConfig]] = {}
 
 
+class ListsNoTopics(GoodNameServer):
+    """Administrators are told of no topic."""
+
+    def listed_topics(self) -> list[str]:
+        return []
+
+
+class HidesItsSettings(GoodNameServer):
+    """Administrators are told nothing of its configuration."""
+
+    def settings(self) -> list[Property]:
+        return []
+
+
 CAUGHT: Mapping[type[GoodNameServer], str] = {
     HearsNoEnd: "leave/WIRE-ROUTE-6/1",
     HearsNoGoodbye: "leave/WIRE-ROUTE-2/1",
@@ -228,5 +243,7 @@ CAUGHT: Mapping[type[GoodNameServer], str] = {
     EverythingChanged: "register/WIRE-ROUTE-1/7",
     RefusesStrangers: "leave/WIRE-ROUTE-2/3",
     KeepsFirstTopics: "route/WIRE-ROUTE-3/6",
+    ListsNoTopics: "cluster/WIRE-ROUTE-3/1",
+    HidesItsSettings: "cluster/WIRE-ROUTE-5/1",
     KnowsNoHeartbeats: "register/WIRE-ROUTE-1/10",
 }

@@ -8,67 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 
 import trio
 
 from replispec.conformance.adapters import Starting
 from replispec.conformance.model import Sent
-from replispec.conformance.received import ReceivedAnswer
-from replispec.conformance.rocketmq.names import VOCABULARY
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.broker import PullMessageResponse, SendMessageResponse
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.ha import HaEpochEntry, HaHandshakeAnswer, HaHandshakeId, HaTransferHeader
-from tests.conformance.subjects.asking import RELEASE, Peer
+from tests.conformance.subjects.asking import Peer
 from tests.conformance.subjects.following import PAUSE_S, PERIOD_S, GoodFollower, Store
 from tests.conformance.subjects.ha_master import HaReader
 from tests.conformance.subjects.records import Answer
 from tests.conformance.subjects.remoting_server import READ_BYTES, Broken
+from tests.conformance.subjects.told import NOBODY, Link, Office, Told, name_of, told_of
 
 BEAT_S, LEADER_S, LOOK_S, AWAITED_S, DOUBT_S, ANNOUNCED_S = 1.0, 10.0, 0.1, 3.0, 30.0, 30.0
 RECORD_BYTES, TIMEOUT_MS, PRIORITY = 100, 10_000, 2**31 - 1
 OPEN = ("", "SYSTEM_ERROR", "SYSTEM_BUSY", "CONTROLLER_NOT_LEADER")
-NOBODY: frozenset[int] = frozenset()
-
-
-@dataclass(frozen=True)
-class Told:
-    """What a controller says of a broker set; master 0 is nobody."""
-
-    master: int
-    epoch: int
-    members: frozenset[int]
-    set_epoch: int
-
-
-@dataclass
-class Link:
-    """One replica's connection."""
-
-    stream: trio.SocketStream
-    broker_id: int = 0
-    acknowledged: int = -1
-
-
-@dataclass
-class Office:
-    """What a broker believes of its set."""
-
-    master: int = 0
-    epoch: int = -1
-    members: frozenset[int] = NOBODY
-    set_epoch: int = 0
-    began_s: float = 0.0
-    proposed: frozenset[int] = NOBODY
-    unanswered: bool = False
-    doubtful: bool = False
-    held_until_s: float = 0.0
-    refused: frozenset[int] = NOBODY
-    refused_until_s: float = 0.0
-    pause_s: float = PAUSE_S
-
-
 class GoodBroker(GoodFollower):
     """A broker that does it right, while its process lives."""
 
@@ -78,6 +36,7 @@ class GoodBroker(GoodFollower):
         self.links: list[Link] = []
         self.listed = [Peer(each) for each in starting.controllers]
         self.beats = [Peer(each) for each in starting.controllers]
+        self.altering = Peer(starting.controllers[0])  # where a question for a set holds up no other
         self.leader = ""
         self.asking = trio.Event()
         self.changed = trio.Event()
@@ -92,6 +51,10 @@ class GoodBroker(GoodFollower):
     def takes_set(self, told: Told) -> bool:
         """Whether a set that is told within a masterEpoch is another one."""
         return told.set_epoch > self.office.set_epoch
+
+    def lets_go(self) -> bool:
+        """Whether nothing is copied from a master that is missed."""
+        return True
 
     def begins_at(self) -> int:
         """Where a new masterEpoch begins."""
@@ -224,6 +187,26 @@ class GoodBroker(GoodFollower):
         """Whether what was refused in doubt may still be decided."""
         return self.office.doubtful
 
+    def doubt_is_over(self) -> None:
+        """Nothing of before can be decided any more."""
+        self.drops_proposal()
+        self.wonders()
+
+    def asks_for_sets(self) -> bool:
+        """Whether it may ask for another set."""
+        return self.serves()
+
+    def came_late(self) -> None:
+        """What became of a request of another masterEpoch, or of a set that is over, is nothing to it."""
+
+    def takes_grant(self, told: Told) -> bool:
+        """Whether a set that is granted is newer than the one that it knows."""
+        return told.set_epoch > self.office.set_epoch
+
+    def asks_in_who_left(self) -> bool:
+        """Whether it asks again for a set with a replica that is not connected."""
+        return False
+
     def remembers_asking(self, told: Told) -> bool:
         """Whether what it asked for before it was killed may still be decided."""
         epoch, set_epoch, _ = self.store.asked
@@ -262,7 +245,7 @@ class GoodBroker(GoodFollower):
                     nursery.start_soon(task)
                 await self._route()
         finally:
-            for each in (*self.listed, *self.beats):
+            for each in (*self.listed, *self.beats, self.altering):
                 each.leave()
         return None
 
@@ -274,7 +257,8 @@ class GoodBroker(GoodFollower):
                 if leader != self.leader and (self.changes_leader() or not self.leader):
                     self.leader = leader
                     self.controller.leave()
-                    self.controller = Peer(leader)
+                    self.altering.leave()
+                    self.controller, self.altering = Peer(leader), Peer(leader)
                 return True
         return False
 
@@ -295,7 +279,7 @@ class GoodBroker(GoodFollower):
             own = {**self.set_names, "brokerId": self.store.told, "brokerAddress": self.own_address()}
             answer = await self.controller.answer(Sent(command="CONTROLLER_REGISTER_BROKER", header=own))
             if answer is not None and answer.code == ResponseCode.SUCCESS:
-                if (told := _told(answer)).master:
+                if (told := told_of(answer)).master:
                     self.take(told)
                 return bool(told.master)
             self.registers_again_with_its_id()
@@ -305,9 +289,9 @@ class GoodBroker(GoodFollower):
         while True:
             own = {**self.set_names, "brokerId": self.store.told, "designateElect": "false"}
             answer = await self.controller.answer(Sent(command="CONTROLLER_ELECT_MASTER", header=own))
-            code = _name(answer)
+            code = name_of(answer)
             if answer is not None and self.named_by(code, answer.header):
-                return self.take(_told(answer))
+                return self.take(told_of(answer))
             is_unknown = code == "CONTROLLER_BROKER_NEED_TO_BE_REGISTERED" and self.registers_again(0, code)
             if is_unknown and await self.register() and self.follows_whom_a_registration_names():
                 return None
@@ -319,7 +303,7 @@ class GoodBroker(GoodFollower):
         self.asking = trio.Event()
         asked = Sent(command="CONTROLLER_GET_REPLICA_INFO", header={"brokerName": self.starting.set})
         answer = await self.controller.answer(asked)
-        return _told(answer) if answer is not None and _name(answer) == "SUCCESS" else None
+        return told_of(answer) if answer is not None and name_of(answer) == "SUCCESS" else None
 
     async def _ask(self) -> None:
         times = 0
@@ -329,13 +313,13 @@ class GoodBroker(GoodFollower):
             self.asking = trio.Event()
             asked = Sent(command="CONTROLLER_GET_REPLICA_INFO", header={"brokerName": self.starting.set})
             answer = await self.controller.answer(asked)
-            code, times = _name(answer), times + 1
+            code, times = name_of(answer), times + 1
             unknown = ("CONTROLLER_BROKER_METADATA_NOT_EXIST", "CONTROLLER_BROKER_NEED_TO_BE_REGISTERED")
             if code in unknown and self.registers_again(times, code):
                 self.forgotten()
                 await self.register()
             elif answer is not None and code == "SUCCESS":
-                told = _told(answer)
+                told = told_of(answer)
                 if told.master:
                     self.take(told)
                 elif told.epoch >= self.office.epoch and self.wants_elections():
@@ -346,6 +330,10 @@ class GoodBroker(GoodFollower):
         office = self.office
         if self.is_older(told):
             return
+        if office.let_go is not (told.missed and self.lets_go()):
+            office.let_go = not office.let_go
+            self.changed.set()
+            self.copying.cancel()
         if told.epoch == office.epoch:
             if self.takes_set(told):
                 office.members, office.set_epoch = told.members, told.set_epoch
@@ -369,6 +357,7 @@ class GoodBroker(GoodFollower):
         self.copying.cancel()
 
     async def _route(self) -> None:
+        office = self.office
         async with trio.open_nursery() as self.nursery:
             self.nursery.start_soon(self._announce)
             while True:
@@ -379,7 +368,7 @@ class GoodBroker(GoodFollower):
                 with trio.CancelScope() as self.copying:
                     if self.changed.is_set():
                         continue
-                    if not self.serves():
+                    if not self.serves() and not office.let_go:
                         await self.copy(log)
                         if self.beats_once_more():
                             await self.beat_now()
@@ -421,13 +410,25 @@ class GoodBroker(GoodFollower):
     async def _alter(self) -> None:
         while True:
             await trio.sleep(LOOK_S)
-            office = self.office
-            if not self.serves() or self.holds() or trio.current_time() < office.held_until_s:
+            office, now = self.office, trio.current_time()
+            if office.doubtful and now >= office.doubt_until_s:
+                self.doubt_is_over()
+            if not self.asks_for_sets() or self.holds() or now < office.held_until_s:
+                continue
+            if office.unanswered and self._has_left(office.proposed) and not self.asks_in_who_left():
+                self._doubts()
                 continue
             if not office.proposed and (wanted := self.wanted()) != office.members:
                 office.proposed = wanted
             if office.proposed:
                 await self._request(office.proposed, office.epoch, office.set_epoch)
+
+    def _has_left(self, asked: frozenset[int]) -> bool:
+        """Whether somebody who was asked in is not connected."""
+        return bool(asked - self.office.members - {each.broker_id for each in self.links})
+
+    def _doubts(self) -> None:
+        self.office.doubtful, self.office.doubt_until_s = True, trio.current_time() + DOUBT_S
 
     async def _request(self, asked: frozenset[int], epoch: int, set_epoch: int) -> None:
         office = self.office
@@ -436,12 +437,14 @@ class GoodBroker(GoodFollower):
         header["masterEpoch"] = self.under()
         body = {"syncStateSet": sorted(asked), "syncStateSetEpoch": self.builds_on()}
         sent = Sent(command="CONTROLLER_ALTER_SYNC_STATE_SET", header=header, body=body)
-        answer = await self.controller.answer(sent)
+        answer = await self.altering.answer(sent)
         if (epoch, set_epoch, asked) != (office.epoch, office.set_epoch, office.proposed):
-            return
-        code = _name(answer)
-        if answer is not None and code == "SUCCESS":
-            told = _told(answer)
+            return self.came_late()
+        code = name_of(answer)
+        told = told_of(answer) if answer is not None and code == "SUCCESS" else None
+        if told is not None and not self.takes_grant(told):
+            self.wonders()
+        elif told is not None:
             office.members, office.set_epoch, office.pause_s = told.members, told.set_epoch, PAUSE_S
             office.refused = NOBODY
             self.drops_proposal()
@@ -449,10 +452,11 @@ class GoodBroker(GoodFollower):
             office.unanswered = True
             await trio.sleep(self.pause_when_open_s())
         elif office.unanswered:
-            office.doubtful = True
+            self._doubts()
         else:
             self.drops_proposal()
             self.after_a_refused_set(asked)
+        return None
 
     # Replication, as the master
 
@@ -483,16 +487,3 @@ class GoodBroker(GoodFollower):
         header = HaTransferHeader(link.acknowledged, number, start, self.store.end, b"")
         with suppress(OSError, *Broken):
             await link.stream.send_all(header.encode())
-
-
-def _told(answer: ReceivedAnswer) -> Told:
-    """What an answer says of the set."""
-    body = answer.body if isinstance(answer.body, Mapping) else {}
-    number = body.get("syncStateSetEpoch", answer.header.get("syncStateSetEpoch"))
-    members = frozenset(int(each) for each in body.get("syncStateSet") or ())
-    master, epoch = (int(str(answer.header.get(each) or 0)) for each in ("masterBrokerId", "masterEpoch"))
-    return Told(master, epoch, members, int(number or 0))
-
-
-def _name(answer: ReceivedAnswer | None) -> str:
-    return "" if answer is None else VOCABULARY.response_name(answer.code, RELEASE)

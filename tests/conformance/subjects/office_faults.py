@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import trio
 
 from tests.conformance.subjects.asking import Peer
-from tests.conformance.subjects.office import NOBODY, GoodBroker, Link, Told
+from tests.conformance.subjects.office import GoodBroker
+from tests.conformance.subjects.told import NOBODY, Link, Told
 from tests.conformance.subjects.watched_faults import (
     ConfirmsAll,
     ConfirmsItsLog,
@@ -463,6 +464,7 @@ CAUGHT_IN_OFFICE: Mapping[str, tuple[type[GoodBroker], ...]] = {
     f"{H}/RIP44-EPOCH-1/1": (NotesOneEpoch,),
     f"{H}/RIP44-EPOCH-1/2": (NotesRunsAlone,),
     f"{H}/RIP44-EPOCH-1/3": (TakesImpossibleEpochs,),
+    f"{H}/RIP44-EPOCH-1/4": (TakesImpossibleEpochs,),
     f"{H}/RIP44-HANDSHAKE-3/1": (SkipsTheEarly,),
     f"{H}/RIP44-HANDSHAKE-3/2": (SkipsTheEarly,),
     f"{H}/RIP44-TIMER-1/1": (WaitsForEver,),

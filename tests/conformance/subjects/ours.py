@@ -14,6 +14,7 @@ from replispec.broker.rocketmq.core.addresses import HA, MAIN
 from replispec.broker.rocketmq.node import BrokerNode
 from replispec.conformance.adapters import LOOPBACK, AdapterDescription, Living, Starting
 from replispec.controller.rocketmq.node import LISTENER, ControllerNode
+from replispec.controller.rocketmq.process import CONTROLLER, controller
 from replispec.learner.rocketmq.node import LearnerNode
 from replispec.nameserver.rocketmq.node import NameServerNode
 from replispec.runtime.net.clock import Clock
@@ -35,7 +36,8 @@ from replispec.wire.rocketmq.options import (
 from replispec.wire.rocketmq.remoting import RemotingHeader
 
 ABILITIES = frozenset({"crash", "reset", "keep_storage", "start_at_once"})
-DESCRIBED = AdapterDescription("replispec", "1", frozenset({"broker", "async_learner"}), ABILITIES)
+ROLES = frozenset({"broker", "async_learner", CONTROLLER})
+DESCRIBED = AdapterDescription("replispec", "1", ROLES, ABILITIES)
 LOG_FILE_BYTES = 64 * 1024
 SET = "broker-a"
 EPOCHS, MESSAGES_PER_EPOCH, MESSAGE_BYTES = 3, 150, 400
@@ -86,13 +88,13 @@ class OurAdapter:
     living: dict[str, OurProcess] = field(default_factory=dict)
 
     async def start(self, starting: Starting) -> Living:
-        """A broker or learner of ours; the disk of this name is the one that it had."""
+        """A broker, learner or controller of ours; the disk of this name is the one that it had."""
         disk = self.disks.setdefault(starting.name, Disk(Rng(1)))
         port = int(starting.address.rpartition(":")[2]) if starting.address else 0
         process = OurProcess(_member(starting, SimulatedStorage(disk), port))
         await self.nursery.start(process.run)
         self.living[starting.name] = process
-        listening = {"remoting": process.addresses[MAIN]}
+        listening = {"remoting": process.addresses[LISTENER if starting.role == CONTROLLER else MAIN]}
         if HA in process.addresses:
             listening["replication"] = process.addresses[HA]
         return Living(starting.name, listening)
@@ -121,6 +123,8 @@ class OurAdapter:
 
 
 def _member(starting: Starting, storage: SimulatedStorage, port: int) -> Member:
+    if starting.role == CONTROLLER:
+        return _of_a_group(starting, storage, port)
     named: Mapping[str, Any] = {
         "broker_cluster_name": starting.cluster,
         "broker_name": starting.set,
@@ -136,6 +140,18 @@ def _member(starting: Starting, storage: SimulatedStorage, port: int) -> Member:
         node = LearnerNode(LearnerOptions(**named), files, lines)
         return Member("learner", node, Stores(files, lines=lines))
     return Member("broker", BrokerNode(BrokerOptions(**named), files), Stores(files))
+
+
+def _of_a_group(starting: Starting, storage: SimulatedStorage, port: int) -> Member:
+    """A controller of those that the case started; their ids are their places."""
+    options = ControllerOptions(
+        controller_d_leger_peers=tuple((f"n{at}", each) for at, each in enumerate(starting.controllers)),
+        controller_d_leger_self_id=f"n{starting.member}",
+        scan_not_active_broker_interval_ms=SCAN_MS,
+        bind_address=LOOPBACK,
+        listen_port=port,
+    )
+    return controller(options, storage, 1 + starting.member, ends_process=False)
 
 
 async def serve_name_server(*, task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED) -> None:
@@ -166,7 +182,7 @@ async def serve_master(*, task_status: trio.TaskStatus[Mapping[str, str]] = trio
 async def _controller(nursery: trio.Nursery) -> str:
     journal = SimulatedStorage(Disk(Rng(1))).journal("log")
     options = ControllerOptions(
-        bind_address=LOOPBACK, listen_port=0, scan_not_active_broker_interval_ms=1_000
+        bind_address=LOOPBACK, listen_port=0, scan_not_active_broker_interval_ms=SCAN_MS
     )
     process = OurProcess(Member("controller", ControllerNode(options, journal), Stores(journal=journal)))
     await nursery.start(process.run)

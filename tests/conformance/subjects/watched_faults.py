@@ -5,7 +5,8 @@ from __future__ import annotations
 import trio
 
 from tests.conformance.subjects.following import Epochs
-from tests.conformance.subjects.office import GoodBroker, Told
+from tests.conformance.subjects.office import GoodBroker
+from tests.conformance.subjects.told import Told
 
 
 class ConfirmsAll(GoodBroker):
