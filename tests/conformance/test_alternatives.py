@@ -33,6 +33,8 @@ USUAL = (
     "RegistersWhoHasAnId",
     "ChangeTellsItsHeaderAlone",
     "ScansEveryTwentySeconds",
+    "NotificationIsItsHeaderAlone",
+    "TakesASetEpochAhead",
 )
 CASES = [case for case in load("controller") if applicable(case)]
 NAMES = tuple(ALTERNATIVES) if os.environ.get("REPLISPEC_FAULTS") == "all" else USUAL

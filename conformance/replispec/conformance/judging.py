@@ -21,6 +21,8 @@ from replispec.conformance.values import Variables, difference, filled, names_in
 from replispec.conformance.vocabulary import Dialect, message_values
 
 GONE = "the subject is gone"
+Judgement = tuple[CaseVerdict, str, str]
+"""The verdict, its reason for people, and the symptom of a failure."""
 
 # How near an outcome came: another kind of thing, another code, another field.
 _OTHER, _CODE, _FIELD = 3, 2, 1
@@ -177,9 +179,7 @@ def mentioned(step: CaseStep) -> list[str]:
     return list(dict.fromkeys(name for part in parts for name in names_in(part)))
 
 
-def not_prepared(
-    step: CaseStep, failure: tuple[CaseVerdict, str, str], *, told: bool
-) -> tuple[CaseVerdict, str, str]:
+def not_prepared(step: CaseStep, failure: Judgement, *, told: bool) -> Judgement:
     """A case that cannot be prepared says nothing about its clause.
 
     Only what a subject told says that it is not as an optional given wants it; an end or silence does not.
@@ -192,9 +192,14 @@ def not_prepared(
     return CaseVerdict.SKIPPED, f"could not be prepared: {reason}", symptom
 
 
-def not_judged(step: CaseStep, label: str, what: str) -> tuple[CaseVerdict, str, str]:
+def not_judged(step: CaseStep, label: str, what: str) -> Judgement:
     """The subject's answer fits, but with what it told a case cannot go on: nothing is said of its clause."""
     return CaseVerdict.SKIPPED, f"could not go on: {label} ({step.place}): {what}", f"{label}: {what}"
+
+
+def says(received: Received | None, code: str, dialect: Dialect) -> bool:
+    """Whether an answer with this code came."""
+    return isinstance(received, ReceivedAnswer) and dialect.response_name(received.code) == code
 
 
 def missing(step: CaseStep, received: Received, kind: SubjectKind, dialect: Dialect) -> str:

@@ -186,6 +186,10 @@ class Bring:
     purposes: tuple[str, ...]
 
 
+ENDING = ("crash", "stop", "reset")
+"""What becomes of an instance that does not go on with what it was about."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fate:
     """What becomes of an instance: crash, stop, suspend, resume, reset, start (again, as it was started).

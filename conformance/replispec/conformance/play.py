@@ -11,6 +11,7 @@ from functools import partial
 import trio
 
 from replispec.conformance.adapter_requests import AdapterRefused
+from replispec.conformance.asked_again import Hearing
 from replispec.conformance.case_clock import CaseClock
 from replispec.conformance.durations import (
     BUSY_EVERY_S,
@@ -26,6 +27,7 @@ from replispec.conformance.family import Account
 from replispec.conformance.judged import JudgedSubject
 from replispec.conformance.judging import (
     GONE,
+    Judgement,
     Lacking,
     OutcomeDifference,
     fitting,
@@ -34,8 +36,10 @@ from replispec.conformance.judging import (
     not_judged,
     not_prepared,
     saved,
+    says,
 )
 from replispec.conformance.model import (
+    ENDING,
     PROPOSAL,
     TARGET,
     Again,
@@ -44,6 +48,7 @@ from replispec.conformance.model import (
     Case,
     CaseStep,
     End,
+    Fate,
     Listen,
     Open,
     Raw,
@@ -60,6 +65,7 @@ from replispec.conformance.received import (
     ReceivedMessage,
     ReceivedRequest,
 )
+from replispec.conformance.replicating import replicate
 from replispec.conformance.results import CaseResult, CaseVerdict
 from replispec.conformance.staging import LacksAbility, NotAmongThem, NotThere, Stage
 from replispec.conformance.step_faults import StepBreached, StepFailed, StepUnread, StepUnsupported
@@ -116,6 +122,7 @@ class _Player:
         self._accounts: dict[str, Account] = {}
         self._aside: dict[str, list[Received]] = {}
         self._requests: dict[str, ReceivedRequest] = {}  # of the subject, taken and not answered yet
+        self._hearing = Hearing()  # what the subject said that a step took
         self._origins: dict[str, str] = {}  # the field of an answer that a variable was saved from
         self.built_on: dict[str, None] = {}
         self._left_unanswered = False  # a connection was closed on which something had no answer
@@ -128,7 +135,7 @@ class _Player:
         self._case_s = PLAYED_CASE_S if subject.kind.played else CASE_S
         self.stage = Stage(self, subject.adapter, self._dialect.request_name, f"{seed}:{case.id}")
 
-    async def verdict(self) -> tuple[CaseVerdict, str, str]:
+    async def verdict(self) -> Judgement:
         """The verdict, its reason for people, and the symptom of a failure."""
         try:
             with self._clock.limit(self._limit_s(self._case_s)):
@@ -155,15 +162,14 @@ class _Player:
         for stream in self._streams:
             stream.socket.close()
 
-    async def _played(self) -> tuple[CaseVerdict, str, str]:
-        for step in self.case.prepared:
-            failure = await self._safely(step, "given", prepares=True)
+    async def _played(self) -> Judgement:
+        given = [(step, "given", True) for step in self.case.prepared]
+        own = [(step, f"step {at}", step.prepares) for at, step in enumerate(self.case.steps, start=1)]
+        for step, label, prepares in (*given, *own):
+            failure = await self._safely(step, label, prepares=prepares)
             if failure is not None:
-                return not_prepared(step, failure, told=self._was_told())
-        for at, step in enumerate(self.case.steps, start=1):
-            failure = await self._safely(step, f"step {at}", prepares=step.prepares)
-            if failure is not None:
-                return not_prepared(step, failure, told=self._was_told()) if step.prepares else failure
+                told = isinstance(self._last, ReceivedAnswer | ReceivedMessage)
+                return not_prepared(step, failure, told=told) if prepares else failure
         strays = await self._strays()
         return (CaseVerdict.FAIL, strays, strays) if strays else (CaseVerdict.PASS, "", "")
 
@@ -176,12 +182,7 @@ class _Player:
                 ):
                     await self._step(step)
 
-    def _was_told(self) -> bool:
-        return isinstance(self._last, ReceivedAnswer | ReceivedMessage)
-
-    async def _safely(
-        self, step: CaseStep, label: str, *, prepares: bool
-    ) -> tuple[CaseVerdict, str, str] | None:
+    async def _safely(self, step: CaseStep, label: str, *, prepares: bool) -> Judgement | None:
         try:
             await self._step(step, prepares=prepares)
         except StepUnsupported as missing:
@@ -226,29 +227,24 @@ class _Player:
         until_s = self._clock.now_s() + self._limit_s(again.up_to_s)
         while True:
             try:
-                return await self._once(step)
+                return await self._once(step, prepares=prepares)
             except StepBreached:
                 raise
             except (StepFailed, Lacking):
-                if self._clock.now_s() >= until_s or not (step.again or (prepares and self._is_busy())):
+                if self._clock.now_s() >= until_s or not (
+                    step.again or (prepares and says(self._last, self._family.busy, self._dialect))
+                ):
                     raise
                 if prepares:
                     self._leave_ended(step.on)
                 await trio.sleep(again.every_s * self.subject.patience)
-
-    def _is_busy(self) -> bool:
-        """Whether what came last says that the subject has too much to do just now."""
-        last = self._last
-        return isinstance(last, ReceivedAnswer) and self._family.busy == self._dialect.response_name(
-            last.code
-        )
 
     def _leave_ended(self, name: str) -> None:
         """A connection that the subject has ended is opened anew by what is sent next."""
         if isinstance(self._last, Ended) and name in self._opened:
             self._wires.pop(name, None)
 
-    async def _once(self, step: CaseStep) -> None:
+    async def _once(self, step: CaseStep, *, prepares: bool) -> None:
         self._last = None
         self.observed_alone = False
         for name in names_in([step.action, *step.expect]):
@@ -257,7 +253,7 @@ class _Player:
         if step.action is not None:
             await self._act(step)
         if step.expect:
-            await self._expect(step)
+            await self._expect(step, prepares=prepares)
 
     async def _act(self, step: CaseStep) -> None:
         action, on = step.action, step.on
@@ -286,6 +282,8 @@ class _Player:
             case None:
                 pass
             case _:
+                if isinstance(action, Fate) and action.what in ENDING:
+                    self._hearing = Hearing()  # who lives again has said nothing yet
                 with self._clock.stands_still():
                     await self.stage.act(action)
 
@@ -309,6 +307,7 @@ class _Player:
         if asked is None:
             raise Unsendable(f"no request came over {on} that a step took and nothing answered")
         await self.answer(await self._wire(on), asked, action)
+        self._hearing.answer(on, action)
 
     async def _out(self, wire: Wire, encoded: Encoded, parts: list[bytes], pause_s: float) -> None:
         """A connection that the subject has ended is no fault here: the expect that follows sees the end."""
@@ -367,7 +366,7 @@ class _Player:
         data = self._encoder.answer(answered.code, asked.opaque, header, body)
         await self._out(wire, Encoded(data, (), f"{answered.code} {header or ''}".strip()), [data], 0.0)
 
-    async def _expect(self, step: CaseStep) -> None:
+    async def _expect(self, step: CaseStep, *, prepares: bool) -> None:
         limit_s = self._within_s(step)
         account = self._accounts.get(step.on)
         if account is not None and any(each.replicated is not None for each in step.expect):
@@ -387,6 +386,8 @@ class _Player:
                     continue
                 if self._fits(step, received, misses):
                     return None
+                if prepares and await self._said_again(step, received):
+                    continue
                 if not step.passing or isinstance(received, Ended | Breach):
                     break
         if misses:
@@ -394,6 +395,19 @@ class _Player:
         if any(outcome.silence for outcome in step.expect):
             return None
         raise StepFailed("no answer")
+
+    async def _said_again(self, step: CaseStep, received: Received) -> bool:
+        """Whether this is what a step took before, once more; a question is answered as it was then."""
+        heard = self._hearing.before(step.on, received, self.variables, self._dialect)
+        if heard is None or any(each.silence for each in step.expect):
+            return False
+        self._keep(heard.outcome, received)
+        if isinstance(received, ReceivedRequest) and not received.oneway:
+            if heard.answered is None:
+                self._requests[step.on] = received
+            else:
+                await self.answer(await self._wire(step.on), received, heard.answered)
+        return True
 
     def _within_s(self, step: CaseStep) -> float:
         if step.own_time:
@@ -423,10 +437,10 @@ class _Player:
             raise StepUnsupported(f"the subject {lacking} the command of {step.place}")
         if isinstance(found, AllowedOutcome):
             self._keep(found, received)
+            self._hearing.take(step.on, found, received)
             if isinstance(received, ReceivedRequest):
                 self._requests[step.on] = received
             return True
-        assert not isinstance(found, AllowedOutcome)
         misses.append(found)
         self.observed_alone = self._fits_leniently(left or step.expect, received)
         return False
@@ -465,20 +479,7 @@ class _Player:
         introduction = self._introductions.get(on)
         account = self._family.replication.account(introduction, first, last, action.report)
         self._accounts[on] = account
-        for encoded in account.opening():
-            await self._out(wire, encoded, [encoded.data], 0.0)
-        with trio.move_on_after(self._limit_s(REPLICATE_S)):
-            while not account.done:
-                received = await wire.next()
-                if isinstance(received, Ended):
-                    account.ended()
-                    return
-                if isinstance(received, Breach):
-                    raise StepBreached(received.reason)
-                for encoded in account.take(
-                    received.value if isinstance(received, ReceivedMessage) else None
-                ):
-                    await self._out(wire, encoded, [encoded.data], 0.0)
+        await replicate(account, wire, self._out, self._limit_s(REPLICATE_S))
 
     async def _strays(self) -> str:
         """What came on a connection after the last step and breaks the protocol; empty when nothing did."""

@@ -69,12 +69,14 @@ class Service:
         self._answer = answer
         self._put, self._got = trio.open_memory_channel[tuple[Wire, Received]](WAITING_MAXIMUM)
         self._flooded = False
+        self._wires: set[Wire] = set()
         self._left: set[Wire] = set()
         # Why a rule could not be carried out; empty as long as all could.
         self.fault = ""
 
     async def pump(self, wire: Wire) -> None:
         """Take what comes on one connection: what a rule names is answered, the rest waits for a step."""
+        self._wires.add(wire)
         while True:
             received = await wire.next()
             if isinstance(received, ReceivedRequest):
@@ -118,6 +120,11 @@ class Service:
         if left is not None:
             self._left.add(left)
         return left
+
+    def leave_all(self) -> None:
+        """Whoever is connected has ended: what they said and no step took is nothing to the case."""
+        self._left |= self._wires
+        self.current = None
 
     def connected(self, name: str) -> Wire:
         """The connection that something came on last. Raises NotThere."""
@@ -231,6 +238,11 @@ class Stage:
         if action.role not in adapter.described.roles:
             raise LacksAbility(f"brings no {action.role} to life")
         begins = not self._started
+        if action.name in self._started and not any(
+            adapter.lives(self._called(each)) for each in self._started
+        ):
+            for service in self.services.values():
+                service.leave_all()
         self._started[action.name] = action
         address = self._reserved.get(action.name, "")
         controllers = tuple(wire_text(filled(each, variables)) for each in action.controllers)

@@ -19,6 +19,7 @@ from tests.conformance.subjects.records import Answer, BrokerSet, Effect, Refuse
 FAR = 2
 BITS_47 = (1 << 47) - 1
 FOUR = 4
+THREE = 3
 
 
 @fault
@@ -184,3 +185,22 @@ class RanksLogsByFortySevenBits(GoodController):
     def rank(self, broker_set: BrokerSet, broker: int) -> tuple[int, ...]:
         epoch, log, *others = super().rank(broker_set, broker)
         return epoch, -(-log & BITS_47), *others
+
+
+@fault
+class RefusesFourInSync(GoodController):
+    """A SyncStateSet has three members at most."""
+
+    def check_master_stays(self, broker_set: BrokerSet, members: list[int]) -> None:
+        super().check_master_stays(broker_set, members)
+        if len(members) > THREE:
+            raise Refused(ResponseCode.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED, "too many")
+
+
+@fault
+class TakesMuchNewerSetEpochs(GoodController):
+    """A syncStateSetEpoch that is ahead by two or more is not compared."""
+
+    def check_set_epoch(self, broker_set: BrokerSet, epoch: int) -> None:
+        if epoch < broker_set.in_sync_epoch + FAR:
+            super().check_set_epoch(broker_set, epoch)

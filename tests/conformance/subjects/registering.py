@@ -43,6 +43,14 @@ class Wrong:
     garbage: bool = False
     dies: bool = False
     keeps_address: bool = False
+    late: frozenset[str] = frozenset()
+    """What is asked twice, as the first answer was not read in time."""
+    starts_over: bool = False
+    """Its first application was not answered in time: it forgets the id, as Apache's does."""
+    twice: frozenset[str] = frozenset()
+    """What is asked twice, as nobody answered the first time; both wait for an answer."""
+    never_content: str = ""
+    """What it asks again and again, whatever is answered."""
 
 
 @dataclass
@@ -113,12 +121,15 @@ class _Broker:
             await self._stream.send_all(b"\xff" * 64)
             return
         if not store.told:
-            answer = await self._ask(GET)
-            store.told = int(str(answer["nextBrokerId"])) + self._wrong.applies_for_more
+            await self._take_id()
         if not store.code or self._wrong.new_code:
             store.code = f"code {self._adapter.starts}"
         if not store.granted:
             await self._ask(APPLY, appliedBrokerId=store.told, registerCheckCode=store.code)
+            if self._wrong.starts_over:
+                await self._take_id()
+                store.code = "another code"
+                await self._ask(APPLY, appliedBrokerId=store.told, registerCheckCode=store.code)
             store.granted = True
         address = self._adapter.address(self._starting)
         await self._ask(REGISTER, brokerId=store.told, brokerAddress=store.address or address)
@@ -126,11 +137,22 @@ class _Broker:
             store.address = address
         await trio.sleep_forever()
 
+    async def _take_id(self) -> None:
+        answer = await self._ask(GET)
+        self._store.told = int(str(answer["nextBrokerId"])) + self._wrong.applies_for_more
+
     async def _ask(self, command: str, **header: object) -> Mapping[str, object]:
+        answer = await self._ask_once(command, **header)
+        while command == self._wrong.never_content:
+            await self._ask_once(command, **header)
+        return await self._ask_once(command, **header) if command in self._wrong.late else answer
+
+    async def _ask_once(self, command: str, **header: object) -> Mapping[str, object]:
         names = {"clusterName": self._starting.cluster, "brokerName": self._starting.set}
-        encoded = self._encoder.sent(Sent(command=command, header={**names, **header}), {})
-        self._reader.asked(encoded.questions[0])
-        await self._stream.send_all(encoded.data)
+        for _ in range(2 if command in self._wrong.twice else 1):
+            encoded = self._encoder.sent(Sent(command=command, header={**names, **header}), {})
+            self._reader.asked(encoded.questions[0])
+            await self._stream.send_all(encoded.data)
         while True:
             data = await self._stream.receive_some(65536)
             if not data:

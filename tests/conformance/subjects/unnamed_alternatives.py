@@ -138,6 +138,23 @@ class ChangeTellsItsHeaderAlone(GoodController):
 
 
 @alternative
+class NotificationIsItsHeaderAlone(GoodController):
+    """Brokers are notified "of the result": of nothing beside who is master are words there."""
+
+    def notification(self, broker_set: BrokerSet) -> Command:
+        return Command(super().notification(broker_set).header)
+
+
+@alternative
+class TakesASetEpochAhead(GoodController):
+    """ "Compared to SyncStateSet epoch, it may be stale": one that is ahead of the record is not."""
+
+    def check_set_epoch(self, broker_set: BrokerSet, epoch: int) -> None:
+        if epoch < broker_set.in_sync_epoch:
+            super().check_set_epoch(broker_set, epoch)
+
+
+@alternative
 class RegistrationIsASignOfLife(GoodController):
     """Whoever registers counts as alive for a while, as release 5.0.0 has it."""
 

@@ -1,0 +1,60 @@
+"""What a subject was heard to say, for when it says so again by a timer of its own.
+
+Whoever asks waits so long for the answer. On a slow machine that time is over before the answer is read, and
+the same is asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from replispec.conformance.judging import fitting
+from replispec.conformance.model import AllowedOutcome, Answered
+from replispec.conformance.received import Received, ReceivedMessage, ReceivedRequest
+from replispec.conformance.values import Variables
+from replispec.conformance.vocabulary import Dialect
+
+
+@dataclass(slots=True)
+class Heard:
+    """Something that a step took, the outcome that it fitted, and what a step answered."""
+
+    outcome: AllowedOutcome
+    received: ReceivedRequest | ReceivedMessage
+    answered: Answered | None = None
+
+
+class Hearing:
+    """What steps took of a subject in one case, by connection or service."""
+
+    def __init__(self) -> None:
+        self._heard: dict[str, list[Heard]] = {}
+
+    def take(self, on: str, outcome: AllowedOutcome, received: Received) -> None:
+        """A step took this."""
+        if isinstance(received, ReceivedRequest | ReceivedMessage):
+            self._heard.setdefault(on, []).append(Heard(outcome, received))
+
+    def answer(self, on: str, answered: Answered) -> None:
+        """A step answered what was taken last."""
+        if on in self._heard:
+            self._heard[on][-1].answered = answered
+
+    def before(self, on: str, received: Received, variables: Variables, dialect: Dialect) -> Heard | None:
+        """What this says once more, the newest first; None for what was not said before.
+
+        A request is the same one when it fits what was wanted of it: a new application may have a new check
+        code. A message of a stream has nothing but its values.
+        """
+        for heard in reversed(self._heard.get(on, ())):
+            if _is_again(heard, received, variables, dialect):
+                return heard
+        return None
+
+
+def _is_again(heard: Heard, received: Received, variables: Variables, dialect: Dialect) -> bool:
+    if isinstance(received, ReceivedRequest):
+        wanted: Sequence[AllowedOutcome] = [heard.outcome]
+        return isinstance(fitting(wanted, received, variables, dialect), AllowedOutcome)
+    return isinstance(received, ReceivedMessage) and received == heard.received
