@@ -44,6 +44,8 @@ from replispec.runtime.rocketmq.rules.identities import (
 from replispec.runtime.rocketmq.rules.queues import (
     follows_items,
     holds_item,
+    indexes_in,
+    is_epoch_credible,
     leader_of,
     leads_undecided,
     logical_offset,
@@ -94,7 +96,9 @@ __all__ = [
     "id_at",
     "ids_at",
     "ids_in",
+    "indexes_in",
     "is_disk_full",
+    "is_epoch_credible",
     "leader_of",
     "leads_undecided",
     "listed_at",
