@@ -102,7 +102,7 @@ class Mappings:
         *,
         is_master: bool,
     ) -> Mapping[str, str]:
-        """Take what a broker of a cluster said of topics that its set holds. Returns what was not taken, and why.
+        """Take what a broker of a cluster said of topics that its set holds; told is what was not, and why.
 
         Segments are those of the master alone: a replica that stands in may not know yet what is sealed.
         """
