@@ -6,12 +6,14 @@ BrokerHousekeepingService.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from replispec.nameserver.rocketmq.routes import Limits, RouteRegistration, Routes
+from replispec.nameserver.rocketmq.said import said_of
 from replispec.nameserver.rocketmq.view import NameServerView
 from replispec.runtime.primitives.bindings import TEXT_MAX, Kept
+from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.access import OPEN, RequestGuard, Security
 from replispec.runtime.rocketmq.derived_options import join_address
 from replispec.runtime.rocketmq.membership import MachineRunner, Nothing
@@ -64,12 +66,14 @@ class NameServerNode:
         self._routes = Routes(limits or Limits())
         self.view = NameServerView(self._server, self._routes)
         self._stranger = 0
+        self._noted: tuple[int, str, str] | None = None
         answering = Answering(
-            wire.bound(self),
+            wire.bound(self, rules),
             {
                 "take_routes": self._take_routes,
                 "drop_routes": self._drop_routes,
                 "keep_routes": self._keep_routes,
+                "forget_topic": self._forget_topic,
             },
         )
         self._take: Final = answering.take
@@ -135,7 +139,7 @@ class NameServerNode:
 
     def _take_routes(self, request: Request, event: machine.Registered) -> None:
         """What the broker is and holds counts; a replica learns who its master is."""
-        new = _registration(event)
+        new = _registration(event, request.now_ms)
         known = self._routes.version_of(new.cluster, new.address)
         host = request.peer.rpartition(":")[0]
         if self._routes.is_strangers(new, host, request.now_ms):
@@ -145,6 +149,7 @@ class NameServerNode:
         if not self._routes.register(new, request.connection, host, request.now_ms):
             self._take(request, machine.Overfull())
             return
+        self._note_mappings(new, request)
         if known is None:
             values = {"broker": new.broker_name, "id": new.broker_id, "address": new.address}
             self._outbox.note(Level.INFO, "broker registered", **values)
@@ -162,6 +167,27 @@ class NameServerNode:
             values = {"broker": new.broker_name, "id": new.broker_id, "peer": request.peer}
             self._outbox.note(Level.WARNING, "a registration in the name of another broker", **values)
 
+    def _note_mappings(self, new: RouteRegistration, request: Request) -> None:
+        """One line for what of a registration was not taken, and once where it comes again and again."""
+        faults = self._routes.faults
+        if not faults:
+            return
+        topic, fault = next(iter(faults.items()))
+        if self._noted == (request.connection, topic, fault):
+            return
+        self._noted = (request.connection, topic, fault)
+        self._outbox.note(
+            Level.WARNING,
+            "a mapping of queues was not taken",
+            broker=new.broker_name,
+            topic=topic[:TEXT_MAX],
+            fault=fault,
+            topics=len(faults),
+        )
+
+    def _forget_topic(self, _request: Request, event: machine.TopicDeleted) -> None:
+        self._routes.forget(event.topic, event.cluster_name)
+
     def _drop_routes(self, request: Request, event: machine.Unregistered) -> None:
         host = request.peer.rpartition(":")[0]
         self._routes.unregister(event.cluster_name, event.broker_name, event.address, host)
@@ -172,9 +198,15 @@ class NameServerNode:
 
     # What the machine asks
 
-    def route(self, topic: str, /) -> Kept[TopicRouteData] | None:
-        """Who holds a topic; None when nobody does."""
-        return self._routes.route(topic)
+    def route(
+        self, topic: str, is_logical: bool, indexes: Collection[int] | None, /
+    ) -> Kept[TopicRouteData] | None:
+        """Who holds a topic; None when nobody does. With logical queues for who asks for them."""
+        return self._routes.logical_route(topic, indexes) if is_logical else self._routes.route(topic)
+
+    def withheld(self, topic: str, /) -> str | None:
+        """What is missing of the logical queues of a topic, where they are enabled."""
+        return self._routes.withheld(topic)
 
     @property
     def clusters(self) -> Kept[ClusterInfo]:
@@ -202,9 +234,10 @@ class NameServerNode:
         return [Property(name, value) for name, value in sorted(NAMESERVER.texts(self._options).items())]
 
 
-def _registration(event: machine.Registered) -> RouteRegistration:
+def _registration(event: machine.Registered, now_ms: int) -> RouteRegistration:
     """What the broker says. Raises Refused when a name in it is none."""
     said, table = event.said, event.topics or TopicConfigTable()
+    mappings = said_of(table, event.broker_name, event.address, now_ms)
     return RouteRegistration(
         cluster=event.cluster_name,
         broker_name=event.broker_name,
@@ -218,6 +251,7 @@ def _registration(event: machine.Registered) -> RouteRegistration:
         timeout_ms=said.heartbeat_timeout_millis,
         acting_master=said.enable_acting_master,
         zone=said.zone_name and text(said.zone_name, "the zone"),
+        mappings=mappings,
     )
 
 

@@ -11,11 +11,16 @@ broker with one topic is taken like any other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from replispec.nameserver.rocketmq.mappings import Mappings, Said
 from replispec.runtime.primitives.bindings import Kept
+from replispec.runtime.rocketmq import rules
+from replispec.runtime.rocketmq.queues.forms import message_of_queues
+from replispec.runtime.rocketmq.queues.model import LogicalQueue
+from replispec.runtime.rocketmq.queues.telling import Heard, lack_of
 from replispec.runtime.rocketmq.remoting import Shares
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import (
@@ -29,6 +34,7 @@ from replispec.wire.rocketmq.broker import (
     TopicList,
     TopicRouteData,
 )
+from replispec.wire.rocketmq.codes import Permission
 
 HEARD_MS: Final = constants.ROUTE_TIMEOUT_MS // 3
 """A broker that registered so long ago, and said nothing since, may have moved."""
@@ -36,11 +42,12 @@ HEARD_MS: Final = constants.ROUTE_TIMEOUT_MS // 3
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What brokers may make grow: registrations that count, and topics, once for each broker set. When one of
-    them is reached the host that has most of it gives way to others."""
+    """What brokers may make grow: registrations that count, topics, once for each broker set, and segments of
+    logical queues. When one of them is reached the host that has most of it gives way to others."""
 
     brokers: int = 10_000
     topics: int = 500_000
+    segments: int = constants.ROUTED_SEGMENTS_MAX
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +64,7 @@ class RouteRegistration:
     timeout_ms: int | None = None
     acting_master: bool | None = None
     zone: str | None = None
+    mappings: Said = field(default_factory=Said)
 
 
 @dataclass(slots=True)
@@ -83,6 +91,14 @@ class _BrokerSet:
     zone: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Logical:
+    """The logical queues of a topic; `lack`: what is missing of them, so that they are not told."""
+
+    heard: Heard
+    lack: str | None
+
+
 Key = tuple[str, str]
 """A cluster and an address in it."""
 
@@ -96,7 +112,11 @@ class Routes:
         self._by_connection: dict[int, set[Key]] = {}
         self._sets: dict[str, _BrokerSet] = {}
         self._holders: dict[str, set[str]] = {}
+        self._mappings = Mappings(limits.segments)
         self._routes: dict[str, Kept[TopicRouteData]] = {}
+        self._logical: dict[str, _Logical] = {}
+        self._logical_routes: dict[str, Kept[TopicRouteData]] = {}
+        self.faults: Mapping[str, str] = {}
         self._clusters: Kept[ClusterInfo] | None = None
         self._names: Kept[TopicList] | None = None
         self._topics = 0
@@ -123,7 +143,9 @@ class Routes:
         return all(each is None or each.host != host for each in members)
 
     def register(self, new: RouteRegistration, connection: int, host: str, now_ms: int) -> bool:
-        """Take a registration; false when it is one too many."""
+        """Take a registration; false when it is one too many. `faults` says then what of its mappings was not
+        taken, and why, by topic."""
+        self.faults = {}
         key = (new.cluster, new.address)
         known = self._live.get(key)
         if len(new.topics) > self._limits.topics:
@@ -149,9 +171,12 @@ class Routes:
         broker_set.addresses[new.broker_id] = new.address
         if new.broker_id == min(broker_set.addresses):
             self._take_topics(broker_set, new, known, host)
+            who, is_master = (new.cluster, new.broker_name), new.broker_id == constants.MASTER_ID
+            held = broker_set.queues
+            self.faults = self._mappings.take(who, host, new.mappings, held, is_master=is_master)
         self._forget_live(key)
         self._registrations.take(host, key)
-        self._live[key] = _Live(replace(new, topics={}), connection, host, now_ms)
+        self._live[key] = _Live(replace(new, topics={}, mappings=Said()), connection, host, now_ms)
         self._by_connection.setdefault(connection, set()).add(key)
         return True
 
@@ -190,6 +215,56 @@ class Routes:
         late = [(key, live.connection) for key, live in self._live.items() if live.until_ms < now_ms]
         return [(connection, self._remove(key)) for key, connection in late]
 
+    def forget(self, topic: str, cluster: str | None) -> None:
+        """Forget a topic, of all brokers or of those of one cluster, until one of them registers it again."""
+        self._changed()
+        for name in sorted(self._holders.get(topic, ())):
+            if cluster is None or self._sets[name].cluster == cluster:
+                del self._sets[name].queues[topic]
+                self._topics -= 1
+                self._hold_topics("", name, -1)
+                self._drop_holder(topic, name)
+        self._mappings.forget(topic, None if cluster is None else [cluster])
+
+    def withheld(self, topic: str) -> str | None:
+        """What is missing of logical queues that are enabled; None: nothing is, or they are not."""
+        logical = self._logical_of(topic)
+        return None if logical.heard.enabled is None else logical.lack
+
+    def logical_route(
+        self, topic: str, indexes: Collection[int] | None = None
+    ) -> Kept[TopicRouteData] | None:
+        """The route with logical queues, all of them or these, where nothing of them is missing."""
+        plain, logical = self.route(topic), self._logical_of(topic)
+        if plain is None or logical.lack is not None:
+            return plain
+        if indexes is not None:
+            chosen = [each for each in logical.heard.told if each.index in indexes]
+            return Kept(_with_logical(plain.message, topic, chosen))
+        route = self._logical_routes.get(topic)
+        if route is None:
+            route = Kept(_with_logical(plain.message, topic, logical.heard.told))
+            self._logical_routes[topic] = route
+        return route
+
+    def _logical_of(self, topic: str) -> _Logical:
+        found = self._logical.get(topic)
+        if found is None:
+            heard = self._mappings.heard(topic)
+            found = _Logical(heard, self._lack_of(heard, topic))
+            if heard.total:
+                self._logical[topic] = found
+        return found
+
+    def _lack_of(self, heard: Heard, topic: str) -> str | None:
+        holders = self._holders.get(topic)
+        if not holders:
+            return "no broker of it is heard"
+        if self._mappings.static(topic) is not None:
+            return "it is a static topic"
+        sets = {name: self._sets[name].queues[topic] for name in sorted(holders)}
+        return lack_of(heard, {name: _written(each) for name, each in sets.items()})
+
     def route(self, topic: str) -> Kept[TopicRouteData] | None:
         """Who holds a topic; None when nobody does."""
         route = self._routes.get(topic)
@@ -200,6 +275,8 @@ class Routes:
     def _changed(self) -> None:
         """What was told is told no more."""
         self._routes.clear()
+        self._logical.clear()
+        self._logical_routes.clear()
         self._clusters = self._names = None
 
     def topics(self) -> Kept[TopicList]:
@@ -248,6 +325,7 @@ class Routes:
             ],
             {},
             [each.queues[topic] for _, each in sets],
+            topic_queue_mapping_by_broker=self._mappings.static(topic),
         )
 
     def _is_replaced(self, new: RouteRegistration) -> bool:
@@ -317,6 +395,8 @@ class Routes:
         live = self._forget_live(key)
         assert live is not None, f"{key} is not live"
         gone = live.registration
+        if gone.broker_id == constants.MASTER_ID:
+            self._mappings.lost(gone.broker_name)
         self._changed()
         broker_set = self._sets.get(gone.broker_name)
         if broker_set is None:
@@ -332,10 +412,23 @@ class Routes:
         queues = self._sets.pop(name).queues
         self._topics -= len(queues)
         for topic in queues:
-            holders = self._holders[topic]
-            holders.discard(name)
-            if not holders:
-                del self._holders[topic]
+            self._drop_holder(topic, name)
+
+    def _drop_holder(self, topic: str, name: str) -> None:
+        holders = self._holders[topic]
+        holders.discard(name)
+        if not holders:
+            del self._holders[topic]
+
+
+def _with_logical(plain: TopicRouteData, topic: str, queues: Collection[LogicalQueue]) -> TopicRouteData:
+    return replace(plain, logical_queues_info=message_of_queues(queues, topic).queues)
+
+
+def _written(queue: QueueData) -> int:
+    """How many queues of a broker take messages."""
+    may_write = rules.has_bit(queue.perm or 0, Permission.WRITE)
+    return queue.write_queue_nums or 0 if may_write else 0
 
 
 def _state(registration: RouteRegistration) -> int:

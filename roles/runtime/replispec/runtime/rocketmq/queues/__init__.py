@@ -8,24 +8,27 @@ Words: a *segment* maps an interval of logical offsets to one of a physical queu
 that is not decided, and an end that is open, is UNDECIDED; a *holding* is what one broker said of a topic.
 """
 
-from replispec.runtime.rocketmq.queues.checks import fault_of, fault_of_topic, has_hole, is_complete
+from replispec.runtime.rocketmq.queues.checks import fault_of, fault_of_topic
 from replispec.runtime.rocketmq.queues.holdings import Holding, merged, with_holding
 from replispec.runtime.rocketmq.queues.model import LogicalQueue, PhysicalQueue, Segment
 from replispec.runtime.rocketmq.queues.profiles import LOGICAL_QUEUES, STATIC_TOPICS, Profile
 from replispec.runtime.rocketmq.queues.table import rows
+from replispec.runtime.rocketmq.queues.telling import Enabled, Heard, Statement, lack_of
 
 __all__ = [
     "LOGICAL_QUEUES",
     "STATIC_TOPICS",
+    "Enabled",
+    "Heard",
     "Holding",
     "LogicalQueue",
     "PhysicalQueue",
     "Profile",
     "Segment",
+    "Statement",
     "fault_of",
     "fault_of_topic",
-    "has_hole",
-    "is_complete",
+    "lack_of",
     "merged",
     "rows",
     "with_holding",

@@ -93,18 +93,3 @@ def _fault_of_physical(segments: Iterable[Segment], profile: Profile) -> str | N
             return f"the queue {each.queue.queue_id} of {each.queue.broker_name[:40]} serves twice"
         last[each.queue] = each
     return None
-
-
-def has_hole(queue: LogicalQueue) -> bool:
-    """Whether an offset between two segments belongs to none, as while a broker is silent."""
-    return any(
-        one.is_decided and two.is_decided and one.is_sealed and one.logical_end != two.logical_start
-        for one, two in pairwise(queue.segments)
-    )
-
-
-def is_complete(queues: Collection[LogicalQueue]) -> bool:
-    """Whether indexes are 0 to N-1, and every chain is whole and written."""
-    indexes = {each.index for each in queues}
-    is_whole = all(each.writable is not None and not has_hole(each) for each in queues)
-    return bool(queues) and indexes == set(range(len(queues))) and is_whole

@@ -58,6 +58,8 @@ from replispec.runtime.rocketmq.rules.mappings import (
 from replispec.runtime.rocketmq.rules.queues import (
     follows_items,
     holds_item,
+    indexes_in,
+    is_epoch_credible,
     leader_of,
     leads_undecided,
     logical_offset,
@@ -111,7 +113,9 @@ __all__ = [
     "id_at",
     "ids_at",
     "ids_in",
+    "indexes_in",
     "is_disk_full",
+    "is_epoch_credible",
     "items_of_queue",
     "leader_of",
     "leads_undecided",

@@ -10,8 +10,17 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from replispec.wire.rocketmq.constants import LOGIC_OFFSET_BLOCK, MAPPING_EPOCH_STEP_MS, UNDECIDED
+from replispec.wire.rocketmq.constants import (
+    LOGIC_OFFSET_BLOCK,
+    LOGICAL_QUEUES_MAX,
+    MAPPING_EPOCH_AHEAD_MS,
+    MAPPING_EPOCH_STEP_MS,
+    UNDECIDED,
+)
 from replispec.wire.rocketmq.static_topic import LogicQueueMappingItem
+
+_DIGITS_MAX = len(str(LOGICAL_QUEUES_MAX))
+_LISTED_MAX = LOGICAL_QUEUES_MAX * (_DIGITS_MAX + len(", ")) + len("[]")
 
 
 def logical_offset(physical: int, physical_start: int, logical_start: int) -> int:
@@ -106,3 +115,19 @@ def _is_kept(known: int | None, said: int | None, absent: int = 0) -> bool:
 def _number(value: int | None, absent: int = 0) -> int:
     """A number as Java has it that reads a key which is not there."""
     return absent if value is None else value
+
+
+def indexes_in(listed: str | None) -> frozenset[int] | None:
+    """The indexes of a text such as `[0, 3]`; None for no text, and for one that is no such list."""
+    if listed is None or not (listed.startswith("[") and listed.endswith("]")) or len(listed) > _LISTED_MAX:
+        return None
+    numbers = [each.strip(" ") for each in listed[1:-1].split(",")] if listed != "[]" else []
+    if not all(each.isascii() and each.isdecimal() and len(each) <= _DIGITS_MAX for each in numbers):
+        return None
+    found = frozenset(map(int, numbers))
+    return found if all(each < LOGICAL_QUEUES_MAX for each in found) else None
+
+
+def is_epoch_credible(epoch: int, now_ms: int) -> bool:
+    """Whether a clock may have shown it."""
+    return epoch <= now_ms + MAPPING_EPOCH_AHEAD_MS

@@ -1,0 +1,214 @@
+"""What brokers registered of logical queues and static topics, by topic and broker.
+
+A broker speaks for itself alone. What it said stays when it is heard no more, until it says otherwise, an
+administrator has the topic forgotten, or room is needed: silence says nothing of what a broker holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from replispec.runtime.rocketmq.queues import Holding, merged
+from replispec.runtime.rocketmq.queues.profiles import LOGICAL_QUEUES
+from replispec.runtime.rocketmq.queues.telling import Enabled, Heard, Interval, Statement
+from replispec.runtime.rocketmq.remoting import Shares
+from replispec.wire.rocketmq.constants import UNDECIDED
+from replispec.wire.rocketmq.static_topic import TopicQueueMappingInfo
+
+FOREIGN = "segments of other brokers"
+Version = tuple[int, int]
+"""The stateVersion and the counter of what a broker registers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a registration says of mappings, and of which topics it says anything at all.
+
+    `faults`: what of it could not be read, by topic. `foreign`: topics with segments of other brokers, which
+    are left out.
+    """
+
+    version: Version = (0, 0)
+    topics: Collection[str] = ()
+    logical: Mapping[str, Holding] = field(default_factory=dict)
+    stated: Mapping[str, Statement] = field(default_factory=dict)
+    static: Mapping[str, TopicQueueMappingInfo] = field(default_factory=dict)
+    faults: Mapping[str, str] = field(default_factory=dict)
+    foreign: Collection[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What one broker said of one topic. `version`: as of which it said so; None once it was lost."""
+
+    cluster: str
+    version: Version | None = None
+    logical: Holding | None = None
+    enabled: Enabled | None = None
+    gone: Mapping[int, tuple[Interval, ...]] = field(default_factory=dict)
+    static: TopicQueueMappingInfo | None = None
+
+    def weight(self) -> int:
+        """How much room it takes."""
+        segments = sum(map(len, self.logical.segments.values())) if self.logical else 0
+        led = len(self.static.curr_id_map or ()) if self.static else 0
+        return 1 + segments + sum(map(len, self.gone.values())) + led
+
+    def is_newer(self, version: Version) -> bool:
+        """Whether who says something of this version knew less."""
+        return self.version is not None and self.version > version
+
+    def with_logical(self, said: Said, topic: str) -> _Kept:
+        """After the master said which segments it has. That it is enabled is not taken back."""
+        stated = said.stated.get(topic)
+        known = [] if self.enabled is None else [self.enabled]
+        if stated is not None:
+            known.append(stated.enabled)
+        if self.is_newer(said.version):
+            return replace(self, enabled=max(known, default=None))
+        gone = stated.gone if stated is not None else {}
+        return replace(
+            self,
+            version=said.version,
+            logical=said.logical.get(topic),
+            enabled=max(known, default=None),
+            gone=gone,
+        )
+
+    def with_static(self, said: TopicQueueMappingInfo, version: Version) -> _Kept:
+        """After it said which queues it leads: the greatest epoch counts, then the newest version."""
+        known = UNDECIDED - 1 if self.static is None else _epoch(self.static)
+        if _epoch(said) < known or (_epoch(said) == known and self.is_newer(version)):
+            return self
+        return replace(self, static=said)
+
+
+class Mappings:
+    """The table. `room` bounds the segments in it."""
+
+    def __init__(self, room: int) -> None:
+        self._topics: dict[str, dict[str, _Kept]] = {}
+        self._brokers: dict[str, set[str]] = {}
+        # Brokers that said something, by the host that registered the first of it.
+        self._shares = Shares[str](room)
+
+    def take(
+        self,
+        who: tuple[str, str],
+        host: str,
+        said: Said,
+        held: Collection[str],
+        *,
+        is_master: bool,
+    ) -> Mapping[str, str]:
+        """Take what a broker of a cluster said of topics that its set holds; told is what was not, and why.
+
+        Segments are those of the master alone: a replica that stands in may not know yet what is sealed.
+        """
+        broker = who[1]
+        faults = {**dict.fromkeys(said.foreign, FOREIGN), **said.faults}
+        for topic in sorted(self._concerned(broker, said, held)):
+            if topic in said.faults:
+                continue
+            before = self._topics.get(topic, {}).get(broker)
+            after = before or _Kept(who[0])
+            if is_master and topic in said.topics:
+                after = after.with_logical(said, topic)
+            if topic in said.static:
+                after = after.with_static(said.static[topic], said.version)
+            if not self._put(who, host, topic, before, after):
+                faults[topic] = "no room for what is registered of it"
+        return faults
+
+    def _concerned(self, broker: str, said: Said, held: Collection[str]) -> set[str]:
+        """The topics of which something may change: one that comes without segments has none."""
+        new = said.logical.keys() | said.stated.keys() | said.static.keys()
+        known = (each for each in self._brokers.get(broker, ()) if each in said.topics)
+        return {each for each in new if each in held}.union(known)
+
+    def lost(self, broker: str) -> None:
+        """The master of a set is not heard any more: whoever is it next is believed."""
+        for topic in self._brokers.get(broker, ()):
+            kept = self._topics[topic]
+            kept[broker] = replace(kept[broker], version=None)
+
+    def forget(self, topic: str, clusters: Collection[str] | None = None) -> None:
+        """Forget what brokers, or those of some clusters, said of a topic."""
+        for broker, kept in list(self._topics.get(topic, {}).items()):
+            if clusters is None or kept.cluster in clusters:
+                self._drop(topic, broker)
+
+    def static(self, topic: str) -> dict[str, TopicQueueMappingInfo] | None:
+        """What each broker leads of a static topic; None of another."""
+        found = {
+            broker: kept.static
+            for broker, kept in sorted(self._topics.get(topic, {}).items())
+            if kept.static is not None
+        }
+        return found or None
+
+    def heard(self, topic: str) -> Heard:
+        """The logical queues of a topic, merged."""
+        every = self._topics.get(topic, {}).values()
+        holdings = {each.logical.broker_name: each.logical for each in every if each.logical is not None}
+        return Heard(
+            merged(holdings, LOGICAL_QUEUES),
+            max((each.enabled for each in every if each.enabled is not None), default=None),
+            _together(each.gone for each in every),
+        )
+
+    def size(self) -> int:
+        """How much room is taken."""
+        return self._shares.held
+
+    def _put(self, who: tuple[str, str], host: str, topic: str, before: _Kept | None, after: _Kept) -> bool:
+        """Keep it, if there is room, and make room where another host has most."""
+        broker = who[1]
+        if _is_nothing(after):
+            if before is not None:
+                self._drop(topic, broker)
+            return True
+        more = after.weight() - (before.weight() if before is not None else 0)
+        while more > 0 and self._shares.held + more > self._shares.room:
+            going = self._shares.giving_way(host)
+            if going is None or going == broker:
+                return False
+            for each in list(self._brokers[going]):
+                self._drop(each, going)
+        if broker in self._shares:
+            self._shares.grow(broker, more)
+        else:
+            self._shares.take(host, broker, weight=more)
+        self._topics.setdefault(topic, {})[broker] = after
+        self._brokers.setdefault(broker, set()).add(topic)
+        return True
+
+    def _drop(self, topic: str, broker: str) -> None:
+        kept = self._topics[topic]
+        weight = kept.pop(broker).weight()
+        if not kept:
+            del self._topics[topic]
+        topics = self._brokers[broker]
+        topics.discard(topic)
+        if topics:
+            self._shares.grow(broker, -weight)
+        else:
+            del self._brokers[broker]
+            self._shares.drop(broker)
+
+
+def _is_nothing(kept: _Kept) -> bool:
+    return kept.logical is None and kept.static is None and kept.enabled is None and not kept.gone
+
+
+def _epoch(said: TopicQueueMappingInfo) -> int:
+    return UNDECIDED if said.epoch is None else said.epoch
+
+
+def _together(every: Iterable[Mapping[int, tuple[Interval, ...]]]) -> dict[int, list[Interval]]:
+    found: dict[int, list[Interval]] = {}
+    for gone in every:
+        for index, intervals in gone.items():
+            found.setdefault(index, []).extend(intervals)
+    return found

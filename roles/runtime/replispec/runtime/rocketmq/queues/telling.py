@@ -1,0 +1,144 @@
+"""What a name server may tell of the logical queues of a topic, and what keeps it from telling them.
+
+Some broker may be silent, and a name server may have started after it was heard last. So nothing is concluded
+from what is missing: offsets that no segment covers are gone when a broker says so, and only then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.queues.model import LogicalQueue, Segment
+from replispec.wire.rocketmq.constants import (
+    LOGICAL_QUEUES_MAX,
+    MAPPING_SEGMENTS_MAX,
+    OFFSET_MAX,
+    UNDECIDED,
+)
+from replispec.wire.rocketmq.logical_queue import GoneOffsets, GoneOffsetsList, LogicalQueuesEnabled
+
+Interval = tuple[int, int]
+"""Logical offsets, the end exclusive."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Enabled:
+    """That a topic is one of logical queues: as of when, how many are written, how many there are."""
+
+    epoch: int
+    queues: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What a broker says of a topic beside its segments: that it is enabled, and which offsets are gone."""
+
+    enabled: Enabled
+    gone: Mapping[int, tuple[Interval, ...]] = field(default_factory=dict)
+
+
+def statement_of(said: LogicalQueuesEnabled) -> Statement:
+    """As a broker registers it. Raises RemoteProtocolError for what cannot be."""
+    queues, total = said.queues or 0, said.total or 0
+    epoch = UNDECIDED if said.epoch is None else said.epoch
+    if epoch < 0 or not 0 <= queues <= total or not 0 < total <= LOGICAL_QUEUES_MAX:
+        raise RemoteProtocolError(f"no topic has {queues} of {total} logical queues since {epoch}")
+    listed = {index: each.intervals or () for index, each in (said.gone or {}).items()}
+    if len(listed) > LOGICAL_QUEUES_MAX or sum(map(len, listed.values())) > MAPPING_SEGMENTS_MAX:
+        raise RemoteProtocolError(f"more than {MAPPING_SEGMENTS_MAX} intervals are gone")
+    gone = {index: tuple(map(_interval_of, each)) for index, each in listed.items()}
+    if not all(0 <= index < total for index in gone):
+        raise RemoteProtocolError("offsets of no queue are gone")
+    return Statement(Enabled(epoch, queues, total), gone)
+
+
+def message_of_statement(said: Statement) -> LogicalQueuesEnabled:
+    """As a broker registers it."""
+    gone = {
+        index: GoneOffsetsList([GoneOffsets(begin, end) for begin, end in intervals])
+        for index, intervals in said.gone.items()
+    }
+    return LogicalQueuesEnabled(said.enabled.epoch, gone or None, said.enabled.queues, said.enabled.total)
+
+
+def _interval_of(said: GoneOffsets) -> Interval:
+    begin, end = said.begin or 0, said.end or 0
+    if not 0 <= begin < end <= OFFSET_MAX:
+        raise RemoteProtocolError(f"no offsets are {begin} to {end}")
+    return begin, end
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What brokers together registered of a topic."""
+
+    queues: Mapping[int, LogicalQueue]
+    enabled: Enabled | None = None
+    gone: Mapping[int, Sequence[Interval]] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """How many logical queues there are, as far as is known."""
+        return len(self.queues) if self.enabled is None else self.enabled.total
+
+    @property
+    def told(self) -> Sequence[LogicalQueue]:
+        """What is told when nothing lacks: no index that is not committed yet."""
+        return [self.queues[index] for index in range(self.total) if index in self.queues]
+
+
+def lack_of(heard: Heard, written: Mapping[str, int]) -> str | None:
+    """What is missing, so that clients cannot be told, in a few words; None: nothing.
+
+    `written`: how many physical queues each broker that is heard has for writing.
+    """
+    if not heard.total:
+        return "no queue is mapped"
+    lacks = (_lack_of_queue(heard, index) for index in range(heard.total))
+    return next(filter(None, lacks), None) or _unmapped(heard.queues.values(), written)
+
+
+def _lack_of_queue(heard: Heard, index: int) -> str | None:
+    queue, gone = heard.queues.get(index), heard.gone.get(index, ())
+    is_written = heard.enabled is not None and index < heard.enabled.queues
+    if queue is None:
+        return f"nobody registered queue {index}" if is_written or not gone else None
+    if is_written and queue.writable is None:
+        return f"nobody registered where queue {index} is written"
+    return _lack_between([each for each in queue.segments if each.is_decided], index, gone)
+
+
+def _lack_between(segments: Iterable[Segment], index: int, gone: Sequence[Interval]) -> str | None:
+    """The first hole or overlap. What is open, because its broker did not say yet that it is sealed, reaches
+    up to the next segment."""
+    reach: int | None = 0
+    for each in segments:
+        start = each.logical_start
+        if reach is not None and reach > start:
+            return f"two brokers registered offset {start} of queue {index}"
+        if reach is not None and not _is_covered(gone, reach, start):
+            return f"nobody registered offset {reach} of queue {index}"
+        reach = each.logical_end if each.is_sealed else None
+    return None
+
+
+def _is_covered(gone: Sequence[Interval], begin: int, end: int) -> bool:
+    for first, last in sorted(gone):
+        if first > begin:
+            break
+        begin = max(begin, last)
+    return begin >= end
+
+
+def _unmapped(queues: Iterable[LogicalQueue], written: Mapping[str, int]) -> str | None:
+    """A broker with a physical queue that is written and belongs to no logical queue."""
+    mapped: dict[str, set[int]] = {}
+    for queue in (each.queue for one in queues for each in one.segments):
+        mapped.setdefault(queue.broker_name, set()).add(queue.queue_id)
+    for broker, count in written.items():
+        if sum(each < count for each in mapped.get(broker, ())) < count:
+            return f"a queue of {broker[:40]} is not mapped"
+    return None
