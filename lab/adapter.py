@@ -1,6 +1,6 @@
 """An adapter around a subject of the lab: `replispec conformance run --adapter 'python -m lab.adapter NAME'`.
 
-NAME is one of those that `python -m lab.subjects list` prints. Standard input and output belong to the suite
+NAME is one of those that `python -m lab.subjects list` prints; words after it are the family's. Standard input and output belong to the suite
 that starts it: docs/adapter-protocol.md. Exit code 0: the suite ended the run; 1: it broke the protocol;
 2: this is no command; 3: something is not installed.
 """
@@ -17,17 +17,17 @@ from lab.subjects.registry import subject
 from lab.subjects.subject import Subject
 from replispec.runtime.adapting.adapter_shell import serve
 
-USAGE = "usage: python -m lab.adapter NAME, started by a suite: replispec conformance run --adapter ..."
+USAGE = "usage: python -m lab.adapter NAME [WORD], started by a suite: replispec conformance run --adapter ..."
 
 
 def main(arguments: Sequence[str]) -> int:
     """Serve one subject and return the exit code."""
     try:
-        if len(arguments) != 1 or sys.stdin.isatty():
+        if len(arguments) not in (1, 2) or sys.stdin.isatty():
             raise UsageError(USAGE)
         chosen = subject(arguments[0])
         chosen.fetch()
-        return serve(_family_of(chosen).adapted(chosen), 0, 1, sys.stderr)
+        return serve(_family_of(chosen).adapted(chosen, arguments[1:]), 0, 1, sys.stderr)
     except LabError as error:
         sys.stderr.write(f"lab.adapter: {' '.join(str(error).split())}\n")
         return error.exit_code

@@ -148,7 +148,7 @@ class SubjectPlan:
 
     def _row_by_adapter(self, subject: Subject, kind: str) -> Row:
         """Play one run whose subject the suite has started itself."""
-        options = {"--adapter": shlex.join(subject.adapter()), "--jobs": ADAPTED_JOBS}
+        options = {"--adapter": shlex.join(subject.adapter(kind)), "--jobs": ADAPTED_JOBS}
         written = self._forgotten(subject, kind)
         try:
             return self._judge(subject, kind, {**options, **_numbered(subject), "--json": written})

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -163,7 +163,7 @@ class Edited:
 class LabFamily:
     """One family. `foreign_variables` are those of the environment that must not reach its processes;
     `smoke` starts one process of ours, waits until it answers, and says what was seen; `adapted` is how an
-    adapter of a conformance suite starts a subject; `killed` are clusters by what is set
+    adapter of a conformance suite starts a subject, with the words after its name; `killed` are clusters by what is set
     differently in them."""
 
     subjects: Callable[[], Iterable[Subject]]
@@ -172,5 +172,5 @@ class LabFamily:
     killed: Mapping[str, Callable[[Cluster], KilledCluster]]
     interop: Interop
     edited: Edited
-    adapted: Callable[[Subject], Programs]
+    adapted: Callable[[Subject, Sequence[str]], Programs]
     foreign_variables: tuple[str, ...] = ()

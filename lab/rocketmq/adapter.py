@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lab.cluster import Cluster
-from lab.errors import LabError
+from lab.errors import LabError, UsageError
 from lab.ports import LOOPBACK
 from lab.rocketmq import settings
 from lab.rocketmq.serving import BROKER, CONTROLLER, NAMESERVER, SCAN_INTERVAL_MS
@@ -23,6 +23,8 @@ ROLES: Mapping[int, str] = {
 }
 # Java's brokers listen two below their port as well, whatever they are told.
 BELOW = -2
+# The word after a subject's name by which its brokers are masters without a controller.
+UNCONTROLLED = "uncontrolled"
 
 
 class LabPrograms:
@@ -37,10 +39,13 @@ class LabPrograms:
         Role.ASYNC_LEARNER: (REMOTING, REPLICATION),
     }
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: Subject, words: Sequence[str] = ()) -> None:
         self.implementation = subject.implementation
         self.release = subject.release
         self._subject = subject
+        if strange := [each for each in words if each != UNCONTROLLED]:
+            raise UsageError(f"{strange[0]!r} is not {UNCONTROLLED}")
+        self._uncontrolled = bool(words)
 
     def command(self, start: Start, ports: Ports, folder: Path) -> Sequence[str]:
         """The lab's command with what the runner named; every instance has a cluster folder of its own."""
@@ -48,6 +53,8 @@ class LabPrograms:
         try:
             with Cluster(folder / "data") as cluster:
                 values = {**_settings(cluster, role), **_named(start, ports), **start.settings}
+                if self._uncontrolled and role == BROKER:
+                    values |= {"enableControllerMode": "false", "brokerId": 0}
                 return self._subject.command(cluster, role, role, values)
         except LabError as fault:
             raise CannotStartError(str(fault)) from None

@@ -12,8 +12,9 @@ from pathlib import Path
 from lab.cluster import Cluster, Settings
 from lab.errors import LabError, NotInstalledError
 from lab.rocketmq import archives, serving
+from lab.rocketmq.adapter import UNCONTROLLED
 from lab.rocketmq.fetch import fetch_apache, jars
-from lab.rocketmq.roles import GROUP, NAME_SERVER, PLAYED, RocketmqSubject
+from lab.rocketmq.roles import GROUP, NAME_SERVER, PLAYED, STATIC_TOPIC, RocketmqSubject
 from lab.rocketmq.serving import BROKER, CONTROLLER, NAMESERVER
 
 MAINS = {
@@ -28,7 +29,7 @@ DIRECT = 512
 # Packages that the releases open by reflection; a JDK from 17 on refuses that unless it is told.
 OPENED = ("java.lang", "java.nio", "java.util", "jdk.internal.misc", "jdk.internal.ref", "sun.nio.ch")
 # As what the releases are judged beside controller and HA master: one of them as everything.
-ADAPTED = {"5.4.0": (NAME_SERVER, *PLAYED, GROUP)}
+ADAPTED = {"5.4.0": (NAME_SERVER, *PLAYED, GROUP, STATIC_TOPIC)}
 # Up to 5.0.0 these end when they find no such file in the folder of configurations.
 LOGGED_APART = ("controller", "namesrv", "broker")
 LOGGING = Path(__file__).with_name("rmq.logback.xml")
@@ -48,6 +49,10 @@ class Apache(RocketmqSubject):
         """The folder of its jars. See fetch_apache."""
         java()
         return fetch_apache(self.artefacts, self.release)
+
+    def adapter(self, kind: str) -> Sequence[str]:
+        """With brokers that have no controller where static topics are judged. See Subject.adapter."""
+        return (*super().adapter(kind), *([UNCONTROLLED] if kind == STATIC_TOPIC else []))
 
     def command(self, cluster: Cluster, role: str, name: str, settings: Settings) -> Sequence[str]:
         """A controller, nameserver or broker with a small heap."""

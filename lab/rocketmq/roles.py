@@ -13,6 +13,7 @@ from replispec.wire.rocketmq.codes import Release
 from replispec.wire.rocketmq.controller import EpochEntryCache
 
 NAME_SERVER, GROUP = "name-server", "controller-group"
+STATIC_TOPIC = "static-topic"
 PLAYED = ("ha-replica", "registering-broker", "learner")
 
 

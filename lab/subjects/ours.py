@@ -28,7 +28,7 @@ class OwnRoles(Subject):
         """Nothing is to be got: the folder of the interpreter that has the checkout installed."""
         return Path(sys.prefix)
 
-    def adapter(self) -> Sequence[str]:
+    def adapter(self, kind: str) -> Sequence[str]:  # noqa: ARG002  it brings all kinds to life
         """The command that everybody has."""
         return (sys.executable, "-P", "-m", "replispec.cli", "adapter")
 

@@ -46,8 +46,8 @@ class Subject(ABC):
         """As what it is judged when all are: as each kind, unless something speaks against it."""
         return tuple(self.kinds)
 
-    def adapter(self) -> Sequence[str]:
-        """The command of the adapter that starts it for a suite."""
+    def adapter(self, kind: str) -> Sequence[str]:  # noqa: ARG002  of what differs by kind
+        """The command of the adapter that starts it for a suite that judges it as this kind."""
         return (sys.executable, "-m", "lab.adapter", self.name)
 
     @abstractmethod
