@@ -17,7 +17,9 @@ from lab.subjects.registry import subject
 from lab.subjects.subject import Subject
 from replispec.runtime.adapting.adapter_shell import serve
 
-USAGE = "usage: python -m lab.adapter NAME [WORD], started by a suite: replispec conformance run --adapter ..."
+USAGE = (
+    "usage: python -m lab.adapter NAME [WORD], started by a suite: replispec conformance run --adapter ..."
+)
 
 
 def main(arguments: Sequence[str]) -> int:
