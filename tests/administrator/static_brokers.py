@@ -1,7 +1,7 @@
-"""Brokers as Apache RocketMQ 5.4.0 keeps the mappings of static topics, in this process, and their name server.
+"""Brokers that keep mappings of static topics as Java's do, in this process, and their name server.
 
-Source: apache/rocketmq rocketmq-all-5.4.0, TopicQueueMappingManager, AdminBrokerProcessor: what is an assertion
-there, which production leaves out, is not checked here either.
+Source: apache/rocketmq rocketmq-all-5.4.0, TopicQueueMappingManager, AdminBrokerProcessor: what is an
+assertion there, which production leaves out, is not checked here either.
 """
 
 from __future__ import annotations
