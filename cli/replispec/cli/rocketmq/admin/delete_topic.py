@@ -15,6 +15,7 @@ from replispec.cli.rocketmq.admin.asking import (
     name_servers_option,
     yes_option,
 )
+from replispec.cli.rocketmq.admin.static_topics import EXIT_REFUSED, refusals
 
 
 @click.command(
@@ -36,7 +37,10 @@ def command(topic: str, cluster: str, name_servers: Sequence[str], *, yes: bool,
         say(what)
         return 0
     confirmed(what, topic, yes=yes)
-    ask(deleted(name_servers, cluster, topic))
+    with refusals() as refused:
+        ask(deleted(name_servers, cluster, topic))
+    if refused:
+        return EXIT_REFUSED
     say(f"delete topic [{topic}] from cluster [{cluster}] success.")
     say(f"delete topic [{topic}] from NameServer success.")
     return 0

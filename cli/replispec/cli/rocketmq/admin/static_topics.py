@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +20,7 @@ from replispec.cli.peers_text import say
 from replispec.cli.rocketmq.admin.asking import RefusedToAskError, ask, dry_run_option, name_servers_option
 from replispec.runtime.net.clock import wall_ms
 
+EXIT_REFUSED: Final = 1
 MAPPING_BYTES_MAX: Final = 64 * 1024 * 1024
 
 
@@ -98,19 +100,30 @@ Planned = Callable[[Known, Sequence[str], int], Run]
 
 
 def carry_out(asked: Asked, planned: Planned) -> int:
-    """Finish what an interrupted run left, then do what is wanted. Raises RefusedToAskError."""
+    """Finish what an interrupted run left, then do what is wanted; the exit code."""
     if asked.map_file is None and not (asked.brokers or asked.of_clusters):
         raise click.UsageError("one of -b, -c and -mf is needed")
+    with refusals() as refused:
+        _carried_out(asked, planned)
+    return EXIT_REFUSED if refused else 0
+
+
+@contextmanager
+def refusals() -> Iterator[list[str]]:
+    """What the block cannot have is one line on standard error, and is kept."""
+    refused: list[str] = []
     try:
-        return _carried_out(asked, planned)
-    except NotAsWantedError as error:
-        raise RefusedToAskError(str(error)) from error
+        yield refused
+    except (NotAsWantedError, RefusedToAskError) as error:
+        refused.append(str(error))
+        say(f"replispec: {error}", err=True)
 
 
-def _carried_out(asked: Asked, planned: Planned) -> int:
+def _carried_out(asked: Asked, planned: Planned) -> None:
     known = _known(asked)
     if asked.map_file is not None:
-        return _of_file(asked, known, asked.map_file)
+        _of_file(asked, known, asked.map_file)
+        return
     targets = known.targets(asked.brokers, asked.of_clusters)
     if asked.total is not None and asked.total < known.topic.total:
         raise NotAsWantedError(
@@ -122,19 +135,18 @@ def _carried_out(asked: Asked, planned: Planned) -> int:
         run = finished(known.topic, known.every(()), wall_ms(), force=asked.force)
         _set(asked, known, run)
         if asked.dry_run:
-            return 0
+            return
         known = _known(asked)
     if was_unfinished and asked.total == known.topic.total:
-        return 0
+        return
     _set(asked, known, planned(known, targets, wall_ms()))
-    return 0
 
 
 def _known(asked: Asked) -> Known:
     return ask(static_topics.known(asked.name_servers, asked.topic))
 
 
-def _of_file(asked: Asked, known: Known, path: Path) -> int:
+def _of_file(asked: Asked, known: Known, path: Path) -> None:
     with path.open("rb") as file:
         data = file.read(MAPPING_BYTES_MAX + 1)
     if len(data) > MAPPING_BYTES_MAX:
@@ -142,7 +154,6 @@ def _of_file(asked: Asked, known: Known, path: Path) -> int:
     run = mappings_run(data, asked.topic)
     every = known.every(run.topic.parts)
     _set(asked, known, from_file(known.topic, run, every, force=asked.force))
-    return 0
 
 
 def mappings_run(data: bytes, topic: str) -> Run:
