@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -103,7 +104,7 @@ def produce(
     from replispec.runtime import families
 
     family = families.with_part("cli", "clients")[0]
-    source = click.get_binary_stream("stdin") if lines else None
+    source = sys.stdin.buffer if lines else None
     wanted = Production(
         name_servers, topic.strip(), count, body, key, tag, source, at_once, group, form, quiet
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections import Counter
@@ -22,6 +23,7 @@ from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 
 T = TypeVar("T")
 TOPIC: Final = "StaticTopic"
+PLAIN: Final = "PlainTopic"
 CLI: Final = (sys.executable, "-P", "-m", "replispec.cli")
 BROKERS: Final = {"broker-1": "broker-a", "broker-2": "broker-b", "broker-3": "broker-c"}
 STEADY, PAUSE_MS, MESSAGE_BYTES, IDLE_MS = 400, 5, 100, 5_000
@@ -42,12 +44,16 @@ def on_java_brokers(stage: Stage) -> None:
     lines += _sent(stage, lines)
     _java(stage, "updateStaticTopic", "-qn", "6", "-b", "broker-c")
     _leads(stage, {"broker-a": 2, "broker-b": 2, "broker-c": 2})
+    _same_route(stage)
     lines += _sent(stage, lines, partial(_ours, stage, "remappingStaticTopic", "-b", "broker-b,broker-c"))
     _leads(stage, {"broker-b": 3, "broker-c": 3})
     lines += _sent(stage, lines, partial(_java, stage, "remappingStaticTopic", "-b", "broker-a,broker-b"))
     _leads(stage, {"broker-a": 3, "broker-b": 3})
     lines += _finishes_every_run(stage, lines)
+    lines += _sent_by_ours(stage, lines)
     _read_once(stage, lines)
+    _read_by_ours(stage, lines)
+    _plain(stage)
     _refused(stage)
     _ours(stage, "deleteTopic", "-c", CLUSTER_NAME, "--yes")
     stage.cluster.until(lambda: _route(stage) is None or None, "a topic that is gone")
@@ -97,9 +103,18 @@ def _java(stage: Stage, name: str, *words: str) -> None:
         raise LabError(f"mqadmin {name}: {complaint}")
 
 
-def _route(stage: Stage) -> TopicRouteData | None:
+def _same_route(stage: Stage) -> None:
+    """Demand that our topicRoute prints what mqadmin does, in whatever order of brokers."""
+    java = stage.tools.mqadmin("topicRoute", "-t", TOPIC, nameserver=stage.nameserver).splitlines()
+    ours = _ours(stage, "topicRoute").splitlines()
+    plain = [sorted(line.strip().rstrip(",") for line in each) for each in (ours, java)]
+    what = "lines of topicRoute, which are mqadmin's"
+    stage.measured.demand(plain[0] == plain[1] and "currIdMap" in str(ours), what, len(ours))
+
+
+def _route(stage: Stage, topic: str = TOPIC) -> TopicRouteData | None:
     with Peer("127.0.0.1", stage.cluster.port("nameserver")) as peer:
-        answer = peer.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequest(topic=TOPIC))
+        answer = peer.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequest(topic=topic))
     if answer.header.code != ResponseCode.SUCCESS:
         return None
     return TopicRouteData.decode(answer.body)
@@ -223,6 +238,60 @@ def _read_once(stage: Stage, lines: Iterable[Line]) -> None:
     moved = sum(places[key] != place for key, place in said.items())
     measured.demand(not moved, f"of {len(said)} with an offset, read at another", moved)
     measured.note("acknowledged without an offset, while it was not decided", len(acknowledged) - len(said))
+
+
+def _sent_by_ours(stage: Stage, before: Sequence[Line]) -> Sequence[Line]:
+    """Our producer sends while queues move, and no send fails."""
+    words = ("--count", str(STEADY), "--at-once", "1", "--key", f"k{len(before)}-{{n}}", "--format", "json")
+    said = stage.cluster.part("log") / "produce.out"
+    command = [*CLI, "produce", "-n", stage.nameserver, "-t", TOPIC, *words]
+    with said.open("wb") as output, subprocess.Popen(command, stdout=output, env=environment()) as producer:
+        stage.cluster.until(lambda: said.stat().st_size or None, "a producer of ours that sends")
+        _ours(stage, "remappingStaticTopic", "-b", "broker-a,broker-b")
+        code = producer.wait(COMMAND_S_MAXIMUM)
+    told = [json.loads(line) for line in said.read_text().splitlines()]
+    stage.measured.demand(not code, f"of {len(told)} sends of ours over a remapping failed", code)
+    return [{**each, "key": f"k{len(before)}-{each['number']}"} for each in told]
+
+
+def _read_by_ours(stage: Stage, lines: Iterable[Line]) -> None:
+    """Our consumer reads what Java's did, and a group of it goes on where it was."""
+    acknowledged = {str(each["key"]): _place(each) for each in lines if each["status"] == "SEND_OK"}
+    read: list[Line] = []
+    for more in (("--count", str(len(acknowledged) // 2)), ("--idle", "5")):
+        said = _clients(stage, "consume", "-t", TOPIC, "--group", "our-readers", "--format", "json", *more)
+        read += [json.loads(line) for line in said.splitlines()]
+    places = {str(each["key"]): _place(each) for each in read}
+    measured = stage.measured
+    measured.demand(len(read) == len(places), "messages that our group read twice", len(read) - len(places))
+    lost = sum(places.get(key) is None for key in acknowledged)
+    measured.demand(not lost, f"of {len(acknowledged)} acknowledged messages our consumer misses", lost)
+    moved = sum(place[1] >= 0 and places[key] != place for key, place in acknowledged.items())
+    measured.demand(not moved, "messages that ours reads at another offset", moved)
+
+
+def _plain(stage: Stage) -> None:
+    """A plain topic on the same brokers, made by our producer, read by both consumers."""
+    _clients(stage, "produce", "-t", PLAIN, "--count", str(STEADY), "--key", "p{n}", "--at-once", "16")
+    keys = {f"p{number}" for number in range(STEADY)}
+    stage.cluster.until(lambda: _route(stage, PLAIN), "a route to the plain topic")
+    ours = _clients(stage, "consume", "-t", PLAIN, "--count", str(STEADY), "--idle", "10", "--format", "json")
+    found = {str(json.loads(line)["key"]) for line in ours.splitlines()}
+    stage.measured.demand(found == keys, "messages of a plain topic that ours reads", len(found))
+    java = stage.tools.client("pull", stage.nameserver, PLAIN, "plain-readers", str(IDLE_MS))
+    found = {str(each["key"]) for each in java}
+    stage.measured.demand(found == keys, "messages of ours that Java's consumer reads", len(found))
+
+
+def _clients(stage: Stage, name: str, *words: str) -> str:
+    """Run our producer or consumer. Raises LabError where it ends with another code than 0."""
+    command = [*CLI, name, "-n", stage.nameserver, *words]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=COMMAND_S_MAXIMUM, env=environment()
+    )
+    if done.returncode:
+        raise LabError(f"{name} {' '.join(words)}: code {done.returncode}: {done.stderr.strip()[-400:]}")
+    return done.stdout
 
 
 def _place(line: Line) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Producer and consumer beside a broker set of ours: what was acknowledged is read once, where it was said."""
+"""Producer and consumer beside a broker set of ours: what was acknowledged is read once, where it was."""
 
 from __future__ import annotations
 
