@@ -73,7 +73,14 @@ class Consumption:
 @click.option(
     "--idle", metavar="SECONDS", type=click.FloatRange(0.1), help="End when nothing came for so long."
 )
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Text for people, an object of JSON in each line for programs.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="No line for each message: the last line alone.")
 def consume(
     name_servers: str,

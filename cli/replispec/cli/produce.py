@@ -41,6 +41,7 @@ class Production:
     tag: str
     lines: BinaryIO | None
     at_once: int
+    pause_ms: int
     group: str
     form: str
     quiet: bool
@@ -58,7 +59,14 @@ class Production:
     help="Name servers; else those of NAMESRV_ADDR.",
 )
 @click.option("-t", "--topic", metavar="NAME", required=True, help="The topic.")
-@click.option("--count", metavar="NUMBER", type=click.IntRange(1), default=1, show_default=True)
+@click.option(
+    "--count",
+    metavar="NUMBER",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="How many messages.",
+)
 @click.option(
     "--body",
     metavar="TEXT",
@@ -77,8 +85,23 @@ class Production:
     show_default=True,
     help="How many wait for an answer; beyond 1 they may be stored in another order.",
 )
+@click.option(
+    "--pause",
+    "pause_ms",
+    metavar="MILLISECONDS",
+    type=click.IntRange(0),
+    default=0,
+    help="Between two messages.",
+)
 @click.option("--group", metavar="NAME", default="replispec-produce", show_default=True, help="Of producers.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Text for people, an object of JSON in each line for programs.",
+)
 @click.option(
     "-q", "--quiet", is_flag=True, help="No line for each message, no progress: the last line alone."
 )
@@ -90,6 +113,7 @@ def produce(
     key: str,
     tag: str,
     at_once: int,
+    pause_ms: int,
     group: str,
     form: str,
     *,
@@ -106,7 +130,7 @@ def produce(
     family = families.with_part("cli", "clients")[0]
     source = sys.stdin.buffer if lines else None
     wanted = Production(
-        name_servers, topic.strip(), count, body, key, tag, source, at_once, group, form, quiet
+        name_servers, topic.strip(), count, body, key, tag, source, at_once, pause_ms, group, form, quiet
     )
     clients: Any = families.part("cli", family, "clients")
     code: int = clients.produce(wanted)

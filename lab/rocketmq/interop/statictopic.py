@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Final, TypeVar
 
 from lab.cluster import CLUSTER_NAME
@@ -242,7 +243,16 @@ def _read_once(stage: Stage, lines: Iterable[Line]) -> None:
 
 def _sent_by_ours(stage: Stage, before: Sequence[Line]) -> Sequence[Line]:
     """Our producer sends while queues move, and no send fails."""
-    words = ("--count", str(STEADY), "--at-once", "1", "--key", f"k{len(before)}-{{n}}", "--format", "json")
+    words = (
+        "--count",
+        str(STEADY),
+        "--pause",
+        str(PAUSE_MS),
+        "--key",
+        f"k{len(before)}-{{n}}",
+        "--format",
+        "json",
+    )
     said = stage.cluster.part("log") / "produce.out"
     command = [*CLI, "produce", "-n", stage.nameserver, "-t", TOPIC, *words]
     with said.open("wb") as output, subprocess.Popen(command, stdout=output, env=environment()) as producer:
@@ -250,6 +260,11 @@ def _sent_by_ours(stage: Stage, before: Sequence[Line]) -> Sequence[Line]:
         _ours(stage, "remappingStaticTopic", "-b", "broker-a,broker-b")
         code = producer.wait(COMMAND_S_MAXIMUM)
     told = [json.loads(line) for line in said.read_text().splitlines()]
+    offsets: dict[object, list[int]] = {}
+    for each in told:
+        offsets.setdefault(each.get("queue"), []).append(int(each.get("offset", -1)))
+    jumps = sum(two > one + 1 for each in offsets.values() for one, two in pairwise(each))
+    stage.measured.demand(jumps > 0, "queues that moved below our producer", jumps)
     stage.measured.demand(not code, f"of {len(told)} sends of ours over a remapping failed", code)
     return [{**each, "key": f"k{len(before)}-{each['number']}"} for each in told]
 

@@ -53,6 +53,7 @@ def produce(wanted: Production) -> int:
             told.heard,
             group=wanted.group,
             at_once=wanted.at_once,
+            pause_ms=wanted.pause_ms,
             sign=signer(speaking),
         )
         visit(node, sealing(speaking))

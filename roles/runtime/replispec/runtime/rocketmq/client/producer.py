@@ -21,7 +21,7 @@ Heard = Callable[[int, Sent | Failed, int], None]
 
 class ProducerNode:
     """See `replispec.runtime.world.Node`. `messages` are taken one by one, as there is room among those that
-    wait for an answer."""
+    wait for an answer, `pause_ms` after one another."""
 
     def __init__(
         self,
@@ -31,6 +31,7 @@ class ProducerNode:
         *,
         group: str,
         at_once: int = 1,
+        pause_ms: int = 0,
         sign: Sign | None = None,
     ) -> None:
         self._outbox = Outbox()
@@ -39,6 +40,8 @@ class ProducerNode:
         self._heard = heard
         self._group = group
         self._at_once = at_once
+        self._pause_ms = pause_ms
+        self._next_ms = 0
         self._waiting = 0
         self._numbers = count()
         self._has_all = False
@@ -62,10 +65,15 @@ class ProducerNode:
 
     def deadline_ms(self) -> int | None:
         """When something has waited for too long."""
-        return None if self.is_done else self._client.deadline_ms()
+        if self.is_done:
+            return None
+        has_room = self._waiting < self._at_once and not self._has_all
+        due = [self._client.deadline_ms(), self._next_ms if has_room else None]
+        return min((each for each in due if each is not None), default=None)
 
     def _send_on(self, now_ms: int) -> None:
-        while self._waiting < self._at_once and not self._has_all:
+        while self._waiting < self._at_once and not self._has_all and now_ms >= self._next_ms:
+            self._next_ms = now_ms + self._pause_ms
             message = next(self._messages, None)
             if message is None:
                 self._has_all = True
