@@ -34,6 +34,7 @@ def test_all_scenarios_are_played_unless_some_are_named() -> None:
         "moved",
         "moved-jraft",
         "generations",
+        "statictopic",
         "secured",
     ]
     assert arguments_of([]).scenarios == every
@@ -49,8 +50,8 @@ def test_rounds_and_their_seed_are_of_the_command_line() -> None:
 def test_an_unknown_scenario_is_named_with_those_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         arguments_of(["z"])
-    known = "a, b, c, d, e, f, group, javagroup, jraftgroup, moved, moved-jraft, generations, secured"
-    assert f"no scenario 'z': there are {known}" in capsys.readouterr().err
+    known = "a, b, c, d, e, f, group, javagroup, jraftgroup, moved, moved-jraft, generations"
+    assert f"no scenario 'z': there are {known}, statictopic, secured" in capsys.readouterr().err
 
 
 def line(offset: int, at_ms: int, status: str = "READ") -> dict[str, object]:

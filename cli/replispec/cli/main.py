@@ -19,12 +19,14 @@ from replispec.cli.capture import capture
 from replispec.cli.check_store import check_store
 from replispec.cli.completion import VARIABLE, completion
 from replispec.cli.conformance import conformance
+from replispec.cli.consume import consume
 from replispec.cli.cut_captures import name_cut_captures
 from replispec.cli.decode import decode
 from replispec.cli.explain import explain
 from replispec.cli.failures import EXIT_UNUSABLE, describe
 from replispec.cli.output import ReaderGone, drop_output, hear_no_complaints, supply_outputs
 from replispec.cli.pack import pack
+from replispec.cli.produce import produce
 from replispec.cli.redact import redact
 from replispec.cli.replay import replay
 from replispec.cli.roles import COMMANDS as ROLES
@@ -91,9 +93,11 @@ command_line.add_command(capture)
 command_line.add_command(check_store)
 command_line.add_command(completion)
 command_line.add_command(conformance)
+command_line.add_command(consume)
 command_line.add_command(decode)
 command_line.add_command(explain)
 command_line.add_command(pack)
+command_line.add_command(produce)
 command_line.add_command(redact)
 command_line.add_command(replay)
 command_line.add_command(spec)

@@ -19,6 +19,7 @@ from lab.rocketmq.interop import (
     mixed,
     moved,
     secured,
+    statictopic,
 )
 from lab.rocketmq.interop.stage import MESSAGES, TOPIC, Stage
 from lab.rocketmq.interop.tools import Tools
@@ -223,6 +224,10 @@ SCENARIOS = {
     "generations": (
         _on_a_stage(generations.under_one_controller),
         "brokers of 5.1.0, then of both generations, then of the later one under a controller of ours",
+    ),
+    "statictopic": (
+        _on_a_stage(statictopic.on_java_brokers),
+        "a static topic on three Java masters, made, grown and moved by mqadmin and by our commands in turns",
     ),
     "secured": (
         _on_a_stage(secured.among_java),

@@ -20,6 +20,8 @@ TOOL_S_MAXIMUM = 120
 # Between two commands of mqadmin.
 NEXT = ","
 STOP_S_MAXIMUM = 30
+# What it says of a command that failed, in a trace.
+FAILED, CAUSE = "command failed", "Caused by: "
 COMPLAINT_MAXIMUM = 200
 
 
@@ -41,6 +43,13 @@ class Tools:
             *("org.apache.rocketmq.tools.command.MQAdminStartup", *arguments),
         ]
         return _said(f"mqadmin {arguments[0]}", command)
+
+    def complaint(self, *arguments: str, nameserver: str) -> str:
+        """What the admin tool says where it fails, with exit code 0; empty where it does not."""
+        option = f"-Drocketmq.namesrv.addr={nameserver}"
+        start = self.apache.java(self.cluster, "mqadmin", option)
+        command = [*start, "org.apache.rocketmq.tools.command.MQAdminStartup", *arguments]
+        return _failure(_run(command).stderr)
 
     def mqadmins(self, commands: Sequence[Sequence[str]], *, nameserver: str) -> list[str]:
         """What the admin tool prints of each command, all in one JVM. Raises LabError when it fails."""
@@ -82,12 +91,24 @@ class Tools:
 
 def _said(what: str, command: list[str]) -> str:
     """What a tool prints. Raises LabError when it fails."""
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=TOOL_S_MAXIMUM, env=environment()
-    )
+    done = _run(command)
     if done.returncode:
         raise LabError(f"{what}: {done.stderr.strip()[-400:]}")
     return done.stdout
+
+
+def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=TOOL_S_MAXIMUM, env=environment()
+    )
+
+
+def _failure(said: str) -> str:
+    """The reason of a command that failed: that of the innermost exception."""
+    if FAILED not in said:
+        return ""
+    causes = [line.partition(": ")[2] for line in said.splitlines() if line.startswith(CAUSE)]
+    return causes[-1] if causes else said.strip()[:COMPLAINT_MAXIMUM]
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,6 +155,12 @@ class LogicalQueue:
         kept = (each for each in self.segments if each.queue != segment.queue or each.state != State.EXPIRED)
         return LogicalQueue.of(self.index, (*kept, segment))
 
+    def handed_on(self, segment: Segment) -> LogicalQueue:
+        """With one more segment that takes the messages. Nobody says where the one before it ends."""
+        last = self.segments[-1]
+        kept = (*self.segments[:-1], replace(last, state=State.READ_ONLY if last.is_decided else last.state))
+        return LogicalQueue(self.index, (*kept, segment))
+
     def decided(self, key: SegmentKey, logical_start: int) -> LogicalQueue:
         """With a start for that segment, which is Normal from then on. A start that it has stays."""
         return self._changed(key, lambda each: each if each.is_decided else _begun(each, logical_start))

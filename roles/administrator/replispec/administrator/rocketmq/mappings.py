@@ -1,0 +1,247 @@
+"""What the brokers of a cluster hold of one static topic: as they say it, put together, and as files say it.
+
+Source: apache/rocketmq rocketmq-all-5.4.0, TopicQueueMappingUtils, TopicRemappingDetailWrapper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from replispec.administrator.rocketmq.plans import NotAsWantedError
+from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.queues import STATIC_TOPICS, LogicalQueue, Segment, fault_of_topic
+from replispec.runtime.rocketmq.queues.forms import items_of, queues_of_items
+from replispec.wire.rocketmq.codes import Permission
+from replispec.wire.rocketmq.constants import LOGICAL_QUEUES_MAX, MAPPING_SCOPE, UNDECIDED
+from replispec.wire.rocketmq.static_topic import (
+    LogicQueueItems,
+    TopicConfigAndQueueMapping,
+    TopicQueueMappingDetail,
+    TopicRemappingDetailWrapper,
+)
+
+UPDATED, MOVED = "CREATE_OR_UPDATE", "REMAPPING"
+SINGLE_TAG = "SINGLE_TAG"
+PERM = int(Permission.READ | Permission.WRITE)
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """A logical queue, and the generation of its first segment."""
+
+    queue: LogicalQueue
+    generation: int = 0
+
+    @property
+    def leader(self) -> str:
+        """The broker of its last segment."""
+        return self.tail.queue.broker_name
+
+    @property
+    def tail(self) -> Segment:
+        """The segment that takes messages."""
+        return self.queue.segments[-1]
+
+    @property
+    def before(self) -> Segment | None:
+        """The segment before that one."""
+        return self.queue.segments[-2] if len(self.queue.segments) > 1 else None
+
+    @property
+    def items(self) -> LogicQueueItems:
+        """As brokers are told."""
+        return items_of(self.queue, self.generation)
+
+    def by_generation(self) -> Mapping[int, Segment]:
+        """Its segments."""
+        return dict(enumerate(self.queue.segments, self.generation))
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one broker holds of a topic; `mapped`: it has a mapping of it, be it an empty one."""
+
+    broker: str
+    reads: int = 0
+    writes: int = 0
+    perm: int = PERM
+    epoch: int = UNDECIDED
+    total: int = 0
+    chains: Mapping[int, Chain] = field(default_factory=dict)
+    mapped: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """What all brokers hold of a static topic, by broker."""
+
+    name: str
+    parts: Mapping[str, Part] = field(default_factory=dict)
+
+    @property
+    def mapped(self) -> Mapping[str, Part]:
+        """The brokers that have a mapping."""
+        return {name: each for name, each in self.parts.items() if each.mapped}
+
+    @property
+    def epoch(self) -> int:
+        """The greatest epoch."""
+        return max((each.epoch for each in self.parts.values()), default=UNDECIDED)
+
+    @property
+    def total(self) -> int:
+        """How many logical queues some broker knows of."""
+        return max((each.total for each in self.parts.values()), default=0)
+
+
+# ---- read ----------------------------------------------------------------------------------------
+
+
+def part_of(broker: str, topic: str, said: TopicConfigAndQueueMapping) -> Part:
+    """What a broker says that it holds. Raises NotAsWantedError for what cannot be."""
+    found = Part(
+        broker,
+        said.read_queue_nums or 0,
+        said.write_queue_nums or 0,
+        PERM if said.perm is None else said.perm,
+        mapped=False,
+    )
+    detail = said.mapping_detail
+    if said.topic_name != topic:
+        raise NotAsWantedError("The topic name is not match for broker  " + broker)
+    if detail is None:
+        return found
+    if detail.bname != broker:
+        raise NotAsWantedError(f"The broker name is not equal {broker} != {detail.bname}")
+    if detail.dirty:
+        raise NotAsWantedError("The mapping info is dirty in broker  " + broker)
+    try:
+        queues = queues_of_items(detail, topic)
+    except RemoteProtocolError as error:
+        raise NotAsWantedError(f"what {broker} holds of {topic} cannot be: {error}") from error
+    total = detail.total_queues or 0
+    if any(index >= total for index in queues):
+        raise NotAsWantedError(f"what {broker} holds of {topic} cannot be: more than {total} logical queues")
+    hosted = detail.hosted_queues or {}
+    chains = {index: Chain(queue, _generation(hosted[index])) for index, queue in queues.items()}
+    return replace(found, epoch=detail.epoch or 0, total=total, chains=chains, mapped=True)
+
+
+def _generation(items: LogicQueueItems) -> int:
+    return (items.items or [])[0].gen or 0
+
+
+def merged(parts: Iterable[Part], *, force: bool = False) -> Mapping[int, Chain]:
+    """The logical queues of which anybody knows, each from its oldest segment that is known to its newest.
+
+    Brokers may know different parts of a queue, as after a run that was interrupted; where they contradict
+    one another, the greatest epoch counts with `force`. Raises NotAsWantedError.
+    """
+    found: dict[int, dict[int, Segment]] = {}
+    for part in sorted(parts, key=lambda each: (each.epoch, each.broker)):
+        for index, chain in part.chains.items():
+            known, said = found.setdefault(index, {}), chain.by_generation()
+            if _contradict(known, said) and not force:
+                raise NotAsWantedError(
+                    f"logical queue {index}: {part.broker} says another broker or queue than others do;"
+                    " -fr true takes the mapping of the greatest epoch"
+                )
+            found[index] = _joined(known, said)
+    return {index: _chain(index, found[index]) for index in sorted(found)}
+
+
+def _contradict(known: Mapping[int, Segment], said: Mapping[int, Segment]) -> bool:
+    both = [(known[each], said[each]) for each in known.keys() & said.keys()]
+    return any(
+        one.key != two.key or (one.is_decided and two.is_decided and one.logical_start != two.logical_start)
+        for one, two in both
+    )
+
+
+def _joined(known: Mapping[int, Segment], said: Mapping[int, Segment]) -> dict[int, Segment]:
+    joined = {**known, **said}
+    for each in known.keys() & said.keys():
+        if known[each].key == said[each].key and known[each].is_decided and not said[each].is_decided:
+            joined[each] = known[each]
+    return joined
+
+
+def _chain(index: int, segments: Mapping[int, Segment]) -> Chain:
+    """From the newest back, as far as no generation is missing."""
+    newest = max(segments)
+    first = newest
+    while first - 1 in segments:
+        first -= 1
+    listed = [segments[each] for each in range(first, newest + 1)]
+    queue = LogicalQueue(index, (listed[0],))
+    for each in listed[1:]:
+        queue = queue.handed_on(each)
+    return Chain(queue, first)
+
+
+def fault_of_chains(chains: Iterable[Chain]) -> str | None:
+    """What is wrong with the logical queues of a topic."""
+    return fault_of_topic([each.queue for each in chains], STATIC_TOPICS)
+
+
+# ---- written -------------------------------------------------------------------------------------
+
+
+def config_of(topic: str, part: Part) -> TopicConfigAndQueueMapping:
+    """A broker's part as its file, and the file of a run, have it."""
+    detail = TopicQueueMappingDetail(
+        bname=part.broker,
+        curr_id_map={},
+        dirty=False,
+        epoch=part.epoch,
+        hosted_queues={index: each.items for index, each in sorted(part.chains.items())},
+        scope=MAPPING_SCOPE,
+        topic=topic,
+        total_queues=part.total,
+    )
+    return TopicConfigAndQueueMapping(
+        attributes={},
+        mapping_detail=detail if part.mapped else None,
+        order=False,
+        perm=part.perm,
+        read_queue_nums=part.reads,
+        topic_filter_type=SINGLE_TAG,
+        topic_name=topic,
+        topic_sys_flag=0,
+        write_queue_nums=part.writes,
+    )
+
+
+def file_of(
+    topic: Topic, epoch: int, kind: str, gains: Sequence[str] = (), loses: Sequence[str] = ()
+) -> bytes:
+    """The file of a run: the mappings of all brokers, and who gains and who loses by it."""
+    return TopicRemappingDetailWrapper(
+        broker_config_map={name: config_of(topic.name, topic.parts[name]) for name in sorted(topic.parts)},
+        broker_to_map_in=list(gains),
+        broker_to_map_out=list(loses),
+        epoch=epoch,
+        topic=topic.name,
+        type=kind,
+    ).encode()
+
+
+def read_file(data: bytes, topic: str) -> tuple[str, Topic, Sequence[str], Sequence[str]]:
+    """What kind of run a file tells, what it sets, who gains and who loses. Raises NotAsWantedError."""
+    try:
+        said = TopicRemappingDetailWrapper.decode(data)
+    except RemoteProtocolError as error:
+        raise NotAsWantedError(f"no mapping data: {error}") from error
+    told = said.broker_config_map or {}
+    if not told or len(told) > LOGICAL_QUEUES_MAX:
+        raise NotAsWantedError("no mapping data: it names no broker, or too many")
+    parts = {name: part_of(name, topic, each) for name, each in told.items()}
+    unmapped = sorted(name for name, each in parts.items() if not each.mapped)
+    if unmapped:
+        raise NotAsWantedError(f"Mapping info should not be null in broker {unmapped[0]}")
+    gains, loses = said.broker_to_map_in or (), said.broker_to_map_out or ()
+    strangers = sorted({*gains, *loses} - parts.keys())
+    if strangers:
+        raise NotAsWantedError(f"no mapping data: {strangers[0]} gains or loses, and nothing is set there")
+    return said.type or UPDATED, Topic(topic, parts), list(gains), list(loses)

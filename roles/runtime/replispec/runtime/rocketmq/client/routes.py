@@ -1,0 +1,125 @@
+"""Where a client finds the queues of a topic, plain or static.
+
+Source: apache/rocketmq rocketmq-all-5.4.0, MQClientInstance.topicRouteData2TopicPublishInfo, ClientMetadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.queues import STATIC_TOPICS, Holding, merged, with_holding
+from replispec.runtime.rocketmq.queues.forms import holding_of
+from replispec.runtime.rocketmq.rules import has_bit
+from replispec.wire.rocketmq.broker import QueueData, TopicRouteData
+from replispec.wire.rocketmq.codes import Permission
+from replispec.wire.rocketmq.constants import (
+    CLIENT_TOPIC_QUEUES,
+    MAPPING_SEGMENTS_MAX,
+    MASTER_ID,
+    MOCK_BROKER_GLOBAL,
+    MOCK_BROKER_NONE,
+    QUEUES_MAX,
+)
+
+
+class ClientQueue(NamedTuple):
+    """A queue as programs see it: of a static topic that of a broker which does not exist."""
+
+    broker: str
+    number: int
+
+
+class Place(NamedTuple):
+    """Where a queue is asked for: a broker set, and the address of one of its members."""
+
+    broker: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The queues of a topic, and where they are. `holdings`: what brokers lead of a static topic."""
+
+    topic: str
+    members: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+    published: Sequence[ClientQueue] = ()
+    subscribed: Sequence[ClientQueue] = ()
+    holdings: Mapping[str, Holding] = field(default_factory=dict)
+    leaders: Mapping[int, str] = field(default_factory=dict)
+
+    def of_new_topic(self) -> Route:
+        """The same for a topic that brokers make when somebody sends to it, with so many queues each."""
+        published = [each for each in self.published if each.number < CLIENT_TOPIC_QUEUES]
+        return replace(self, published=published, subscribed=())
+
+    @property
+    def is_static(self) -> bool:
+        """Whether its queues are logical ones."""
+        return bool(self.holdings)
+
+    def broker_of(self, queue: ClientQueue) -> str | None:
+        """The broker set that answers for a queue; None while nobody does."""
+        return self.leaders.get(queue.number) if self.is_static else queue.broker
+
+    def place(self, queue: ClientQueue, *, master: bool) -> Place | None:
+        """Where to ask for a queue; `master`: nobody else will do."""
+        broker = self.broker_of(queue)
+        members = self.members.get(broker or "", {})
+        if broker is None or not members or (master and MASTER_ID not in members):
+            return None
+        return Place(broker, members[min(members)])
+
+
+def route_of(topic: str, said: TopicRouteData, before: Route | None = None) -> Route:
+    """The route that a name server tells. What a broker led as of a greater epoch, by the route before,
+    counts more. Raises RemoteProtocolError for what cannot be."""
+    members = {
+        data.broker_name: {number: at for number, at in (data.broker_addrs or {}).items() if number >= 0}
+        for data in said.broker_datas or ()
+        if data.broker_name
+    }
+    mappings = said.topic_queue_mapping_by_broker
+    if mappings:
+        return _static(topic, members, said, before)
+    datas = [each for each in said.queue_datas or () if each.broker_name in members]
+    published = _queues(datas, Permission.WRITE)
+    return Route(topic, members, published, _queues(datas, Permission.READ))
+
+
+def _queues(datas: Sequence[QueueData], bit: Permission) -> Sequence[ClientQueue]:
+    found: list[ClientQueue] = []
+    for data in sorted(datas, key=lambda each: each.broker_name or ""):
+        count = (data.write_queue_nums if bit is Permission.WRITE else data.read_queue_nums) or 0
+        if not 0 <= count <= QUEUES_MAX or len(found) + count > MAPPING_SEGMENTS_MAX:
+            raise RemoteProtocolError(f"{count} queues of {data.broker_name}")
+        if has_bit(data.perm or 0, bit):
+            found += [ClientQueue(data.broker_name or "", number) for number in range(count)]
+    return found
+
+
+def _static(
+    topic: str, members: Mapping[str, Mapping[int, str]], said: TopicRouteData, before: Route | None
+) -> Route:
+    holdings: Mapping[str, Holding] = before.holdings if before is not None else {}
+    for broker, info in (said.topic_queue_mapping_by_broker or {}).items():
+        holding = holding_of(info, topic)
+        if holding.broker_name != broker:
+            raise RemoteProtocolError(f"{broker[:40]} says what {holding.broker_name[:40]} leads")
+        holdings = with_holding(holdings, holding)
+    leaders = {
+        index: queue.segments[-1].queue.broker_name
+        for index, queue in merged(holdings, STATIC_TOPICS).items()
+    }
+    total = max((each.total for each in holdings.values()), default=0)
+    listed = list(_logical(total, leaders))
+    return Route(
+        topic, members, [each for each in listed if each.number in leaders], listed, holdings, leaders
+    )
+
+
+def _logical(total: int, leaders: Mapping[int, str]) -> Iterator[ClientQueue]:
+    for index in range(total):
+        yield ClientQueue(MOCK_BROKER_GLOBAL if index in leaders else MOCK_BROKER_NONE, index)
