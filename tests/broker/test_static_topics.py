@@ -1,0 +1,258 @@
+"""Mappings of static topics: records of the log, as safe as messages, and gone where they are cut."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from replispec.runtime.sim import SimulatedStorage
+from replispec.wire.rocketmq import constants
+from replispec.wire.rocketmq.broker import GetRouteInfoRequest, TopicConfigTable, TopicQueueMappingTable
+from replispec.wire.rocketmq.client import CreateTopicRequest, GetTopicConfigRequest
+from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.static_topic import (
+    LogicQueueItems,
+    LogicQueueMappingItem,
+    TopicConfigAndQueueMapping,
+    TopicQueueMappingDetail,
+    UpdateStaticTopicRequest,
+)
+from tests.broker.simulated_set import OK, BrokerSet
+
+SET_IT = RequestCode.UPDATE_AND_CREATE_STATIC_TOPIC
+Place = tuple[str, int, int]
+"""Broker, physical queue, logical start (-1: not decided)."""
+
+
+def items(*places: Place) -> LogicQueueItems:
+    """The items of a logical queue."""
+    return LogicQueueItems(
+        [
+            LogicQueueMappingItem(
+                bname=broker,
+                end_offset=-1,
+                gen=number,
+                logic_offset=start,
+                queue_id=queue,
+                start_offset=0,
+                time_of_end=-1,
+                time_of_start=-1,
+            )
+            for number, (broker, queue, start) in enumerate(places)
+        ]
+    )
+
+
+def detail(epoch: int, *queues: list[Place], topic: str = "S", total: int = 0, bname: str = "broker-a") -> Any:
+    """A mapping; queues that are not named are empty lists."""
+    return TopicQueueMappingDetail(
+        bname=bname,
+        curr_id_map={},
+        dirty=False,
+        epoch=epoch,
+        hosted_queues={index: items(*places) for index, places in enumerate(queues) if places},
+        scope=constants.MAPPING_SCOPE,
+        topic=topic,
+        total_queues=total or len(queues),
+    )
+
+
+def header(topic: str = "S", queues: int = 8, **more: Any) -> UpdateStaticTopicRequest:
+    """What goes before a mapping."""
+    made = UpdateStaticTopicRequest(
+        topic=topic,
+        default_topic=constants.TEMPLATE_TOPIC,
+        read_queue_nums=queues,
+        write_queue_nums=queues,
+        perm=6,
+        topic_filter_type=constants.SINGLE_TAG,
+        order=False,
+        force=False,
+    )
+    return replace(made, **more)
+
+
+def put(brokers: BrokerSet, address: str, said: TopicQueueMappingDetail, **more: Any) -> tuple[int, str]:
+    """Set a mapping: code and remark."""
+    answer = brokers.ask(address, SET_IT, header(said.topic or "", **more), said.encode()).header
+    return answer.code, answer.remark or ""
+
+
+def told(brokers: BrokerSet, address: str, topic: str = "S") -> TopicConfigAndQueueMapping | None:
+    """A topic with its mapping, as a broker tells it; None for no such topic."""
+    answer = brokers.ask(address, RequestCode.GET_TOPIC_CONFIG, GetTopicConfigRequest(topic, True))
+    return TopicConfigAndQueueMapping.decode(answer.body) if answer.header.code == OK else None
+
+
+FIRST = detail(5, [("broker-a", 0, 0)], [("broker-b", 0, 0)])
+
+
+def test_a_mapping_that_is_set_is_told_with_its_topic_and_without_where_nobody_asks() -> None:
+    brokers = BrokerSet()
+    address = brokers.alone()
+    assert put(brokers, address, FIRST) == (OK, "")
+    found = told(brokers, address)
+    assert found is not None
+    assert found.mapping_detail == FIRST
+    assert (found.read_queue_nums, found.write_queue_nums, found.perm) == (8, 8, 6)
+    answer = brokers.ask(address, RequestCode.GET_TOPIC_CONFIG, GetTopicConfigRequest("S"))
+    assert TopicConfigAndQueueMapping.decode(answer.body).mapping_detail is None
+
+
+def test_a_mapping_may_name_no_queue_and_have_a_topic_without_any() -> None:
+    brokers = BrokerSet()
+    address = brokers.alone()
+    assert put(brokers, address, detail(5, total=2), queues=0)[0] == OK
+    found = told(brokers, address)
+    assert found is not None
+    assert found.mapping_detail is not None
+    assert (found.read_queue_nums, found.mapping_detail.total_queues) == (0, 2)
+    assert put(brokers, address, detail(4, total=2), queues=0)[0] == ResponseCode.SYSTEM_ERROR
+
+
+REFUSED = {
+    "an older epoch": (detail(4, [("broker-a", 0, 0)], total=2), "epoch 4 is older than 5"),
+    "of another broker": (
+        detail(6, [("broker-a", 0, 0)], total=2, bname="broker-b"),
+        "this mapping is of another broker",
+    ),
+    "a changed item": (detail(6, [("broker-a", 1, 0)], total=2), "an item does not change what it said"),
+    "another leader under an equal epoch": (
+        detail(5, [("broker-a", 0, 0), ("broker-b", 1, 10_000)], total=2),
+        "another broker leads in epoch 5",
+    ),
+    "a physical queue twice": (
+        detail(6, [], [], [("broker-a", 0, 0)]),
+        "no such mapping can be: the queue 0 of broker-a serves twice",
+    ),
+    "a logical queue beyond all": (
+        detail(6, [], [], [("broker-a", 2, 0)], total=2),
+        "no such mapping can be: there is no logical queue 2",
+    ),
+    "of another topic": (
+        detail(6, [("broker-a", 0, 0)], topic="Other"),
+        "no such mapping can be: no mapping of S",
+    ),
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_a_mapping_is_refused_and_the_one_before_stays(why: str) -> None:
+    said, remark = REFUSED[why]
+    brokers = BrokerSet()
+    address = brokers.alone()
+    assert put(brokers, address, FIRST)[0] == OK
+    end = brokers.epochs(address).max_offset
+    answer = brokers.ask(address, SET_IT, header(), said.encode()).header
+    assert (answer.code, answer.remark) == (ResponseCode.SYSTEM_ERROR, remark)
+    assert brokers.epochs(address).max_offset == end
+    found = told(brokers, address)
+    assert found is not None
+    assert found.mapping_detail == FIRST
+
+
+def test_by_force_an_older_epoch_and_other_items_are_taken() -> None:
+    brokers = BrokerSet()
+    address = brokers.alone()
+    assert put(brokers, address, FIRST)[0] == OK
+    assert put(brokers, address, detail(3, [("broker-a", 5, 0)], total=2), force=True)[0] == OK
+    found = told(brokers, address)
+    assert found is not None
+    assert found.mapping_detail is not None
+    assert found.mapping_detail.epoch == 3
+    # What it does not name is kept.
+    assert set(found.mapping_detail.hosted_queues or {}) == {0, 1}
+
+
+def test_a_replica_refuses_and_a_plain_change_of_a_static_topic_is_refused() -> None:
+    brokers = BrokerSet()
+    first, second = brokers.pair()
+    assert put(brokers, second, FIRST)[0] == ResponseCode.SERVICE_NOT_AVAILABLE
+    assert put(brokers, first, FIRST)[0] == OK
+    plain = CreateTopicRequest("S", constants.TEMPLATE_TOPIC, 4, 4, 6, constants.SINGLE_TAG, 0, False)
+    answer = brokers.ask(first, RequestCode.UPDATE_AND_CREATE_TOPIC, plain).header
+    assert answer.code == ResponseCode.INVALID_PARAMETER
+
+
+def test_an_acknowledged_mapping_survives_its_master() -> None:
+    brokers = BrokerSet()
+    first, second = brokers.pair()
+    assert put(brokers, first, FIRST)[0] == OK
+    brokers.world.kill("broker1", power=True)
+    brokers.until(lambda: brokers.broker(2).serves)
+    brokers.until(lambda: told(brokers, second) is not None)
+    found = told(brokers, second)
+    assert found is not None
+    assert found.mapping_detail == FIRST
+    assert put(brokers, second, detail(4, [("broker-a", 0, 0)], total=2))[1] == "epoch 4 is older than 5"
+
+
+def test_a_mapping_is_not_acknowledged_before_the_set_has_it_and_is_gone_when_it_is_cut() -> None:
+    brokers = BrokerSet()
+    first, second = brokers.pair()
+    assert put(brokers, first, FIRST)[0] == OK
+    brokers.world.kill("broker2")
+    waiting = brokers.asked(first, SET_IT, header(), detail(9, [("broker-a", 0, 0)], total=2).encode())
+    brokers.world.run_for(500)
+    assert not waiting
+    brokers.world.kill("broker1")
+    brokers.start("broker2")
+    brokers.until(lambda: brokers.broker(2).serves)
+    brokers.start("broker1")
+    brokers.until(lambda: brokers.members(2) == {1, 2})
+    brokers.until(lambda: told(brokers, second) is not None)
+    for address in (first, second):
+        found = told(brokers, address)
+        assert found is not None
+        assert found.mapping_detail == FIRST
+
+
+@pytest.mark.parametrize("power", [False, True])
+def test_a_broker_that_comes_back_has_its_mappings_of_its_log_and_needs_no_file(power: bool) -> None:
+    brokers = BrokerSet()
+    address = brokers.alone()
+    assert put(brokers, address, FIRST)[0] == OK
+    brokers.world.kill("broker1", power=power)
+    disk = brokers.world.processes["broker1"].disk
+    for name in [each for each in disk.contents if each.endswith((constants.MAPPING_FILE, constants.TOPICS_FILE))]:
+        del disk.contents[name]
+    brokers.start("broker1")
+    brokers.until(lambda: brokers.broker(1).serves)
+    brokers.until(lambda: told(brokers, address) is not None)
+    found = told(brokers, address)
+    assert found is not None
+    assert found.mapping_detail == FIRST
+    assert found.read_queue_nums == 8
+
+
+def test_the_file_has_the_form_of_apache() -> None:
+    brokers = BrokerSet()
+    address = brokers.alone()
+    put(brokers, address, FIRST)
+    brokers.world.run_for(1_000)
+    files = SimulatedStorage(brokers.world.processes["broker1"].disk).files("store")
+    table = TopicQueueMappingTable.decode(files.read(constants.MAPPING_FILE) or b"")
+    assert table.topic_queue_mapping_info_map == {"S": FIRST}
+
+
+def test_name_servers_and_replicas_are_told() -> None:
+    brokers = BrokerSet()
+    address = brokers.alone()
+    put(brokers, address, FIRST)
+    table = TopicConfigTable.decode(brokers.ask(address, RequestCode.GET_ALL_TOPIC_CONFIG).body)
+    assert (table.topic_queue_mapping_detail_map or {}) == {"S": FIRST}
+    brokers.world.run_for(2_000)
+    asked = GetRouteInfoRequest("S")
+    assert brokers.ask("10.0.0.2:9876", RequestCode.GET_ROUTEINFO_BY_TOPIC, asked).header.code == OK
+
+
+@pytest.mark.parametrize("code", [RequestCode.GET_MAX_OFFSET, RequestCode.PULL_MESSAGE])
+def test_nobody_reads_or_writes_the_topic_of_the_records(code: int) -> None:
+    brokers = BrokerSet()
+    address = brokers.alone()
+    put(brokers, address, FIRST)
+    topic = constants.MAPPING_TOPIC
+    assert brokers.pull(address, 0, topic=topic)[0] == ResponseCode.TOPIC_NOT_EXIST
+    assert brokers.send(address, b"m", topic=topic)[0] == ResponseCode.MESSAGE_ILLEGAL
