@@ -7,10 +7,17 @@ from typing import Any
 
 import pytest
 
-from replispec.runtime.sim import SimulatedStorage
+from replispec.runtime.rocketmq.framing import Command
+from replispec.runtime.sim import Left, SimulatedStorage
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import GetRouteInfoRequest, TopicConfigTable, TopicQueueMappingTable
-from replispec.wire.rocketmq.client import CreateTopicRequest, GetTopicConfigRequest
+from replispec.wire.rocketmq.client import (
+    CreateTopicRequest,
+    GetMaxOffsetRequest,
+    GetMinOffsetRequest,
+    GetTopicConfigRequest,
+    SearchOffsetRequest,
+)
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.static_topic import (
     LogicQueueItems,
@@ -45,7 +52,9 @@ def items(*places: Place) -> LogicQueueItems:
     )
 
 
-def detail(epoch: int, *queues: list[Place], topic: str = "S", total: int = 0, bname: str = "broker-a") -> Any:
+def detail(
+    epoch: int, *queues: list[Place], topic: str = "S", total: int = 0, bname: str = "broker-a"
+) -> Any:
     """A mapping; queues that are not named are empty lists."""
     return TopicQueueMappingDetail(
         bname=bname,
@@ -193,13 +202,18 @@ def test_a_mapping_is_not_acknowledged_before_the_set_has_it_and_is_gone_when_it
     brokers = BrokerSet()
     first, second = brokers.pair()
     assert put(brokers, first, FIRST)[0] == OK
+    # Nobody lets the replica leave the set.
+    brokers.world.kill("controller")
     brokers.world.kill("broker2")
     waiting = brokers.asked(first, SET_IT, header(), detail(9, [("broker-a", 0, 0)], total=2).encode())
     brokers.world.run_for(500)
     assert not waiting
+    longer = brokers.epochs(first).max_offset or 0
     brokers.world.kill("broker1")
+    brokers.start("controller")
     brokers.start("broker2")
     brokers.until(lambda: brokers.broker(2).serves)
+    assert (brokers.epochs(second).max_offset or 0) < longer
     brokers.start("broker1")
     brokers.until(lambda: brokers.members(2) == {1, 2})
     brokers.until(lambda: told(brokers, second) is not None)
@@ -207,6 +221,9 @@ def test_a_mapping_is_not_acknowledged_before_the_set_has_it_and_is_gone_when_it
         found = told(brokers, address)
         assert found is not None
         assert found.mapping_detail == FIRST
+    newest = brokers.broker(1)._mappings.newest("S")
+    assert newest is not None
+    assert newest.detail == FIRST
 
 
 @pytest.mark.parametrize("power", [False, True])
@@ -216,7 +233,9 @@ def test_a_broker_that_comes_back_has_its_mappings_of_its_log_and_needs_no_file(
     assert put(brokers, address, FIRST)[0] == OK
     brokers.world.kill("broker1", power=power)
     disk = brokers.world.processes["broker1"].disk
-    for name in [each for each in disk.contents if each.endswith((constants.MAPPING_FILE, constants.TOPICS_FILE))]:
+    for name in [
+        each for each in disk.contents if each.endswith((constants.MAPPING_FILE, constants.TOPICS_FILE))
+    ]:
         del disk.contents[name]
     brokers.start("broker1")
     brokers.until(lambda: brokers.broker(1).serves)
@@ -248,11 +267,110 @@ def test_name_servers_and_replicas_are_told() -> None:
     assert brokers.ask("10.0.0.2:9876", RequestCode.GET_ROUTEINFO_BY_TOPIC, asked).header.code == OK
 
 
-@pytest.mark.parametrize("code", [RequestCode.GET_MAX_OFFSET, RequestCode.PULL_MESSAGE])
-def test_nobody_reads_or_writes_the_topic_of_the_records(code: int) -> None:
+def test_nobody_reads_or_writes_the_topic_of_the_records() -> None:
     brokers = BrokerSet()
     address = brokers.alone()
     put(brokers, address, FIRST)
     topic = constants.MAPPING_TOPIC
     assert brokers.pull(address, 0, topic=topic)[0] == ResponseCode.TOPIC_NOT_EXIST
     assert brokers.send(address, b"m", topic=topic)[0] == ResponseCode.MESSAGE_ILLEGAL
+    for code, asked in (
+        (RequestCode.GET_MAX_OFFSET, GetMaxOffsetRequest(topic, 0)),
+        (RequestCode.GET_MIN_OFFSET, GetMinOffsetRequest(topic, 0)),
+        (RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, SearchOffsetRequest(topic, 0, 0)),
+    ):
+        assert brokers.ask(address, code, asked).header.code == ResponseCode.TOPIC_NOT_EXIST
+    table = TopicConfigTable.decode(brokers.ask(address, RequestCode.GET_ALL_TOPIC_CONFIG).body)
+    assert topic not in (table.topic_config_table or {})
+
+
+def test_a_learner_exports_no_mapping() -> None:
+    brokers = BrokerSet()
+    address = brokers.alone()
+    brokers.add_learner(1)
+    brokers.start("learner1")
+    put(brokers, address, FIRST)
+    brokers.send(address, b"m")
+    brokers.world.run_for(5_000)
+    files = brokers.world.processes["learner1"].disk.contents
+    lines = b"".join(bytes(each.data) for name, each in files.items() if "export" in name).splitlines()
+    assert len(lines) == 1
+    assert b'"T"' in lines[0]
+
+
+def test_a_mapping_is_recorded_again_before_its_record_is_deleted() -> None:
+    brokers = BrokerSet()
+    first, second = brokers.pair()
+    put(brokers, first, FIRST)
+    for number in range(6):
+        brokers.send(first, bytes(30_000), queue=number % 4)
+    node = brokers.broker(1)
+    log = node._log.store.log
+    brokers.until(lambda: node._log.safe_to_delete(True) > log.file_bytes)
+    now_ms = 1 << 40
+    for _ in range(3):
+        node._log.retention._clean(now_ms, takes_young=True)
+        brokers.world.run_for(1_000)
+    assert log.first > 0
+    brokers.world.kill("broker1")
+    brokers.until(lambda: brokers.broker(2).serves)
+    # A third one has nothing but what the log has now.
+    brokers.broker(2)._log.retention._clean(now_ms, takes_young=True)
+    third = brokers.add_broker(3)
+    brokers.start("broker3")
+    brokers.until(lambda: 3 in brokers.members(2))
+    for address in (second, third):
+        brokers.until(lambda address=address: told(brokers, address) is not None)  # type: ignore[misc]
+        found = told(brokers, address)
+        assert found is not None
+        assert found.mapping_detail == FIRST
+    newest = brokers.broker(3)._mappings.newest("S")
+    assert newest is not None
+    assert newest.is_recorded
+
+
+CRASHES = 30
+
+
+def lived(number: int, left: Left) -> int:
+    """A broker that is told one mapping after the other and crashes in one of its changes comes back with
+    the last that it acknowledged, or the one after; returns how many changes there were."""
+    brokers = BrokerSet()
+    address = brokers.add_broker(1)
+    victim = brokers.world.processes["broker1"]
+    victim.loses_power = bool(number % 2)
+    victim.disk.crash_at(number, left)
+    epoch = acknowledged = 0
+    while epoch < 4:
+        if not victim.is_alive:
+            brokers.world.run_for(300)
+            brokers.world.start("broker1")
+        brokers.world.run_until(lambda: not victim.is_alive or brokers.broker(1).serves, at_most_ms=60_000)
+        if not victim.is_alive:
+            continue
+        epoch += 1
+        said = detail(epoch, [("broker-a", 0, 0)])
+        answers = brokers.asked(address, SET_IT, header(), said.encode())
+        brokers.world.run_until(lambda found=answers: bool(found), at_most_ms=60_000)  # type: ignore[misc]
+        if isinstance(answers[0], Command) and answers[0].header.code == OK:
+            acknowledged = epoch
+        if not victim.is_alive:
+            brokers.world.run_for(300)
+            brokers.world.start("broker1")
+            brokers.until(lambda: brokers.broker(1).serves)
+            brokers.world.run_for(500)
+        found = told(brokers, address)
+        kept = 0 if found is None or found.mapping_detail is None else found.mapping_detail.epoch
+        assert acknowledged <= (kept or 0) <= epoch
+    return len(victim.disk.changes)
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_a_crash_inside_any_change_costs_no_mapping_that_was_acknowledged(part: int) -> None:
+    lefts = (Left.NOTHING, Left.PART, Left.ALL)
+    for number in range(part + 1, CRASHES, 4):
+        lived(number, lefts[number % 3])
+
+
+def test_every_change_is_among_those_that_are_tried() -> None:
+    assert lived(10_000, Left.ALL) < CRASHES

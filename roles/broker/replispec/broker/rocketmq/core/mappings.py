@@ -1,8 +1,8 @@
 """The mappings of static topics, as the commit log has them: the newest record of a topic is its mapping.
 
 Nothing else decides it, so that what is cut of the log never was, and whoever has the log has the mappings.
-The file of Apache RocketMQ's form is written after them, for brokers of Apache's; of it only such topics count
-of which the log has no record, as those that a master of Apache's told.
+The file has the form of Apache RocketMQ's and is written after them, for brokers of Apache's; of it only such
+topics count of which the log has no record, as those that a master of Apache's told.
 
 Source: apache/rocketmq rocketmq-all-5.4.0, TopicQueueMappingManager.
 """
@@ -131,9 +131,7 @@ class Mappings:
     def _info(self, topic: str, detail: TopicQueueMappingDetail) -> TopicQueueMappingInfo:
         hosted = detail.hosted_queues or {}
         last = {index: each.items[-1] for index, each in hosted.items() if each.items}
-        led = {
-            index: item.queue_id or 0 for index, item in last.items() if item.bname == self._broker_name
-        }
+        led = {index: item.queue_id or 0 for index, item in last.items() if item.bname == self._broker_name}
         return TopicQueueMappingInfo(
             bname=self._broker_name,
             curr_id_map=led,

@@ -79,7 +79,9 @@ class Replicated:
         self.store = store
         self._commit = GroupCommit(outbox, writes, store, self._flushed_to)
         self._check = DigestCheck(outbox, calls, store, options.comparison, role, self._log_differs)
-        self.retention = Retention(outbox, files, store, self._commit, options.retention, self.safe_to_delete, owner.hold)
+        self.retention = Retention(
+            outbox, files, store, self._commit, options.retention, self.safe_to_delete, owner.hold
+        )
         self._is_becoming = False
         # Replicas that came while this broker was becoming master, and what they said.
         self._early: dict[int, list[Accepted | Received]] = {}

@@ -224,7 +224,7 @@ class StaticTopics:
             topic=constants.MAPPING_TOPIC,
         )
 
-    def _room_changed(self, reason: str, now_ms: int) -> None:
+    def _room_changed(self, reason: str, _now_ms: int) -> None:
         """The log has another file, or cannot have one."""
         self._awaits_room = False
         held, self._held = self._held, deque()

@@ -23,8 +23,8 @@ class Retention:
 
     A file is deleted when every byte of it may go, as `safe_up_to` says (it is told whether room is needed),
     and when the first message after it is old, so that all in it are. On a disk that is nearly full age does
-    not count, where that is allowed. Files go oldest first, so no hole appears, and the newest one stays. `hold` is
-    told where the log is to begin, and says up to where it may be deleted now.
+    not count, where that is allowed. Files go oldest first, so no hole appears, and the newest one stays.
+    `hold` is told where the log is to begin, and says up to where it may be deleted now.
     """
 
     def __init__(
