@@ -7,10 +7,20 @@ from typing import Any
 
 import pytest
 
+from replispec.broker.rocketmq.core.mappings import Mappings
 from replispec.runtime.rocketmq.framing import Command
-from replispec.runtime.sim import Left, SimulatedStorage
+from replispec.runtime.rocketmq.log import MessageStore
+from replispec.runtime.sim import Disk, Left, Rng, SimulatedFiles, SimulatedStorage
+from replispec.runtime.storage import Stores
+from replispec.runtime.world import Outbox, Persist, Writes
 from replispec.wire.rocketmq import constants
-from replispec.wire.rocketmq.broker import GetRouteInfoRequest, TopicConfigTable, TopicQueueMappingTable
+from replispec.wire.rocketmq.broker import (
+    DataVersion,
+    GetRouteInfoRequest,
+    TopicConfig,
+    TopicConfigTable,
+    TopicQueueMappingTable,
+)
 from replispec.wire.rocketmq.client import (
     CreateTopicRequest,
     GetMaxOffsetRequest,
@@ -27,6 +37,7 @@ from replispec.wire.rocketmq.static_topic import (
     UpdateStaticTopicRequest,
 )
 from tests.broker.simulated_set import OK, BrokerSet
+from tests.runtime.storage.writing import carried_out
 
 SET_IT = RequestCode.UPDATE_AND_CREATE_STATIC_TOPIC
 Place = tuple[str, int, int]
@@ -374,3 +385,44 @@ def test_a_crash_inside_any_change_costs_no_mapping_that_was_acknowledged(part: 
 
 def test_every_change_is_among_those_that_are_tried() -> None:
     assert lived(10_000, Left.ALL) < CRASHES
+
+
+def test_what_a_store_of_apache_has_is_recorded_by_the_first_master() -> None:
+    brokers = BrokerSet()
+    address = brokers.add_broker(1)
+    files = SimulatedStorage(brokers.world.processes["broker1"].disk).files("store")
+    config = TopicConfig({}, False, 6, 8, constants.SINGLE_TAG, "S", 0, 8)
+    topics = TopicConfigTable(DataVersion(3, 0, 0), None, {"S": config}, None, None)
+    said = {"S": FIRST, "Other": detail(5, [("broker-x", 0, 0)], topic="Other", bname="broker-x")}
+    files.replace(constants.TOPICS_FILE, topics.encode(bare_keys=True))
+    table = TopicQueueMappingTable(DataVersion(7, 0, 0), said)
+    files.replace(constants.MAPPING_FILE, table.encode(bare_keys=True))
+    brokers.start("broker1")
+    brokers.until(lambda: brokers.broker(1).serves)
+    found = told(brokers, address)
+    assert found is not None
+    assert found.mapping_detail == FIRST
+    newest = brokers.broker(1)._mappings.newest("S")
+    assert newest is not None
+    assert newest.is_recorded
+    # A file may be another broker's.
+    assert told(brokers, address, "Other") is None
+    assert [note.what for _, note in brokers.notes].count("a mapping is passed over") == 1
+
+
+def test_what_a_master_of_apache_tells_is_kept_as_far_as_it_is_newer() -> None:
+    outbox = Outbox()
+    files = SimulatedFiles(Disk(Rng(1)))
+    writes = Writes(outbox)
+    mappings = Mappings(outbox, writes, files, MessageStore(files), "broker-a")
+    for epoch in (5, 7, 6):
+        mappings.adopt({"S": detail(epoch, [("broker-a", 0, 0)])})
+    for effect in outbox.take():
+        assert isinstance(effect, Persist)
+        writes.answered(carried_out(effect, Stores(files)))
+    for effect in outbox.take():
+        assert isinstance(effect, Persist)
+        writes.answered(carried_out(effect, Stores(files)))
+    again = Mappings(Outbox(), Writes(Outbox()), files, MessageStore(files), "broker-a")
+    assert again.details() == {"S": detail(7, [("broker-a", 0, 0)])}
+    assert [topic for topic, _ in again.unsafe()] == ["S"]
