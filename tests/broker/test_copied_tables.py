@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from replispec.broker.rocketmq.core.copied import CopiedTables
+from replispec.broker.rocketmq.core.mappings import Mappings
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.slave import SlaveSync
 from replispec.broker.rocketmq.core.topics import Topics
 from replispec.runtime.rocketmq.framing import Command
+from replispec.runtime.rocketmq.log import MessageStore
 from replispec.runtime.sim import Disk, Rng, SimulatedFiles
 from replispec.runtime.sim.disk import Content
 from replispec.runtime.storage import StorageFailed
@@ -54,7 +56,9 @@ class Replica:
         topics = Topics(self.files, writes, template_queues=4, auto_create=True)
         offsets = ConsumerOffsets(outbox, writes, self.files, 5_000)
         options = BrokerOptions(broker_name="set", beside_log_period_ms=PERIOD_MS)
-        self.slave = SlaveSync(outbox, self.playbook.calls, topics, offsets, self.copied, options)
+        self.mappings = Mappings(outbox, writes, self.files, MessageStore(self.files), "set")
+        kept = topics, self.mappings, offsets
+        self.slave = SlaveSync(outbox, self.playbook.calls, *kept, self.copied, options)
 
     def ask(self) -> None:
         """Ask the master for everything, and take what it says."""

@@ -10,10 +10,12 @@ from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from replispec.broker.rocketmq.core.copied import CopiedTables
+from replispec.broker.rocketmq.core.mappings import Mappings
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.slave import SlaveSync
 from replispec.broker.rocketmq.core.topics import Topics
 from replispec.runtime.primitives.texts import INT32, INT64
+from replispec.runtime.rocketmq.log import MessageStore
 from replispec.runtime.sim import Disk, Rng, SimulatedFiles
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.codes import RequestCode
@@ -101,7 +103,9 @@ class Beside:
         self.topics = Topics(files, writes, template_queues=4, auto_create=True)
         self.offsets = ConsumerOffsets(outbox, writes, files, 5_000)
         options = BrokerOptions(broker_name="set")
-        self.slave = SlaveSync(outbox, self.playbook.calls, self.topics, self.offsets, self.copied, options)
+        self.mappings = Mappings(outbox, writes, files, MessageStore(files), "set")
+        kept = self.topics, self.mappings, self.offsets
+        self.slave = SlaveSync(outbox, self.playbook.calls, *kept, self.copied, options)
 
     def copy(self) -> None:
         """Ask the master for everything, and keep it."""

@@ -14,7 +14,7 @@ GIVEN = "Variables"
 IN_MEMORY = {"ha_replica": {"confirm_offset"}}
 """What a role hands from one instance of a machine to the next while the process lives, and nowhere else."""
 
-NOT_RUN = {"logical_queue_segment", "static_topic_queue"}
+NOT_RUN = {"logical_queue_segment"}
 """Machines that no role runs as yet: who begins to run one takes its name out of here."""
 
 

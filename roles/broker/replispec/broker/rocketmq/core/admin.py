@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
 from replispec.broker.rocketmq.core.copied import CopiedTables
+from replispec.broker.rocketmq.core.mappings import Mappings
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
-from replispec.broker.rocketmq.core.topics import NAME, Topics
+from replispec.broker.rocketmq.core.topics import Topics
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.log import MessageStore
 from replispec.runtime.rocketmq.membership import LogQuestions, epoch_cache, runtime_info
@@ -77,6 +78,7 @@ class Admin:
         self,
         store: MessageStore,
         topics: Topics,
+        mappings: Mappings,
         offsets: ConsumerOffsets,
         copied: CopiedTables,
         options: BrokerOptions,
@@ -84,6 +86,7 @@ class Admin:
     ) -> None:
         self._store = store
         self._topics = topics
+        self._mappings = mappings
         self._offsets = offsets
         self._copied = copied
         self._options = options
@@ -105,12 +108,20 @@ class Admin:
 
     def is_topic(self, name: str, /) -> bool:
         """Whether a text may name a topic."""
-        return NAME.fullmatch(name) is not None
+        return self._topics.is_name(name)
 
-    def topic(self, name: str, /) -> TopicConfigAndQueueMapping | None:
+    def topic(self, name: str, with_mapping: bool, /) -> TopicConfigAndQueueMapping | None:
         """A topic; None when there is none of this name."""
-        config = self._topics.get(name)
-        return None if config is None else TopicConfigAndQueueMapping.from_json(config.to_json())
+        config, mapped = self._topics.get(name), self._mappings.kept(name) if with_mapping else None
+        if config is None:
+            return None
+        found = TopicConfigAndQueueMapping.from_json(config.to_json())
+        found.mapping_detail = None if mapped is None else mapped.detail
+        return found
+
+    def is_static(self, name: str, /) -> bool:
+        """Whether a topic has a mapping."""
+        return self._mappings.newest(name) is not None
 
     @property
     def topic_count(self) -> int:
@@ -119,8 +130,11 @@ class Admin:
 
     @property
     def topics(self) -> TopicConfigTable:
-        """All topics, with their version."""
-        return self._topics.table(self._broker.master_epoch)
+        """All topics, with their version, and the mappings of static ones."""
+        table = self._topics.table(self._broker.master_epoch)
+        table.topic_queue_mapping_detail_map = self._mappings.details()
+        table.mapping_data_version = self._mappings.data_version
+        return table
 
     @property
     def positions(self) -> ConsumerOffsetTable:

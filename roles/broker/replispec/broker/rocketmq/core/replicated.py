@@ -37,6 +37,10 @@ class ReplicatedOwner(Protocol):
         """What lies before `offset` may be acknowledged, and what lies before `durable` is on the disk."""
         ...
 
+    def hold(self, end: int, /) -> int:
+        """The log is to begin at an offset: up to where it may be deleted now."""
+        ...
+
     def shown(self) -> None:
         """More messages may be shown to consumers."""
         ...
@@ -75,13 +79,15 @@ class Replicated:
         self.store = store
         self._commit = GroupCommit(outbox, writes, store, self._flushed_to)
         self._check = DigestCheck(outbox, calls, store, options.comparison, role, self._log_differs)
-        self.retention = Retention(outbox, files, store, self._commit, options.retention, self.safe_to_delete)
+        self.retention = Retention(
+            outbox, files, store, self._commit, options.retention, self.safe_to_delete, owner.hold
+        )
         self._is_becoming = False
         # Replicas that came while this broker was becoming master, and what they said.
         self._early: dict[int, list[Accepted | Received]] = {}
         self._master: HaMaster | None = None
         self._replica: HaReplica | None = None
-        self._confirmed = 0
+        self._confirmed = self._held = 0
         self._served_from = 0
         # Whether this master has heard since it began from all whose word makes the confirm offset.
         self._knows = False
@@ -129,7 +135,7 @@ class Replicated:
         else:
             self.store.begin_as_master(epoch)
         self._served_from = self.store.log.end
-        self._confirmed = min(self._confirmed, self._served_from)
+        self._confirmed = self._held = min(self._confirmed, self._served_from)
         self._is_becoming = True
         self._commit.request()
         self._serve_when_written(now_ms)
@@ -240,6 +246,11 @@ class Replicated:
             in_sync_replicas=self._options.in_sync_replicas,
         )
         is_large_enough = rules.may_store(self._role.members_at_least, self._options.min_in_sync_replicas)
+        if is_large_enough:
+            held = rules.acknowledged_offset(
+                end, acknowledged, len(others), all_acknowledge=True, in_sync_replicas=1
+            )
+            self._held = max(self._held, held)
         self._owner.safe(safe if is_large_enough else 0, self.store.log.flushed)
         confirmed = rules.confirm_offset(
             end,
@@ -292,6 +303,11 @@ class Replicated:
         return self._confirmed
 
     @property
+    def kept_offset(self) -> int:
+        """Up to where all members of the SyncStateSet have the log, whatever messages wait for."""
+        return self._confirmed if self._master is None else self._held
+
+    @property
     def served_from(self) -> int:
         """Where the log ended when this broker began to serve as master: all of it may be acknowledged."""
         return self._served_from
@@ -323,6 +339,7 @@ class Replicated:
     def truncated(self, offset: int, _now_ms: int) -> None:
         """The log was cut."""
         self._confirmed = min(self._confirmed, offset)
+        self._held = min(self._held, offset)
 
     # What the world tells
 

@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache, partial
 from typing import Final, Protocol
 
 from replispec.broker.rocketmq.core.addresses import host
-from replispec.broker.rocketmq.core.topics import NAME, Topics
+from replispec.broker.rocketmq.core.topics import Topics
 from replispec.runtime.primitives.bindings import Refused
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.metrics import BoundedCounts, BoundedHistograms
@@ -112,8 +112,8 @@ class Sends:
         self._master = master
         self._waiting: deque[_Waiting] = deque()
         self._durable = 0
-        self._store_ip = _packed(host(options))
-        self._store_host = str(ipaddress.ip_address(self._store_ip))
+        self.store_ip = _packed(host(options))
+        self._store_host = str(ipaddress.ip_address(self.store_ip))
         self.store_port = options.listen_port
         self.stored_count = 0
         self.stored_by_topic: Final = BoundedCounts(metrics.TOPIC_VALUES_MAX)
@@ -164,7 +164,7 @@ class Sends:
 
     def is_topic(self, name: str, /) -> bool:
         """Whether a text may name a topic."""
-        return NAME.fullmatch(name) is not None
+        return self._topics.is_name(name)
 
     def has_topic(self, topic: str, /) -> bool:
         """Whether the broker has this topic."""
@@ -341,7 +341,7 @@ class Sends:
                 born_ip=born_ip,
                 born_port=born_port,
                 store_timestamp=request.now_ms,
-                store_ip=self._store_ip,
+                store_ip=self.store_ip,
                 store_port=self.store_port,
                 reconsume_times=sent.reconsume_times,
                 body=part.body,

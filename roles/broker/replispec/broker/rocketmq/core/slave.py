@@ -6,6 +6,7 @@ Source: apache/rocketmq rocketmq-all-5.4.0, SlaveSynchronize.
 from __future__ import annotations
 
 from replispec.broker.rocketmq.core.copied import CopiedTables
+from replispec.broker.rocketmq.core.mappings import Mappings
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.topics import Topics
 from replispec.runtime.primitives.bindings import Call
@@ -44,6 +45,7 @@ class SlaveSync:
         outbox: Outbox,
         calls: Calls,
         topics: Topics,
+        mappings: Mappings,
         offsets: ConsumerOffsets,
         copied: CopiedTables,
         options: BrokerOptions,
@@ -51,6 +53,7 @@ class SlaveSync:
         self._outbox = outbox
         self._calls = calls
         self._topics = topics
+        self._mappings = mappings
         self._offsets = offsets
         self._copied = copied
         self._runner = MachineRunner(machine.MACHINE, self, options)
@@ -104,6 +107,11 @@ class SlaveSync:
     def adopt_topics(self, event: machine.TopicsTold) -> Nothing:
         """Take over the master's topics."""
         self._topics.adopt(event.topics, self._runner.now_ms, self._topics_kept)
+        return ()
+
+    def adopt_mappings(self, event: machine.TopicsTold) -> Nothing:
+        """Take over mappings of static topics of which the log has no record, as a master of Apache's log."""
+        self._mappings.adopt(event.table.topic_queue_mapping_detail_map or {})
         return ()
 
     def adopt_positions(self, event: machine.PositionsTold) -> Nothing:

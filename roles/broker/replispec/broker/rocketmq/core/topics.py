@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from replispec.broker.rocketmq.core.table_file import TableFile, later
@@ -52,6 +53,8 @@ class Topics:
         self._version = DataVersion(0, 0, 0)
         self._counter = 0
         self._table: dict[str, TopicConfig] = {}
+        # Topics of mappings, recorded last and kept.
+        self._mapped: Callable[[str], TopicConfig | None] = lambda _name: None
         self._under_way: _Batch | None = None
         self._next = _Batch()
         self._file = TableFile(files, constants.TOPICS_FILE)
@@ -63,9 +66,17 @@ class Topics:
     def __len__(self) -> int:
         return len(self._table)
 
+    def is_name(self, name: str) -> bool:
+        """Whether a text may name a topic of messages."""
+        return NAME.fullmatch(name) is not None and name != constants.MAPPING_TOPIC
+
+    def overlay(self, mapped: Callable[[str], TopicConfig | None]) -> None:
+        """Have static topics be as this says; the log knows them."""
+        self._mapped = mapped
+
     def get(self, name: str) -> TopicConfig | None:
         """A topic; None for one that is not there."""
-        return self._table.get(name)
+        return self._mapped(name) or self._table.get(name)
 
     def table(self, state_version: int) -> TopicConfigTable:
         """All topics, as name servers and replicas are told of them."""
@@ -75,7 +86,7 @@ class Topics:
 
     def for_message(self, name: str, wanted_queues: int) -> TopicConfig | None:
         """What a topic that is not there would be, by its first message; None when it is not to be made."""
-        if not NAME.fullmatch(name) or len(self._table) + len(self._next.topics) >= TOPICS_MAX:
+        if not self.is_name(name) or len(self._table) + len(self._next.topics) >= TOPICS_MAX:
             return None
         if name.startswith(constants.RETRY_TOPIC_PREFIX):
             return _config(name, 1, READ_WRITE)
@@ -110,7 +121,7 @@ class Topics:
 
     def adopt(self, topics: Mapping[str, TopicConfig], now_ms: int, kept: Kept) -> None:
         """Take over a master's topics; `kept` is told when they are on the disk, if there is a change."""
-        received = dict(list(topics.items())[:TOPICS_MAX])
+        received = {name: topics[name] for name in islice(filter(self.is_name, topics), TOPICS_MAX)}
         changed = {name: config for name, config in received.items() if self._table.get(name) != config}
         if changed:
             self._next.topics.update(changed)
@@ -122,12 +133,20 @@ class Topics:
         once, for the log tells of them again as long as it has their messages."""
         lacking: dict[str, int] = {}
         for name, queue in queues:
-            if name not in self._table:
+            if self.is_name(name) and self.get(name) is None:
                 lacking[name] = max(lacking.get(name, 0), queue + 1)
         for name, count in lacking.items():
             self._table[name] = self._next.topics[name] = _config(name, count, READ_WRITE)
         if lacking:
             self._write(now_ms)
+
+    def count_in(self, configs: Mapping[str, TopicConfig], now_ms: int) -> None:
+        """Take over topics of mappings, which count at once: the log tells of them again. Name servers are to
+        see another version, even of a mapping that changed alone."""
+        self._table |= configs
+        self._next.topics |= configs
+        self._version = self._next_version(now_ms)
+        self._write(now_ms)
 
     def _write(self, now_ms: int) -> None:
         if self._under_way is not None or not self._next.topics:
@@ -160,7 +179,7 @@ class Topics:
         assert batch is not None, "topics were written that were not put"
         reason = "" if isinstance(event, Persisted) else event.reason
         if not reason:
-            self._version = version
+            self._version = max(self._version, version, key=_number)
             self._table |= batch.topics
             self._file.is_written()
         for kept in batch.waiting:
@@ -176,6 +195,10 @@ class Topics:
             if each is whole or _counter(each) > (self._version.counter or 0):
                 self._version = each.data_version or self._version
                 self._table |= each.topic_config_table or {}
+
+
+def _number(version: DataVersion) -> int:
+    return version.counter or 0
 
 
 def _counter(table: TopicConfigTable) -> int:

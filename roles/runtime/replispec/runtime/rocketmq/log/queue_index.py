@@ -57,8 +57,12 @@ class Queue:
 
     def at(self, position: int) -> QueueEntry | None:
         """The message at a position; None when it is not, or no longer, shown."""
+        return self.stored(position) if position < self.next else None
+
+    def stored(self, position: int) -> QueueEntry | None:
+        """Likewise, shown or not."""
         number = position - self.first
-        if not 0 <= number < self._shown:
+        if not 0 <= number < len(self._offsets):
             return None
         return QueueEntry(self._offsets[number], self._sizes[number], self._tags[number])
 
@@ -126,6 +130,8 @@ class QueueIndex:
     def __init__(self) -> None:
         self.read = 0
         self.count = 0
+        self.cuts = 0
+        """How often records were forgotten because the log was cut."""
         self.unknown = 0
         """Where a queue goes on of which no message is known."""
         self._queues: dict[tuple[str, int], Queue] = {}
@@ -209,6 +215,7 @@ class QueueIndex:
         if offset >= self.read:
             return
         self.read = offset
+        self.cuts += 1
         for key, queue in tuple(self._queues.items()):
             queue.truncate(offset)
             if queue.end == 0:

@@ -24,6 +24,7 @@ class Retention:
     A file is deleted when every byte of it may go, as `safe_up_to` says (it is told whether room is needed),
     and when the first message after it is old, so that all in it are. On a disk that is nearly full age does
     not count, where that is allowed. Files go oldest first, so no hole appears, and the newest one stays.
+    `hold` is told where the log is to begin, and says up to where it may be deleted now.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class Retention:
         commit: GroupCommit,
         options: RetentionOptions,
         safe_up_to: Callable[[bool], int],
+        hold: Callable[[int], int] = lambda end: end,
     ) -> None:
         self._outbox = outbox
         self._files = files
@@ -42,6 +44,7 @@ class Retention:
         self._options = options
         self._hours = hours_of(options)
         self._safe_up_to = safe_up_to
+        self._hold = hold
         self._look_ms: int | None = None
         self._is_stuck = False
         self.percent = 0
@@ -118,7 +121,7 @@ class Retention:
             if not takes_young and not self._is_old(first + log.file_bytes, now_ms):
                 break
             first += log.file_bytes
-        return first
+        return self._hold(first) // log.file_bytes * log.file_bytes if first > log.first else first
 
     def _is_old(self, offset: int, now_ms: int) -> bool:
         """Whether the message at an offset, and so all before it, are older than messages are kept."""
