@@ -352,12 +352,16 @@ def lived(number: int, left: Left) -> int:
     victim.loses_power = bool(number % 2)
     victim.disk.crash_at(number, left)
     epoch = acknowledged = 0
+
+    def is_dead() -> bool:
+        return not victim.is_alive
+
     while epoch < 4:
-        if not victim.is_alive:
+        if is_dead():
             brokers.world.run_for(300)
             brokers.world.start("broker1")
-        brokers.world.run_until(lambda: not victim.is_alive or brokers.broker(1).serves, at_most_ms=60_000)
-        if not victim.is_alive:
+        brokers.world.run_until(lambda: is_dead() or brokers.broker(1).serves, at_most_ms=60_000)
+        if is_dead():
             continue
         epoch += 1
         said = detail(epoch, [("broker-a", 0, 0)])
@@ -365,7 +369,7 @@ def lived(number: int, left: Left) -> int:
         brokers.world.run_until(lambda found=answers: bool(found), at_most_ms=60_000)  # type: ignore[misc]
         if isinstance(answers[0], Command) and answers[0].header.code == OK:
             acknowledged = epoch
-        if not victim.is_alive:
+        if is_dead():
             brokers.world.run_for(300)
             brokers.world.start("broker1")
             brokers.until(lambda: brokers.broker(1).serves)

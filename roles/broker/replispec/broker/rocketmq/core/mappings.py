@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
 
 from replispec.broker.rocketmq.core.table_file import TableFile, later
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -29,9 +28,6 @@ from replispec.wire.rocketmq.static_topic import (
     TopicQueueMappingInfo,
 )
 from replispec.wire.rocketmq.store import LogRecord
-
-_BEFORE_ALL: Final = -1
-"""Instead of an offset of the log, that it was there before the log's first byte."""
 
 
 @dataclass(frozen=True)
@@ -272,7 +268,7 @@ class Mappings:
         self.version = self._on_disk = (table.data_version or DataVersion()).counter or 0
         for topic, detail in (table.topic_queue_mapping_info_map or {}).items():
             if table.unrecorded is None or topic in table.unrecorded:
-                self._put_unrecorded(topic, detail, (table.unrecorded or {}).get(topic, _BEFORE_ALL))
+                self._put_unrecorded(topic, detail, (table.unrecorded or {}).get(topic, constants.UNDECIDED))
 
     def _write(self) -> None:
         if self._is_writing or self.version == self._on_disk:

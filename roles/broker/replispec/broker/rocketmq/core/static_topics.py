@@ -47,11 +47,9 @@ Handler = Callable[[Request], None]
 Items = Sequence[LogicQueueMappingItem]
 Instance = tuple[machine.State, machine.Variables]
 """One logical queue of a topic at this broker."""
-_ANSWERED_BY: Final = 0
-"""The logical queue that answers for all that a request names; a mapping without any has it, too."""
 
 
-class MasterLog(Protocol):
+class MappingLog(Protocol):
     """What is asked of the broker before a mapping is recorded, and told after."""
 
     @property
@@ -89,7 +87,7 @@ class StaticTopics:
         mappings: Mappings,
         topics: Topics,
         options: BrokerOptions,
-        master: MasterLog,
+        master: MappingLog,
         hand_on: Callable[[Request, Handler], None],
     ) -> None:
         self._hand_on = hand_on
@@ -132,7 +130,7 @@ class StaticTopics:
 
     def items_of(self, said: TopicQueueMappingDetail, /) -> Items:
         """What it says of the logical queue that answers."""
-        return _items(said, _ANSWERED_BY)
+        return _items(said, constants.MAPPING_SPEAKER)
 
     # Setting a mapping
 
@@ -146,7 +144,7 @@ class StaticTopics:
         detail = TopicQueueMappingDetail.decode(command.body)
         topic = said.topic or ""
         instances = self._of(self._mappings.newest(topic))
-        for index in sorted({_ANSWERED_BY, *instances, *(detail.hosted_queues or {})}):
+        for index in sorted({constants.MAPPING_SPEAKER, *instances, *(detail.hosted_queues or {})}):
             state, known = instances.get(index, (machine.MACHINE.initial, machine.MACHINE.variables))
             mapped = replace(event, items=_items(detail, index))
             for effect in edge_of(machine.MACHINE, state, known, mapped, rules).do:
@@ -267,7 +265,7 @@ class StaticTopics:
         fields = request.command.header.ext_fields or {}
         topic = UpdateStaticTopicRequest.from_ext_fields(fields).topic or ""
         began = machine.MACHINE.initial, machine.MACHINE.variables
-        state, known = self._of(self._mappings.newest(topic)).get(_ANSWERED_BY, began)
+        state, known = self._of(self._mappings.newest(topic)).get(constants.MAPPING_SPEAKER, began)
         for effect in edge_of(machine.MACHINE, state, known, event, rules).do:
             if effect in self._bound.answers:
                 give(request, self._bound.answer_of(effect, known, event, request.command.release))
@@ -289,7 +287,7 @@ class StaticTopics:
     def _instances_of(self, detail: TopicQueueMappingDetail) -> dict[int, Instance]:
         found: dict[int, Instance] = {}
         epoch = constants.UNDECIDED if detail.epoch is None else detail.epoch
-        for index in sorted({_ANSWERED_BY, *(detail.hosted_queues or {})}):
+        for index in sorted({constants.MAPPING_SPEAKER, *(detail.hosted_queues or {})}):
             items = _items(detail, index)
             # What the log has of it is all that is durable; which state that is, the machine says.
             known = machine.Variables(epoch=epoch, items=items)
