@@ -60,7 +60,9 @@ def given_value(kind: str, value: Any) -> Any:
         return frozenset(value)
     of = MESSAGES.get(kind.removeprefix("list ").removesuffix(" or none"))
     if of is not None:
-        return made(list[of] if kind.startswith("list ") else of, value)
+        if kind.startswith("list "):
+            return [made(of, each) for each in value]
+        return made(of, value)
     if isinstance(value, list):
         return [Row(**item) if isinstance(item, dict) else item for item in value]
     return value
@@ -73,7 +75,7 @@ def made(kind: Any, value: Any) -> Any:
         return value
     if isinstance(value, list):
         return [made(several[0], each) for each in value]
-    if is_dataclass(kind):
+    if isinstance(kind, type) and is_dataclass(kind):
         kinds = get_type_hints(kind)
         return kind(**{name: made(_of_union(kinds[name]), each) for name, each in value.items()})
     return {key: made(several[1], each) for key, each in value.items()}

@@ -24,9 +24,9 @@ _PLAIN = frozenset({bool, bytes, float, int, str, type(None)})
 
 
 @cache
-def names_of(kind: type[Any]) -> tuple[str, ...]:
+def names_of(kind: Hashable) -> tuple[str, ...]:
     """The names of what an instance of a class has; none where it is none of ours."""
-    return tuple(each.name for each in fields(kind)) if is_dataclass(kind) else ()
+    return tuple(each.name for each in fields(kind)) if isinstance(kind, type) and is_dataclass(kind) else ()
 
 
 def frozen(value: Any) -> Hashable:
@@ -38,7 +38,7 @@ def frozen(value: Any) -> Hashable:
         return tuple(sorted((key, frozen(each)) for key, each in value.items()))
     if isinstance(value, list | tuple):
         return tuple(map(frozen, value))
-    names = names_of(type(value))
+    names = names_of(value.__class__)
     if names:
         return (type(value), *(frozen(getattr(value, name)) for name in names))
     found: Hashable = value
@@ -65,7 +65,7 @@ class Values:
         kept = self._kept.get(id(value))
         if kept is not None:
             return kept
-        names = names_of(type(value))
+        names = names_of(value.__class__)
         fields = [getattr(value, name) for name in names]
         parts = [self._fields[id(each)] if id(each) in self._fields else frozen(each) for each in fields]
         key = (type(value), *parts) if names else frozen(value)
@@ -81,7 +81,7 @@ class Values:
         """The fields of a value with this number, each as something that can be looked up."""
         key = self._keys[number - self._first]
         assert isinstance(key, tuple), "only what has fields is asked for them"
-        return dict(zip(names_of(type(self[number])), key[1:], strict=True))
+        return dict(zip(names_of(self[number].__class__), key[1:], strict=True))
 
     def __getitem__(self, number: int) -> Any:
         return self._values[number - self._first]
