@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from replispec.runtime.rocketmq.client import ClientQueue, Failed, Outgoing, Sent, steps
+from replispec.runtime.rocketmq.client import ClientQueue, Failed, MessageToSend, Stored, steps
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.broker import SendMessageResponse, SendMessageV2Request
 from replispec.wire.rocketmq.client import GetMaxOffsetResponse, QueryConsumerOffsetResponse
@@ -27,8 +27,8 @@ def leads_not(_command: Command) -> Said:
     return answer(ResponseCode.NOT_LEADER_FOR_QUEUE)
 
 
-def sending(turn: int = 0) -> steps.Steps[Sent]:
-    return steps.send(Outgoing(TOPIC, b"x"), "p", turn, 5)
+def sending(turn: int = 0) -> steps.Steps[Stored]:
+    return steps.send(MessageToSend(TOPIC, b"x"), "p", turn, 5)
 
 
 OLD = static({"a": (10, {0: 0})}, 1, "b")
@@ -37,12 +37,12 @@ NEW = static({"a": (10, {0: 0}), "b": (11, {0: 3})}, 1)
 
 def test_a_send_follows_a_queue_that_moved() -> None:
     world = Scripted({NAME_SERVER: telling(OLD, NEW), place("a"): leads_not, place("b"): stores})
-    assert world.carried_out(sending()) == Sent(QUEUE, 7, "SEND_OK", "m")
+    assert world.carried_out(sending()) == Stored(QUEUE, 7, "SEND_OK", "m")
     asked = world.questions(SEND)
     assert [at for at, _ in asked] == [place("a"), place("b")]
     said = SendMessageV2Request.from_ext_fields(asked[1][1].header.ext_fields or {})
     assert (said.queue_id, said.broker_name, said.lo) == (0, "b", None)
-    assert world.carried_out(sending(1)) == Sent(QUEUE, 7, "SEND_OK", "m")
+    assert world.carried_out(sending(1)) == Stored(QUEUE, 7, "SEND_OK", "m")
     assert len(world.questions(SEND)) == 3
 
 
@@ -64,7 +64,7 @@ def test_what_a_broker_may_have_stored_is_not_sent_again() -> None:
 
 def test_a_broker_that_cannot_be_reached_is_left_for_the_next() -> None:
     world = Scripted({NAME_SERVER: telling(OLD, NEW), place("b"): stores})
-    assert isinstance(world.carried_out(sending()), Sent)
+    assert isinstance(world.carried_out(sending()), Stored)
 
 
 def test_a_question_is_asked_again_whatever_became_of_it() -> None:
