@@ -9,31 +9,37 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Final, TypeVar
+from pathlib import Path
+from typing import Final
 
 from lab.cluster import CLUSTER_NAME
 from lab.errors import LabError
+from lab.ports import LOOPBACK
 from lab.processes import environment
 from lab.rocketmq import questions, settings
 from lab.rocketmq.interop.stage import Stage
 from lab.rocketmq.peer import Peer
-from replispec.administrator.rocketmq import remapping, static_topics
-from replispec.administrator.rocketmq.plans import Asking, Plan, Reply
+from replispec.runtime.primitives.headers import Header
+from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.broker import GetRouteInfoRequest, TopicRouteData
+from replispec.wire.rocketmq.client import GetMaxOffsetRequest, GetMaxOffsetResponse
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.constants import LOGIC_OFFSET_BLOCK, TEMPLATE_TOPIC, UNDECIDED
+from replispec.wire.rocketmq.static_topic import (
+    TopicConfigAndQueueMapping,
+    TopicRemappingDetailWrapper,
+    UpdateStaticTopicRequest,
+)
 
-T = TypeVar("T")
 TOPIC: Final = "StaticTopic"
 PLAIN: Final = "PlainTopic"
 CLI: Final = (sys.executable, "-P", "-m", "replispec.cli")
 BROKERS: Final = {"broker-1": "broker-a", "broker-2": "broker-b", "broker-3": "broker-c"}
 STEADY, PAUSE_MS, MESSAGE_BYTES, IDLE_MS = 400, 5, 100, 5_000
 COMMAND_S_MAXIMUM: Final = 60
+# What Java's client calls it that a broker refuses a message.
+REFUSED: Final = "MQBrokerException"
 Line = Mapping[str, object]
-
-
-class CutOffError(Exception):
-    """An administrator ended between two questions."""
 
 
 def on_java_brokers(stage: Stage) -> None:
@@ -114,7 +120,7 @@ def _same_route(stage: Stage) -> None:
 
 
 def _route(stage: Stage, topic: str = TOPIC) -> TopicRouteData | None:
-    with Peer("127.0.0.1", stage.cluster.port("nameserver")) as peer:
+    with Peer(LOOPBACK, stage.cluster.port("nameserver")) as peer:
         answer = peer.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequest(topic=topic))
     if answer.header.code != ResponseCode.SUCCESS:
         return None
@@ -143,7 +149,7 @@ def _leads(stage: Stage, wanted: Mapping[str, int]) -> None:
 
 
 def _finishes_every_run(stage: Stage, lines: Sequence[Line]) -> Sequence[Line]:
-    """A run that ends after each of its mappings is finished by the same command, called again."""
+    """A run that ends after each of its mappings is refused by mqadmin, and finished by a command of ours."""
     more: list[Line] = []
     steps = 0
     while _is_cut(stage, steps, ("broker-b", "broker-c") if steps % 2 else ("broker-a", "broker-c")):
@@ -161,41 +167,59 @@ def _finishes_every_run(stage: Stage, lines: Sequence[Line]) -> Sequence[Line]:
 
 
 def _is_cut(stage: Stage, steps: int, to: Sequence[str]) -> bool:
-    """Whether a run of ours ends after so many mappings, and not by itself."""
-
-    def plan() -> Plan[None]:
-        known = yield from static_topics.known([stage.nameserver], TOPIC)
-        run = remapping.remapped(known.topic, to, known.every(to), known.topic.epoch + 1)
-        yield from static_topics.carried_out(run, known.brokers)
-
-    try:
-        _carried_out(plan(), steps)
-    except CutOffError:
-        return True
-    return False
-
-
-def _carried_out(plan: Plan[T], mappings: int) -> T:
-    """A plan whose questions are asked one at a time. Raises CutOffError instead of one more mapping."""
-    asked = next(plan)
-    while True:
-        replies: list[Reply] = []
-        for each in asked:
-            mappings -= each.code == RequestCode.UPDATE_AND_CREATE_STATIC_TOPIC
-            if mappings < 0:
-                raise CutOffError
-            replies.append(_reply(each))
-        try:
-            asked = plan.send(replies)
-        except StopIteration as end:
-            result: T = end.value
-            return result
+    """Set the first mappings of a run that is planned, in the order of its steps; whether it has more."""
+    said = _ours(stage, "remappingStaticTopic", "-b", ",".join(to), "--dry-run").splitlines()
+    planned = TopicRemappingDetailWrapper.decode(Path(said[1].rpartition(" ")[2]).read_bytes())
+    gains, loses = list(planned.broker_to_map_in or ()), list(planned.broker_to_map_out or ())
+    others = sorted({*(planned.broker_config_map or {})} - {*gains, *loses})
+    told = [*gains, *loses, *gains, *others]
+    for number, broker in enumerate(told[:steps]):
+        if number == len(gains) + len(loses):
+            _decide(stage, planned)
+        _set(stage, broker, (planned.broker_config_map or {})[broker])
+    return steps < len(told)
 
 
-def _reply(question: Asking) -> Reply:
-    host, _, port = question.address.rpartition(":")
-    with Peer(host, int(port)) as peer:
-        return Reply(question, peer.ask(question.code, question.header, question.body))
+def _set(stage: Stage, broker: str, config: TopicConfigAndQueueMapping) -> None:
+    """Have a broker keep a mapping. Raises LabError."""
+    header = UpdateStaticTopicRequest(
+        topic=TOPIC,
+        default_topic=TEMPLATE_TOPIC,
+        read_queue_nums=config.read_queue_nums,
+        write_queue_nums=config.write_queue_nums,
+        perm=config.perm,
+        topic_filter_type=config.topic_filter_type,
+        order=False,
+        force=False,
+    )
+    body = config.mapping_detail.encode() if config.mapping_detail is not None else b""
+    answer = _asked(stage, broker, RequestCode.UPDATE_AND_CREATE_STATIC_TOPIC, header, body)
+    if answer.header.code != ResponseCode.SUCCESS:
+        raise LabError(f"{broker} refuses a mapping: {answer.header.remark}")
+
+
+def _decide(stage: Stage, planned: TopicRemappingDetailWrapper) -> None:
+    """Give queues that moved a start above the end of what they had."""
+    for config in (planned.broker_config_map or {}).values():
+        for hosted in ((config.mapping_detail and config.mapping_detail.hosted_queues) or {}).values():
+            items = hosted.items or []
+            for before, last in pairwise(items[-2:]):
+                if last.logic_offset != UNDECIDED:
+                    continue
+                end = (before.logic_offset or 0) + _end(stage, before.bname or "", before.queue_id or 0)
+                last.logic_offset = (end // LOGIC_OFFSET_BLOCK + 2) * LOGIC_OFFSET_BLOCK
+
+
+def _end(stage: Stage, broker: str, queue: int) -> int:
+    header = GetMaxOffsetRequest(topic=TOPIC, queue_id=queue, lo=False)
+    answer = _asked(stage, broker, RequestCode.GET_MAX_OFFSET, header, b"")
+    return GetMaxOffsetResponse.from_ext_fields(answer.header.ext_fields or {}).offset or 0
+
+
+def _asked(stage: Stage, broker: str, code: RequestCode, header: Header, body: bytes) -> Command:
+    name = next(each for each, known in BROKERS.items() if known == broker)
+    with Peer(LOOPBACK, stage.cluster.port(name)) as peer:
+        return peer.ask(code, header, body)
 
 
 def _complaint(stage: Stage) -> str:
@@ -219,8 +243,11 @@ def _sent(stage: Stage, before: Sequence[Line], strike: object = None) -> Sequen
         lines = producer.finish()
     failed = sum(each["status"] != "SEND_OK" for each in lines)
     stage.measured.note(f"sends from {first} on that failed", failed)
+    refused = sum(each["status"] == REFUSED for each in lines)
     if strike is None:
-        stage.measured.demand(not failed, f"sends from {first} on that failed, where nothing moved", failed)
+        stage.measured.demand(
+            not refused, f"sends from {first} on that brokers refused, where nothing moved", refused
+        )
     return lines
 
 

@@ -10,11 +10,11 @@ from replispec.runtime.rocketmq.client import (
     ClientQueue,
     ConsumerNode,
     Failed,
-    Message,
-    Outgoing,
+    MessageToSend,
     ProducerNode,
     Reading,
-    Sent,
+    ReadMessage,
+    Stored,
 )
 from replispec.runtime.world import Member
 from tests.broker.simulated_set import NAME_SERVER, BrokerSet
@@ -35,26 +35,26 @@ class Sending:
     """A producer of some messages, and what came of them."""
 
     def __init__(self, brokers: BrokerSet, bodies: Iterator[bytes], *, at_once: int = 1) -> None:
-        self.came: dict[int, Sent | Failed] = {}
-        messages = (Outgoing(TOPIC, body, key=body.decode()) for body in bodies)
+        self.came: dict[int, Stored | Failed] = {}
+        messages = (MessageToSend(TOPIC, body, key=body.decode()) for body in bodies)
         node = ProducerNode((NAME_SERVER,), messages, self._heard, group="p", at_once=at_once)
         self.node = beside(brokers, node)
 
-    def _heard(self, number: int, came: Sent | Failed, _now_ms: int) -> None:
+    def _heard(self, number: int, came: Stored | Failed, _now_ms: int) -> None:
         self.came[number] = came
 
     @property
     def places(self) -> list[tuple[ClientQueue, int]]:
         """Where all were stored."""
         sent = [each for _, each in sorted(self.came.items())]
-        return [(each.queue, each.offset) for each in sent if isinstance(each, Sent)]
+        return [(each.queue, each.offset) for each in sent if isinstance(each, Stored)]
 
 
-def read(brokers: BrokerSet, reading: Reading) -> tuple[list[Message], ConsumerNode]:
+def read(brokers: BrokerSet, reading: Reading) -> tuple[list[ReadMessage], ConsumerNode]:
     """What a consumer reads."""
-    found: list[Message] = []
+    found: list[ReadMessage] = []
 
-    def heard(message: Message, _now_ms: int) -> None:
+    def heard(message: ReadMessage, _now_ms: int) -> None:
         found.append(message)
 
     node = ConsumerNode((NAME_SERVER,), reading, heard, lambda _queue, _why: None, name="reader")
@@ -125,7 +125,7 @@ def test_what_was_acknowledged_over_a_fail_over_is_read_once() -> None:
     acknowledged = {
         (came.queue, came.offset): str(number)
         for number, came in sending.came.items()
-        if isinstance(came, Sent)
+        if isinstance(came, Stored)
     }
     assert len(acknowledged) > 100
     assert acknowledged.items() <= places.items()

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from replispec.runtime.rocketmq.client import ClientQueue, Failed, Outgoing, Sent, steps
+from replispec.runtime.rocketmq.client import ClientQueue, Failed, MessageToSend, Stored, steps
 from replispec.runtime.rocketmq.framing import Command
-from replispec.wire.rocketmq.broker import SendMessageResponse, SendMessageV2Request
+from replispec.wire.rocketmq.broker import (
+    PullMessageRequest,
+    PullMessageResponse,
+    SendMessageResponse,
+    SendMessageV2Request,
+    TopicRouteData,
+)
 from replispec.wire.rocketmq.client import GetMaxOffsetResponse, QueryConsumerOffsetResponse
-from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.codes import LogMagic, RequestCode, ResponseCode
 from replispec.wire.rocketmq.constants import MOCK_BROKER_GLOBAL, MOCK_BROKER_NONE, REDIRECTS_MAX
+from replispec.wire.rocketmq.store import LogRecord
 from tests.runtime.client.scripted import NAME_SERVER, TOPIC, Said, Scripted, answer, place, static, telling
 
 SEND = RequestCode.SEND_MESSAGE_V2
@@ -27,8 +34,8 @@ def leads_not(_command: Command) -> Said:
     return answer(ResponseCode.NOT_LEADER_FOR_QUEUE)
 
 
-def sending(turn: int = 0) -> steps.Steps[Sent]:
-    return steps.send(Outgoing(TOPIC, b"x"), "p", turn, 5)
+def sending(turn: int = 0) -> steps.Steps[Stored]:
+    return steps.send(MessageToSend(TOPIC, b"x"), "p", turn, 5)
 
 
 OLD = static({"a": (10, {0: 0})}, 1, "b")
@@ -37,12 +44,12 @@ NEW = static({"a": (10, {0: 0}), "b": (11, {0: 3})}, 1)
 
 def test_a_send_follows_a_queue_that_moved() -> None:
     world = Scripted({NAME_SERVER: telling(OLD, NEW), place("a"): leads_not, place("b"): stores})
-    assert world.carried_out(sending()) == Sent(QUEUE, 7, "SEND_OK", "m")
+    assert world.carried_out(sending()) == Stored(QUEUE, 7, "SEND_OK", "m")
     asked = world.questions(SEND)
     assert [at for at, _ in asked] == [place("a"), place("b")]
     said = SendMessageV2Request.from_ext_fields(asked[1][1].header.ext_fields or {})
     assert (said.queue_id, said.broker_name, said.lo) == (0, "b", None)
-    assert world.carried_out(sending(1)) == Sent(QUEUE, 7, "SEND_OK", "m")
+    assert world.carried_out(sending(1)) == Stored(QUEUE, 7, "SEND_OK", "m")
     assert len(world.questions(SEND)) == 3
 
 
@@ -64,7 +71,7 @@ def test_what_a_broker_may_have_stored_is_not_sent_again() -> None:
 
 def test_a_broker_that_cannot_be_reached_is_left_for_the_next() -> None:
     world = Scripted({NAME_SERVER: telling(OLD, NEW), place("b"): stores})
-    assert isinstance(world.carried_out(sending()), Sent)
+    assert isinstance(world.carried_out(sending()), Stored)
 
 
 def test_a_question_is_asked_again_whatever_became_of_it() -> None:
@@ -85,8 +92,9 @@ def test_a_place_that_a_group_never_had_is_none_and_not_the_beginning() -> None:
     assert world.carried_out(steps.position(TOPIC, QUEUE, "g")) == 0
 
 
-def test_an_older_route_does_not_bring_an_old_leader_back() -> None:
-    world = Scripted({NAME_SERVER: telling(NEW, OLD), place("b"): leads_not, place("a"): stores})
+@pytest.mark.parametrize("older", [OLD, static({"a": (10, {0: 0}), "b": (9, {})}, 1)])
+def test_an_older_route_does_not_bring_an_old_leader_back(older: TopicRouteData) -> None:
+    world = Scripted({NAME_SERVER: telling(NEW, older), place("b"): leads_not, place("a"): stores})
     failure = world.carried_out(sending())
     assert isinstance(failure, Failed)
     assert {at for at, _ in world.questions(SEND)} == {place("b")}
@@ -119,3 +127,43 @@ def test_a_route_that_cannot_be_is_refused_and_the_known_one_kept(
     world = Scripted({NAME_SERVER: telling(OLD, hostile), place("a"): leads_not, place("b"): stores})
     assert world.carried_out(sending()).code == ResponseCode.NOT_LEADER_FOR_QUEUE
     assert {at for at, _ in world.questions(SEND)} == {place("a")}
+
+
+def test_offsets_are_those_of_the_logical_queue_on_both_sides_of_a_border() -> None:
+    """Records keep the offsets of the queue where they lie, and an answer says what is added to them."""
+    runs = {5: (0, [5, 6], 10_000), 10_000: (10_000, [0, 1], 10_002)}
+
+    def pulled(command: Command) -> Said:
+        offset = PullMessageRequest.from_ext_fields(command.header.ext_fields or {}).queue_offset or 0
+        delta, physical, following = runs[offset]
+        header = PullMessageResponse(
+            suggest_which_broker_id=0,
+            next_begin_offset=following,
+            min_offset=0,
+            max_offset=10_002,
+            offset_delta=delta,
+        )
+        records = b"".join(record(each) for each in physical)
+        return answer(ResponseCode.SUCCESS, header, records)
+
+    world = Scripted({NAME_SERVER: telling(OLD), place("a"): pulled})
+    offsets, at = list[int](), 5
+    for _ in range(2):
+        came = world.carried_out(steps.pull(steps.Pull(TOPIC, "g", QUEUE, at, 32, 0)))
+        offsets += [each.offset for each in came.messages]
+        at = came.next_offset
+    assert (offsets, at) == ([5, 6, 10_000, 10_001], 10_002)
+    said = PullMessageRequest.from_ext_fields(world.asked[-1][1].header.ext_fields or {})
+    assert (said.bname, said.queue_id) == (MOCK_BROKER_GLOBAL, 0)
+
+
+def record(offset: int) -> bytes:
+    """A message as it lies at this offset of its physical queue."""
+    return LogRecord(
+        magic=LogMagic.MESSAGE_V1,
+        queue_offset=offset,
+        born_ip=bytes(4),
+        store_ip=bytes(4),
+        body=b"x",
+        topic=TOPIC,
+    ).encode()

@@ -159,3 +159,19 @@ def test_a_hole_is_seen_while_a_broker_is_silent() -> None:
     assert lack_of(Heard(merged(known, LOGICAL_QUEUES)), {}) == "nobody registered offset 101 of queue 0"
     assert lack_of(Heard({}), {}) == "no queue is mapped"
     assert lack_of(Heard({1: first("b1", 0, 1)}), {}) == "nobody registered queue 0"
+
+
+def test_a_queue_that_is_handed_on_without_an_end_is_found_on_both_sides() -> None:
+    """An administrator of a static topic moves a queue before anybody knows where it ends."""
+    old = Segment(PhysicalQueue("a", 0), State.NORMAL, 0)
+    new = Segment(PhysicalQueue("b", 3), State.WRITE_ONLY)
+    moved = LogicalQueue(2, (old,)).handed_on(new)
+    assert fault_of(moved, STATIC_TOPICS) is None
+    assert moved.writable == new
+    assert moved.last_readable is not None
+    assert moved.last_readable.queue == old.queue
+    decided = moved.decided(new.key, STATIC_TOPICS.start_after(237))
+    assert fault_of(decided, STATIC_TOPICS) is None
+    assert [each.queue.broker_name for each in map(decided.locate, (236, 10_000)) if each] == ["a", "b"]
+    again = decided.handed_on(Segment(PhysicalQueue("a", 1), State.WRITE_ONLY))
+    assert [each.state for each in again.segments] == [State.READ_ONLY, State.READ_ONLY, State.WRITE_ONLY]

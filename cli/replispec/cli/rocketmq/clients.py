@@ -24,11 +24,11 @@ from replispec.runtime.rocketmq.client import (
     ClientQueue,
     ConsumerNode,
     Failed,
-    Message,
-    Outgoing,
+    MessageToSend,
     ProducerNode,
     Reading,
-    Sent,
+    ReadMessage,
+    Stored,
 )
 
 EXIT_FAILED: Final = 1
@@ -68,7 +68,7 @@ def _addresses(text: str) -> tuple[str, ...]:
     return found
 
 
-def _outgoing(wanted: Production) -> Iterator[Outgoing]:
+def _outgoing(wanted: Production) -> Iterator[MessageToSend]:
     if wanted.lines is not None:
         for number, line in enumerate(wanted.lines):
             yield _message(wanted, number, line.rstrip(b"\r\n"))
@@ -77,8 +77,8 @@ def _outgoing(wanted: Production) -> Iterator[Outgoing]:
         yield _message(wanted, number, wanted.body.replace(NUMBER, str(number)).encode())
 
 
-def _message(wanted: Production, number: int, body: bytes) -> Outgoing:
-    return Outgoing(wanted.topic, body, wanted.key.replace(NUMBER, str(number)), wanted.tag)
+def _message(wanted: Production, number: int, body: bytes) -> MessageToSend:
+    return MessageToSend(wanted.topic, body, wanted.key.replace(NUMBER, str(number)), wanted.tag)
 
 
 class _Producing:
@@ -95,7 +95,7 @@ class _Producing:
         """How many were stored."""
         return f"{self._sent} of {self._sent + len(self.failures)} messages acknowledged"
 
-    def heard(self, number: int, came: Sent | Failed, _now_ms: int) -> None:
+    def heard(self, number: int, came: Stored | Failed, _now_ms: int) -> None:
         """One message was answered."""
         if isinstance(came, Failed):
             self.failures.append(f"message {number}: {came}")
@@ -169,7 +169,7 @@ class _Consuming:
     count: int = 0
     said: str = ""
 
-    def heard(self, message: Message, _now_ms: int) -> None:
+    def heard(self, message: ReadMessage, _now_ms: int) -> None:
         """One message came."""
         self.count += 1
         if self.wanted.quiet:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from replispec.administrator.rocketmq.remapping import Run, remapped
-from replispec.administrator.rocketmq.static_topics import Known
-from replispec.cli.rocketmq.admin.static_topics import Asked, carry_out, with_options
+from replispec.administrator.rocketmq.remapping import MappingRun, remapped
+from replispec.administrator.rocketmq.static_topics import TopicAtBrokers
+from replispec.cli.rocketmq.admin.static_topics import RunWanted, carry_out, with_options
 
 EXAMPLES = """\b
 Examples:
@@ -44,9 +44,9 @@ def command(
     Messages stay where they are; new ones go to the brokers that lead from then on, and their offsets go on
     at the next multiple of 10,000. As few queues as possible move.
     """
-    asked = Asked(topic.strip(), brokers, of_clusters, name_servers, map_file, force, dry_run)
+    asked = RunWanted(topic.strip(), brokers, of_clusters, name_servers, map_file, force, dry_run)
 
-    def planned(known: Known, targets: Sequence[str], now_ms: int) -> Run:
+    def planned(known: TopicAtBrokers, targets: Sequence[str], now_ms: int) -> MappingRun:
         return remapped(known.topic, targets, known.every(targets), now_ms)
 
     return carry_out(asked, planned)

@@ -14,8 +14,8 @@ import click
 
 from replispec.administrator.rocketmq import mappings, static_topics
 from replispec.administrator.rocketmq.plans import NotAsWantedError
-from replispec.administrator.rocketmq.remapping import Run, finished, from_file, is_unfinished
-from replispec.administrator.rocketmq.static_topics import Known
+from replispec.administrator.rocketmq.remapping import MappingRun, finished, from_file, is_unfinished
+from replispec.administrator.rocketmq.static_topics import TopicAtBrokers
 from replispec.cli.peers_text import say
 from replispec.cli.rocketmq.admin.asking import RefusedToAskError, ask, dry_run_option, name_servers_option
 from replispec.runtime.net.clock import wall_ms
@@ -24,7 +24,7 @@ EXIT_REFUSED: Final = 1
 MAPPING_BYTES_MAX: Final = 64 * 1024 * 1024
 
 
-class Names(click.ParamType[tuple[str, ...]]):
+class NameList(click.ParamType[tuple[str, ...]]):
     """NAME,NAME."""
 
     name = "names"
@@ -40,7 +40,7 @@ class Names(click.ParamType[tuple[str, ...]]):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RunWanted:
     """The options of one of the two commands."""
 
     topic: str
@@ -63,14 +63,14 @@ def with_options(function: Callable[..., Any]) -> Callable[..., Any]:
 _OPTIONS: Final = (
     click.option("-t", "--topic", metavar="NAME", required=True, help="The topic."),
     click.option(
-        "-b", "--brokers", metavar="NAME[,...]", type=Names(), default=(), help="Brokers that are to lead."
+        "-b", "--brokers", metavar="NAME[,...]", type=NameList(), default=(), help="Brokers that are to lead."
     ),
     click.option(
         "-c",
         "--clusters",
         "of_clusters",
         metavar="NAME[,...]",
-        type=Names(),
+        type=NameList(),
         default=(),
         help="The same: all brokers of these clusters.",
     ),
@@ -95,11 +95,11 @@ _OPTIONS: Final = (
     dry_run_option,
 )
 
-Planned = Callable[[Known, Sequence[str], int], Run]
+Planned = Callable[[TopicAtBrokers, Sequence[str], int], MappingRun]
 """Of what is known, the target brokers and the time: what is to be done. Raises NotAsWantedError."""
 
 
-def carry_out(asked: Asked, planned: Planned) -> int:
+def carry_out(asked: RunWanted, planned: Planned) -> int:
     """Finish what an interrupted run left, then do what is wanted; the exit code."""
     if asked.map_file is None and not (asked.brokers or asked.of_clusters):
         raise click.UsageError("one of -b, -c and -mf is needed")
@@ -119,7 +119,7 @@ def refusals() -> Iterator[list[str]]:
         say(f"replispec: {error}", err=True)
 
 
-def _carried_out(asked: Asked, planned: Planned) -> None:
+def _carried_out(asked: RunWanted, planned: Planned) -> None:
     known = _known(asked)
     if asked.map_file is not None:
         _of_file(asked, known, asked.map_file)
@@ -142,11 +142,11 @@ def _carried_out(asked: Asked, planned: Planned) -> None:
     _set(asked, known, planned(known, targets, wall_ms()))
 
 
-def _known(asked: Asked) -> Known:
+def _known(asked: RunWanted) -> TopicAtBrokers:
     return ask(static_topics.known(asked.name_servers, asked.topic))
 
 
-def _of_file(asked: Asked, known: Known, path: Path) -> None:
+def _of_file(asked: RunWanted, known: TopicAtBrokers, path: Path) -> None:
     with path.open("rb") as file:
         data = file.read(MAPPING_BYTES_MAX + 1)
     if len(data) > MAPPING_BYTES_MAX:
@@ -156,13 +156,13 @@ def _of_file(asked: Asked, known: Known, path: Path) -> None:
     _set(asked, known, from_file(known.topic, run, every, force=asked.force))
 
 
-def mappings_run(data: bytes, topic: str) -> Run:
+def mappings_run(data: bytes, topic: str) -> MappingRun:
     """The run that a file tells. Raises NotAsWantedError."""
     kind, found, gains, loses = mappings.read_file(data, topic)
-    return Run(kind, found, gains, loses)
+    return MappingRun(kind, found, gains, loses)
 
 
-def _set(asked: Asked, known: Known, run: Run) -> None:
+def _set(asked: RunWanted, known: TopicAtBrokers, run: MappingRun) -> None:
     """Write both files, then carry the run out."""
     was = known.topic.epoch if known.topic.parts else run.topic.epoch
     before = mappings.file_of(known.topic, was, run.kind)
@@ -178,7 +178,7 @@ def _set(asked: Asked, known: Known, run: Run) -> None:
     ask(static_topics.carried_out(run, known.brokers, force=asked.force))
 
 
-def told(run: Run) -> Sequence[str]:
+def told(run: MappingRun) -> Sequence[str]:
     """What a run does, in the order of its steps."""
     lines = [f"epoch {run.topic.epoch}: {run.topic.total} logical queues"]
     for index, chain in run.chains.items():

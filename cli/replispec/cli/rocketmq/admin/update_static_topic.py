@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from replispec.administrator.rocketmq.remapping import Run, grown
-from replispec.administrator.rocketmq.static_topics import Known
-from replispec.cli.rocketmq.admin.static_topics import Asked, carry_out, with_options
+from replispec.administrator.rocketmq.remapping import MappingRun, grown
+from replispec.administrator.rocketmq.static_topics import TopicAtBrokers
+from replispec.cli.rocketmq.admin.static_topics import RunWanted, carry_out, with_options
 
 EXAMPLES = """\b
 Examples:
@@ -55,9 +55,9 @@ def command(
     New queues go to the brokers that lead the fewest. The mappings before and after are written to two files
     of the folder for temporary files; with --dry-run nothing else happens, and -mf carries the second out.
     """
-    asked = Asked(topic.strip(), brokers, of_clusters, name_servers, map_file, force, dry_run, total)
+    asked = RunWanted(topic.strip(), brokers, of_clusters, name_servers, map_file, force, dry_run, total)
 
-    def planned(known: Known, targets: Sequence[str], now_ms: int) -> Run:
+    def planned(known: TopicAtBrokers, targets: Sequence[str], now_ms: int) -> MappingRun:
         return grown(known.topic, total, targets, known.every(targets), now_ms)
 
     return carry_out(asked, planned)

@@ -13,7 +13,13 @@ from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.queues import STATIC_TOPICS, LogicalQueue, Segment, fault_of_topic
 from replispec.runtime.rocketmq.queues.forms import items_of, queues_of_items
 from replispec.wire.rocketmq.codes import Permission
-from replispec.wire.rocketmq.constants import LOGICAL_QUEUES_MAX, MAPPING_SCOPE, UNDECIDED
+from replispec.wire.rocketmq.constants import (
+    LOGICAL_QUEUES_MAX,
+    MAPPING_SCOPE,
+    RUN_UPDATED,
+    SINGLE_TAG,
+    UNDECIDED,
+)
 from replispec.wire.rocketmq.static_topic import (
     LogicQueueItems,
     TopicConfigAndQueueMapping,
@@ -21,8 +27,6 @@ from replispec.wire.rocketmq.static_topic import (
     TopicRemappingDetailWrapper,
 )
 
-UPDATED, MOVED = "CREATE_OR_UPDATE", "REMAPPING"
-SINGLE_TAG = "SINGLE_TAG"
 PERM = int(Permission.READ | Permission.WRITE)
 
 
@@ -59,7 +63,7 @@ class Chain:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BrokerPart:
     """What one broker holds of a topic; `mapped`: it has a mapping of it, be it an empty one."""
 
     broker: str
@@ -77,10 +81,10 @@ class Topic:
     """What all brokers hold of a static topic, by broker."""
 
     name: str
-    parts: Mapping[str, Part] = field(default_factory=dict)
+    parts: Mapping[str, BrokerPart] = field(default_factory=dict)
 
     @property
-    def mapped(self) -> Mapping[str, Part]:
+    def mapped(self) -> Mapping[str, BrokerPart]:
         """The brokers that have a mapping."""
         return {name: each for name, each in self.parts.items() if each.mapped}
 
@@ -98,9 +102,9 @@ class Topic:
 # ---- read ----------------------------------------------------------------------------------------
 
 
-def part_of(broker: str, topic: str, said: TopicConfigAndQueueMapping) -> Part:
+def part_of(broker: str, topic: str, said: TopicConfigAndQueueMapping) -> BrokerPart:
     """What a broker says that it holds. Raises NotAsWantedError for what cannot be."""
-    found = Part(
+    found = BrokerPart(
         broker,
         said.read_queue_nums or 0,
         said.write_queue_nums or 0,
@@ -132,7 +136,7 @@ def _generation(items: LogicQueueItems) -> int:
     return (items.items or [])[0].gen or 0
 
 
-def merged(parts: Iterable[Part], *, force: bool = False) -> Mapping[int, Chain]:
+def merged(parts: Iterable[BrokerPart], *, force: bool = False) -> Mapping[int, Chain]:
     """The logical queues of which anybody knows, each from its oldest segment that is known to its newest.
 
     Brokers may know different parts of a queue, as after a run that was interrupted; where they contradict
@@ -188,7 +192,7 @@ def fault_of_chains(chains: Iterable[Chain]) -> str | None:
 # ---- written -------------------------------------------------------------------------------------
 
 
-def config_of(topic: str, part: Part) -> TopicConfigAndQueueMapping:
+def config_of(topic: str, part: BrokerPart) -> TopicConfigAndQueueMapping:
     """A broker's part as its file, and the file of a run, have it."""
     detail = TopicQueueMappingDetail(
         bname=part.broker,
@@ -244,4 +248,4 @@ def read_file(data: bytes, topic: str) -> tuple[str, Topic, Sequence[str], Seque
     strangers = sorted({*gains, *loses} - parts.keys())
     if strangers:
         raise NotAsWantedError(f"no mapping data: {strangers[0]} gains or loses, and nothing is set there")
-    return said.type or UPDATED, Topic(topic, parts), list(gains), list(loses)
+    return said.type or RUN_UPDATED, Topic(topic, parts), list(gains), list(loses)

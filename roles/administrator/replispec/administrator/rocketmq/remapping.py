@@ -11,10 +11,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from replispec.administrator.rocketmq.mappings import (
-    MOVED,
-    UPDATED,
+    BrokerPart,
     Chain,
-    Part,
     Topic,
     fault_of_chains,
     merged,
@@ -23,11 +21,11 @@ from replispec.administrator.rocketmq.plans import NotAsWantedError
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.queues import LogicalQueue, PhysicalQueue, Segment
 from replispec.wire.rocketmq.codes import LogicalQueueState as State
-from replispec.wire.rocketmq.constants import LOGICAL_QUEUES_MAX
+from replispec.wire.rocketmq.constants import LOGICAL_QUEUES_MAX, RUN_MOVED, RUN_UPDATED
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class MappingRun:
     """What is set, by broker, and in which order: who gains, who loses, then all others."""
 
     kind: str
@@ -92,7 +90,9 @@ def _fault_of_places(topic: Topic, chains: Mapping[int, Chain]) -> str | None:
 # ---- more queues ---------------------------------------------------------------------------------
 
 
-def grown(topic: Topic, total: int, targets: Collection[str], every: Iterable[str], now_ms: int) -> Run:
+def grown(
+    topic: Topic, total: int, targets: Collection[str], every: Iterable[str], now_ms: int
+) -> MappingRun:
     """So many logical queues, new ones at the brokers that lead the fewest; a topic that nobody has is made.
     `every`: the brokers of the clusters, all of which are told. Raises NotAsWantedError."""
     chains = checked(topic) if topic.parts else {}
@@ -112,7 +112,7 @@ def _begun(
     targets: Collection[str],
     every: Iterable[str],
     now_ms: int,
-) -> Run:
+) -> MappingRun:
     """New queues for the indexes below `total` that have none, and starts for those that are undecided."""
     epoch = rules.next_mapping_epoch(topic.epoch, now_ms)
     made = _Making(topic, epoch, total, {*targets, *every})
@@ -133,7 +133,7 @@ def _begun(
         gains.add(broker)
         segment = Segment(made.queue_at(broker), State.NORMAL, 0)
         made.holds(Chain(LogicalQueue(index, (segment,))))
-    return _planned(UPDATED, made, gains, loses)
+    return _planned(RUN_UPDATED, made, gains, loses)
 
 
 def _takes_from(chain: Chain) -> str | None:
@@ -148,7 +148,7 @@ class _Making:
     def __init__(self, topic: Topic, epoch: int, total: int, every: Collection[str]) -> None:
         self.name = topic.name
         brokers = sorted({*every, *topic.parts})
-        known = {name: topic.parts.get(name, Part(name)) for name in brokers}
+        known = {name: topic.parts.get(name, BrokerPart(name)) for name in brokers}
         self.parts = {
             name: replace(each, epoch=epoch, total=total, mapped=True) for name, each in known.items()
         }
@@ -168,16 +168,16 @@ class _Making:
                 self.parts[name] = replace(part, chains={**part.chains, chain.queue.index: chain})
 
 
-def _planned(kind: str, made: _Making, gains: Iterable[str], loses: Iterable[str]) -> Run:
+def _planned(kind: str, made: _Making, gains: Iterable[str], loses: Iterable[str]) -> MappingRun:
     topic = Topic(made.name, made.parts)
     checked(topic)
-    return Run(kind, topic, sorted(gains), sorted(loses))
+    return MappingRun(kind, topic, sorted(gains), sorted(loses))
 
 
 # ---- queues moved --------------------------------------------------------------------------------
 
 
-def remapped(topic: Topic, targets: Collection[str], every: Iterable[str], now_ms: int) -> Run:
+def remapped(topic: Topic, targets: Collection[str], every: Iterable[str], now_ms: int) -> MappingRun:
     """All logical queues led by these brokers, each by as many as the others, with the fewest moved.
     Raises NotAsWantedError."""
     if not topic.parts:
@@ -194,7 +194,7 @@ def remapped(topic: Topic, targets: Collection[str], every: Iterable[str], now_m
         loses.add(chain.leader)
         segment = Segment(made.queue_at(broker), State.WRITE_ONLY)
         made.holds(Chain(chain.queue.handed_on(segment), chain.generation))
-    return _planned(MOVED, made, gains, loses)
+    return _planned(RUN_MOVED, made, gains, loses)
 
 
 def _moves(chains: Mapping[int, Chain], targets: Collection[str]) -> Mapping[int, str]:
@@ -216,7 +216,7 @@ def _moves(chains: Mapping[int, Chain], targets: Collection[str]) -> Mapping[int
 # ---- what was interrupted ------------------------------------------------------------------------
 
 
-def finished(topic: Topic, every: Iterable[str], now_ms: int, *, force: bool = False) -> Run:
+def finished(topic: Topic, every: Iterable[str], now_ms: int, *, force: bool = False) -> MappingRun:
     """The run that does what an interrupted one left undone: undecided starts, brokers that know an older
     mapping, logical queues that were announced and not yet begun. Raises NotAsWantedError."""
     chains = merged(topic.parts.values(), force=force)
@@ -243,7 +243,7 @@ def _may_be_made(topic: Topic, missing: Sequence[int], lost: Sequence[str], ever
         )
 
 
-def from_file(known: Topic, wanted: Run, every: Iterable[str], *, force: bool) -> Run:
+def from_file(known: Topic, wanted: MappingRun, every: Iterable[str], *, force: bool) -> MappingRun:
     """A run that a file tells. Starts that were decided since stay. Raises NotAsWantedError."""
     newer = sorted(name for name, each in known.mapped.items() if each.epoch > wanted.topic.epoch)
     if newer and not force:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from replispec.administrator.rocketmq.brokers import Brokers, clusters
-from replispec.administrator.rocketmq.mappings import Chain, Part, Topic, part_of
+from replispec.administrator.rocketmq.mappings import BrokerPart, Chain, Topic, part_of
 from replispec.administrator.rocketmq.plans import (
     Asking,
     NotAsWantedError,
@@ -20,7 +20,7 @@ from replispec.administrator.rocketmq.plans import (
     body_of,
     granted,
 )
-from replispec.administrator.rocketmq.remapping import Run
+from replispec.administrator.rocketmq.remapping import MappingRun
 from replispec.runtime.primitives.bindings import Call
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.headers import Header
@@ -37,7 +37,7 @@ from replispec.wire.rocketmq.static_topic import LogicQueueItems, TopicConfigAnd
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class TopicAtBrokers:
     """A topic at all brokers, and the brokers."""
 
     topic: Topic
@@ -67,7 +67,7 @@ def master_of(brokers: Brokers, name: str) -> str:
     return address
 
 
-def known(name_servers: Sequence[str], topic: str) -> Plan[Known]:
+def known(name_servers: Sequence[str], topic: str) -> Plan[TopicAtBrokers]:
     """What every broker holds of a topic. Raises NotAsWantedError."""
     brokers = yield from clusters(name_servers)
     masters = {name: master_of(brokers, name) for name in sorted(brokers.sets())}
@@ -75,14 +75,14 @@ def known(name_servers: Sequence[str], topic: str) -> Plan[Known]:
         raise NotAsWantedError("The Cluster info is empty")
     header = GetTopicConfigRequest(topic=topic, lo=True)
     replies = yield [Asking(each, RequestCode.GET_TOPIC_CONFIG, header) for each in masters.values()]
-    parts: dict[str, Part] = {}
+    parts: dict[str, BrokerPart] = {}
     for name, reply in zip(masters, replies, strict=True):
         if answered(reply).header.code != ResponseCode.TOPIC_NOT_EXIST:
             parts[name] = part_of(name, topic, body_of(reply, TopicConfigAndQueueMapping))
-    return Known(Topic(topic, parts), brokers)
+    return TopicAtBrokers(Topic(topic, parts), brokers)
 
 
-def carried_out(run: Run, brokers: Brokers, *, force: bool = False) -> Plan[Run]:
+def carried_out(run: MappingRun, brokers: Brokers, *, force: bool = False) -> Plan[MappingRun]:
     """Set the mappings of a run; what was set. Raises NotAsWantedError: the next run goes on from there."""
     masters = {name: master_of(brokers, name) for name in run.topic.parts}
     found = yield from _Setting(run, masters, force=force).steps()
@@ -107,7 +107,7 @@ class _Told:
 class _Setting:
     """One run: its methods that are named as effects of the machine carry those out."""
 
-    def __init__(self, run: Run, masters: Mapping[str, str], *, force: bool) -> None:
+    def __init__(self, run: MappingRun, masters: Mapping[str, str], *, force: bool) -> None:
         self._run = run
         self._masters = masters
         self._force = force
@@ -116,7 +116,7 @@ class _Setting:
         self._asked: list[Asking] = []
         self._runner = MachineRunner(machine.MACHINE, self)
 
-    def steps(self) -> Plan[Run]:
+    def steps(self) -> Plan[MappingRun]:
         """All steps, and what was set. Raises NotAsWantedError."""
         run = self._run
         self._runner.take(machine.Begun(len(run.gains), len(run.loses), len(run.others)))

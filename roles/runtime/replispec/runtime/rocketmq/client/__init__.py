@@ -6,10 +6,10 @@ each, or why there is none. Begin with `steps`, then `routes`; `client` carries 
 
 from replispec.runtime.rocketmq.client.client import Client
 from replispec.runtime.rocketmq.client.consumer import Begin, ConsumerNode, Reading
-from replispec.runtime.rocketmq.client.messages import Message, Outgoing
+from replispec.runtime.rocketmq.client.messages import MessageToSend, ReadMessage
 from replispec.runtime.rocketmq.client.producer import ProducerNode
 from replispec.runtime.rocketmq.client.routes import ClientQueue, Route
-from replispec.runtime.rocketmq.client.steps import Failed, Pulled, Sent
+from replispec.runtime.rocketmq.client.steps import Failed, Pulled, Stored
 
 __all__ = [
     "Begin",
@@ -17,11 +17,11 @@ __all__ = [
     "ClientQueue",
     "ConsumerNode",
     "Failed",
-    "Message",
-    "Outgoing",
+    "MessageToSend",
     "ProducerNode",
     "Pulled",
+    "ReadMessage",
     "Reading",
     "Route",
-    "Sent",
+    "Stored",
 ]

@@ -6,11 +6,11 @@ import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.client.routes import Route, route_of
-from replispec.runtime.rocketmq.client.steps import Ask, Failed, LookUp, Steps, Told, Wait
+from replispec.runtime.rocketmq.client.steps import Ask, Failed, LookUp, Pausing, Steps, Told
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.remoting import BROKER_RELEASE
 from replispec.runtime.rocketmq.remoting.calls import Calls, Outcome, Sign
@@ -21,7 +21,6 @@ from replispec.wire.rocketmq.constants import ANSWER_TIMEOUT_MS, ROUTE_REFRESH_M
 
 Then = Callable[[Any, int], None]
 """Called once: with what steps came to, or Failed, and the time."""
-NO_ROUTE: Final = "no name server is named"
 
 
 @dataclass(slots=True)
@@ -114,7 +113,7 @@ class Client:
         match wanted:
             case Ask():
                 self._ask(running, wanted, now_ms)
-            case Wait(for_ms):
+            case Pausing(for_ms):
                 self._serial += 1
                 heapq.heappush(self._pauses, (now_ms + for_ms, self._serial, running))
             case LookUp():
@@ -145,7 +144,7 @@ class Client:
         running.makes = wanted.makes
         topic.waiting.append(running)
         if len(topic.waiting) == 1:
-            self._ask_route(wanted.topic, wanted.topic, 0, Failed(NO_ROUTE), now_ms)
+            self._ask_route(wanted.topic, wanted.topic, 0, Failed("no name server is named"), now_ms)
 
     def _ask_route(self, topic: str, asked: str, turn: int, failure: Failed, now_ms: int) -> None:
         if turn >= len(self._name_servers):

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from replispec.runtime.rocketmq.client.client import Client
-from replispec.runtime.rocketmq.client.messages import Message
+from replispec.runtime.rocketmq.client.messages import ReadMessage
 from replispec.runtime.rocketmq.client.routes import ClientQueue, Route
 from replispec.runtime.rocketmq.client.steps import (
     Failed,
@@ -27,12 +27,15 @@ from replispec.runtime.rocketmq.client.steps import (
 )
 from replispec.runtime.rocketmq.remoting.calls import Sign
 from replispec.runtime.world import Effect, Event, Outbox, Started
-from replispec.wire.rocketmq.constants import ROUTE_REFRESH_MS
+from replispec.wire.rocketmq.constants import (
+    CLIENT_AGAIN_MS,
+    CLIENT_COMMIT_MS,
+    CLIENT_HOLD_MS,
+    CLIENT_PULL_MESSAGES,
+    ROUTE_REFRESH_MS,
+)
 
 NO_LISTENERS: Final[Mapping[str, str]] = MappingProxyType({})
-AT_ONCE: Final = 32
-COMMIT_EVERY_MS: Final = 5_000
-AGAIN_MS: Final = 1_000
 
 
 class Begin(Enum):
@@ -52,10 +55,10 @@ class Reading:
     group: str | None = None
     count: int | None = None
     idle_ms: int | None = None
-    hold_ms: int = 5_000
+    hold_ms: int = CLIENT_HOLD_MS
 
 
-Heard = Callable[[Message, int], None]
+Heard = Callable[[ReadMessage, int], None]
 Troubled = Callable[[ClientQueue, Failed], None]
 
 
@@ -130,7 +133,7 @@ class ConsumerNode:
             return None
         due = [self._client.deadline_ms()]
         if not self._is_over:
-            due += [self._looks_at_ms, self._commit_ms + COMMIT_EVERY_MS]
+            due += [self._looks_at_ms, self._commit_ms + CLIENT_COMMIT_MS]
             idle_ms = self._reading.idle_ms
             due.append(None if idle_ms is None else self._heard_ms + idle_ms)
         return min((each for each in due if each is not None), default=None)
@@ -147,7 +150,7 @@ class ConsumerNode:
         if now_ms >= self._looks_at_ms:
             self._looks_at_ms = now_ms + ROUTE_REFRESH_MS
             self._client.start(looked_up(self._reading.topic), self._routed)
-        if now_ms - self._commit_ms >= COMMIT_EVERY_MS:
+        if now_ms - self._commit_ms >= CLIENT_COMMIT_MS:
             self._commit(now_ms)
 
     def _routed(self, came: Route | Failed, _now_ms: int) -> None:
@@ -184,7 +187,7 @@ class ConsumerNode:
 
     def _pull(self, queue: ClientQueue, offset: int, after_ms: int = 0) -> None:
         reading = self._reading
-        wanted = Pull(reading.topic, self._name, queue, offset, AT_ONCE, reading.hold_ms)
+        wanted = Pull(reading.topic, self._name, queue, offset, CLIENT_PULL_MESSAGES, reading.hold_ms)
         self._client.start(pull(wanted, after_ms=after_ms), partial(self._pulled, queue))
 
     def _pulled(self, queue: ClientQueue, came: Pulled | Failed, now_ms: int) -> None:
@@ -193,7 +196,7 @@ class ConsumerNode:
         known = self._queues[queue]
         if isinstance(came, Failed):
             self._troubled(queue, came)
-            self._pull(queue, known.next_offset or 0, AGAIN_MS)
+            self._pull(queue, known.next_offset or 0, CLIENT_AGAIN_MS)
             return
         for message in came.messages:
             if self._left == 0:

@@ -19,7 +19,7 @@ from replispec.wire.rocketmq.streams import COMMIT_LOG
 
 
 @dataclass(frozen=True, slots=True)
-class Outgoing:
+class MessageToSend:
     """A message to be sent; `queue`: to this one alone."""
 
     topic: str
@@ -38,7 +38,7 @@ class Outgoing:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ReadMessage:
     """A message that was read: its queue and offset are those that programs see."""
 
     queue: ClientQueue
@@ -59,12 +59,12 @@ class Message:
         return self.properties.get(TAG_PROPERTY, "")
 
 
-def messages_in(body: bytes, queue: ClientQueue, delta: int) -> Sequence[Message]:
+def messages_in(body: bytes, queue: ClientQueue, delta: int) -> Sequence[ReadMessage]:
     """The messages of a pull's answer; `delta` is added to the offsets that they have where they lie.
     Raises RemoteProtocolError."""
     records = [LogRecord.decode(frame) for frame in FrameBuffer(COMMIT_LOG).receive(body)]
     return [
-        Message(
+        ReadMessage(
             queue,
             each.queue_offset + delta,
             each.body,

@@ -9,13 +9,13 @@ from types import MappingProxyType
 from typing import Final
 
 from replispec.runtime.rocketmq.client.client import Client
-from replispec.runtime.rocketmq.client.messages import Outgoing
-from replispec.runtime.rocketmq.client.steps import Failed, Sent, send
+from replispec.runtime.rocketmq.client.messages import MessageToSend
+from replispec.runtime.rocketmq.client.steps import Failed, Stored, send
 from replispec.runtime.rocketmq.remoting.calls import Sign
 from replispec.runtime.world import Effect, Event, Outbox
 
 NO_LISTENERS: Final[Mapping[str, str]] = MappingProxyType({})
-Heard = Callable[[int, Sent | Failed, int], None]
+Heard = Callable[[int, Stored | Failed, int], None]
 """Called with the place of a message among all, what came of it, and the time."""
 
 
@@ -26,7 +26,7 @@ class ProducerNode:
     def __init__(
         self,
         name_servers: Sequence[str],
-        messages: Iterator[Outgoing],
+        messages: Iterator[MessageToSend],
         heard: Heard,
         *,
         group: str,
@@ -83,6 +83,6 @@ class ProducerNode:
             self._client.start(send(message, self._group, number, now_ms), partial(self._answered, number))
         self._client.ticked(now_ms)
 
-    def _answered(self, number: int, came: Sent | Failed, now_ms: int) -> None:
+    def _answered(self, number: int, came: Stored | Failed, now_ms: int) -> None:
         self._waiting -= 1
         self._heard(number, came, now_ms)

@@ -32,7 +32,7 @@ class ClientQueue(NamedTuple):
     number: int
 
 
-class Place(NamedTuple):
+class BrokerPlace(NamedTuple):
     """Where a queue is asked for: a broker set, and the address of one of its members."""
 
     broker: str
@@ -64,13 +64,13 @@ class Route:
         """The broker set that answers for a queue; None while nobody does."""
         return self.leaders.get(queue.number) if self.is_static else queue.broker
 
-    def place(self, queue: ClientQueue, *, master: bool) -> Place | None:
+    def place(self, queue: ClientQueue, *, master: bool) -> BrokerPlace | None:
         """Where to ask for a queue; `master`: nobody else will do."""
         broker = self.broker_of(queue)
         members = self.members.get(broker or "", {})
         if broker is None or not members or (master and MASTER_ID not in members):
             return None
-        return Place(broker, members[min(members)])
+        return BrokerPlace(broker, members[min(members)])
 
 
 def route_of(topic: str, said: TopicRouteData, before: Route | None = None) -> Route:

@@ -14,8 +14,8 @@ from typing import Final, TypeVar
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.headers import Header
-from replispec.runtime.rocketmq.client.messages import Message, Outgoing, messages_in
-from replispec.runtime.rocketmq.client.routes import ClientQueue, Place, Route
+from replispec.runtime.rocketmq.client.messages import MessageToSend, ReadMessage, messages_in
+from replispec.runtime.rocketmq.client.routes import BrokerPlace, ClientQueue, Route
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.remoting.calls import Failure, Outcome
 from replispec.wire.rocketmq.broker import (
@@ -37,16 +37,17 @@ from replispec.wire.rocketmq.client import (
 )
 from replispec.wire.rocketmq.codes import PullFlag, RequestCode, ResponseCode
 from replispec.wire.rocketmq.constants import (
+    ALL_TAGS,
     CLIENT_TOPIC_QUEUES,
     REDIRECT_PAUSE_MS,
     REDIRECTS_MAX,
+    TAG_EXPRESSION,
     TEMPLATE_TOPIC,
     UNDECIDED,
 )
 
 T = TypeVar("T")
 HeaderT = TypeVar("HeaderT", bound=Header)
-ALL_TAGS, BY_TAG = "*", "TAG"
 
 STORED: Final = {
     ResponseCode.SUCCESS: "SEND_OK",
@@ -100,13 +101,13 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class Pausing:
     """Nothing for so long."""
 
     for_ms: int
 
 
-Wanted = LookUp | Ask | Wait
+Wanted = LookUp | Ask | Pausing
 Told = Route | Outcome | int
 """A route, an answer or why there is none, the time after a pause."""
 Steps = Generator[Wanted, Told, T]
@@ -114,7 +115,7 @@ Steps = Generator[Wanted, Told, T]
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class Stored:
     """Where a message lies; the offset is -1 where it is not decided yet."""
 
     queue: ClientQueue
@@ -127,7 +128,7 @@ class Sent:
 class Pulled:
     """Messages of a queue, where to go on, and where the queue begins and ends."""
 
-    messages: Sequence[Message]
+    messages: Sequence[ReadMessage]
     next_offset: int
     min_offset: int
     max_offset: int
@@ -139,7 +140,7 @@ class Pulled:
 def _asked(
     topic: str,
     queue: ClientQueue,
-    question: Callable[[Route, Place], Ask],
+    question: Callable[[Route, BrokerPlace], Ask],
     *,
     master: bool,
     again: bool = True,
@@ -150,7 +151,7 @@ def _asked(
     failure = Failed(f"nobody answers for queue {queue.number} of {topic}")
     for turn in range(REDIRECTS_MAX + 1):
         if turn:
-            yield Wait(REDIRECT_PAUSE_MS << (turn - 1))
+            yield Pausing(REDIRECT_PAUSE_MS << (turn - 1))
         route = yield LookUp(topic, wrong)
         assert isinstance(route, Route)
         place = route.place(queue, master=master)
@@ -191,13 +192,13 @@ def _granted(queue: ClientQueue, answer: Command) -> Command:
 # ---- what is asked -------------------------------------------------------------------------------
 
 
-def send(message: Outgoing, group: str, turn: int, now_ms: int) -> Steps[Sent]:
+def send(message: MessageToSend, group: str, turn: int, now_ms: int) -> Steps[Stored]:
     """Store a message: in its queue, else in the one whose turn it is. Raises Failed."""
     wrong: Route | None = None
     failure = Failed(f"no queue of {message.topic} is written")
     for attempt in range(REDIRECTS_MAX + 1):
         if attempt:
-            yield Wait(REDIRECT_PAUSE_MS << (attempt - 1))
+            yield Pausing(REDIRECT_PAUSE_MS << (attempt - 1))
         route = yield LookUp(message.topic, wrong, makes=True)
         assert isinstance(route, Route)
         wrong = route
@@ -230,7 +231,7 @@ def _whose_turn(route: Route, turn: int) -> ClientQueue | None:
 
 
 def _sending(
-    message: Outgoing, queue: ClientQueue, place: Place, group: str, now_ms: int
+    message: MessageToSend, queue: ClientQueue, place: BrokerPlace, group: str, now_ms: int
 ) -> SendMessageV2Request:
     return SendMessageV2Request(
         producer_group=group,
@@ -249,10 +250,10 @@ def _sending(
     )
 
 
-def _sent(queue: ClientQueue, answer: Command) -> Sent:
+def _sent(queue: ClientQueue, answer: Command) -> Stored:
     said = _header(SendMessageResponse, answer)
     offset = UNDECIDED if said.queue_offset is None else said.queue_offset
-    return Sent(queue, offset, STORED[ResponseCode(answer.header.code)], said.msg_id or "")
+    return Stored(queue, offset, STORED[ResponseCode(answer.header.code)], said.msg_id or "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +271,7 @@ class Pull:
 def pull(wanted: Pull, *, after_ms: int = 0) -> Steps[Pulled]:
     """Messages of a queue. Raises Failed."""
     if after_ms:
-        yield Wait(after_ms)
+        yield Pausing(after_ms)
     flags = PullFlag.SUBSCRIPTION | (PullFlag.SUSPEND if wanted.hold_ms else PullFlag.NONE)
     header = PullMessageRequest(
         consumer_group=wanted.group,
@@ -283,18 +284,18 @@ def pull(wanted: Pull, *, after_ms: int = 0) -> Steps[Pulled]:
         suspend_timeout_millis=wanted.hold_ms,
         subscription=ALL_TAGS,
         sub_version=0,
-        expression_type=BY_TAG,
+        expression_type=TAG_EXPRESSION,
         bname=wanted.queue.broker,
     )
 
-    def question(_route: Route, place: Place) -> Ask:
+    def question(_route: Route, place: BrokerPlace) -> Ask:
         return Ask(place.address, RequestCode.PULL_MESSAGE, header, more_ms=wanted.hold_ms)
 
     answer = yield from _asked(wanted.topic, wanted.queue, question, master=False)
     if answer.header.code not in READ:
         raise _refused(f"the broker of queue {wanted.queue.number}", answer)
     said = _header(PullMessageResponse, answer)
-    messages: Sequence[Message] = ()
+    messages: Sequence[ReadMessage] = ()
     if answer.header.code == ResponseCode.SUCCESS:
         try:
             messages = messages_in(answer.body, wanted.queue, said.offset_delta or 0)
@@ -340,7 +341,7 @@ def position(topic: str, queue: ClientQueue, group: str) -> Steps[int | None]:
         bname=queue.broker,
     )
 
-    def question(_route: Route, place: Place) -> Ask:
+    def question(_route: Route, place: BrokerPlace) -> Ask:
         return Ask(place.address, RequestCode.QUERY_CONSUMER_OFFSET, header)
 
     answer = yield from _asked(topic, queue, question, master=True)
@@ -360,7 +361,7 @@ def commit(topic: str, queue: ClientQueue, group: str, offset: int) -> Steps[int
 
 
 def _question(topic: str, queue: ClientQueue, code: RequestCode, header: Header) -> Steps[Command]:
-    def question(_route: Route, place: Place) -> Ask:
+    def question(_route: Route, place: BrokerPlace) -> Ask:
         return Ask(place.address, code, header)
 
     answer = yield from _asked(topic, queue, question, master=True)
