@@ -163,8 +163,8 @@ class Edited:
 class LabFamily:
     """One family. `foreign_variables` are those of the environment that must not reach its processes;
     `smoke` starts one process of ours, waits until it answers, and says what was seen; `adapted` is how an
-    adapter of a conformance suite starts a subject, with the words after its name; `killed` are clusters by what is set
-    differently in them."""
+    adapter of a conformance suite starts a subject, with the words after its name; `killed` are clusters by
+    what is set differently in them."""
 
     subjects: Callable[[], Iterable[Subject]]
     smoke: Callable[[Cluster], str]

@@ -1,6 +1,6 @@
-"""Kind static-topic: a scripted broker that does it right passes every case, however patient the suite is, and
-so does one that hands on what it does not lead; each that does it wrong is failed by the case that names its
-fault."""
+"""Kind static-topic: a scripted broker that does it right passes every case, however patient the suite is.
+Those that do otherwise what the clauses leave open have no finding; each that does it wrong is failed by the
+case that names its fault."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from replispec.conformance.cases import load
 from replispec.conformance.model import OURS, Case
 from tests.conformance.subjects.played import played_out
 from tests.conformance.subjects.static_topic import GoodStaticBroker
-from tests.conformance.subjects.static_topic_shell import StaticTopicAdapter
 from tests.conformance.subjects.static_topic_faults import ALTERNATIVES, CAUGHT
+from tests.conformance.subjects.static_topic_shell import StaticTopicAdapter
 
 KIND = "static-topic"
 EACH_OTHERWISE = 6

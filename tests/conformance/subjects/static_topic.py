@@ -212,6 +212,10 @@ class GoodStaticBroker(StaticBrokerShell):
         self.disk.mappings.pop(header["topic"], None)
         return "SUCCESS", {}, b""
 
+    async def plain_topic(self, *_: object) -> Told:
+        """17."""
+        raise Refused("INVALID_PARAMETER")
+
     async def yes(self, *_: object) -> Told:
         """What is granted to whoever asks."""
         return "SUCCESS", {}, b""
@@ -369,14 +373,14 @@ class GoodStaticBroker(StaticBrokerShell):
         """An offset of an item, its own or told by the broker of the item."""
         if item["bname"] == self.name:
             return own
-        code, told, _ = await self._asked(command, self.handed_on(item, header), ("offset",))
+        _, told, _ = await self._asked(command, self.handed_on(item, header), ("offset",))
         return int(str(told["offset"]))
 
     async def _asked(self, command: str, header: Fields, numbers: Sequence[str] = ()) -> Told:
         """What the broker of an item answers. Raises Refused."""
         answer = await self.asked(command, header)
         code = "" if answer is None else VOCABULARY.response_name(answer.code, RELEASE)
-        if answer is None or code not in ("SUCCESS", "QUERY_NOT_FOUND") and not code.startswith("PULL_"):
+        if answer is None or (code not in ("SUCCESS", "QUERY_NOT_FOUND") and not code.startswith("PULL_")):
             raise Refused("SYSTEM_ERROR")
         if any(not str(answer.header.get(name, "")).isdecimal() for name in numbers):
             raise Refused("SYSTEM_ERROR")
@@ -400,6 +404,7 @@ class GoodStaticBroker(StaticBrokerShell):
             RequestCode.GET_TOPIC_CONFIG: self.topic,
             RequestCode.GET_TOPIC_STATS_INFO: self.ends,
             RequestCode.DELETE_TOPIC_IN_BROKER: self.delete,
+            RequestCode.UPDATE_AND_CREATE_TOPIC: self.plain_topic,
             RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: self.yes,
         }
 
@@ -413,7 +418,9 @@ def _shaped(detail: Any) -> Fields:
     numbers = ("gen", "queueId", "logicOffset", "startOffset", "endOffset")
     for index, items in detail["hostedQueues"].items():
         int(index)
-        if not isinstance(items, list) or any(type(item[name]) is not int for item in items for name in numbers):
+        if not isinstance(items, list) or any(
+            type(item[name]) is not int for item in items for name in numbers
+        ):
             raise ValueError(index)
     if type(detail["epoch"]) is not int or type(detail["totalQueues"]) is not int:
         raise ValueError(detail["epoch"])

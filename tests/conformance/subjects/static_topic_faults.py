@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from replispec.conformance.rocketmq.names import VOCABULARY
 from replispec.runtime.primitives import jsons
@@ -25,7 +25,7 @@ class HandsOn(GoodStaticBroker):
 
 
 class RefusesLess(GoodStaticBroker):
-    """It takes a mapping of its own epoch that leaves queues out, and keeps them; old clients are new ones."""
+    """It takes a mapping of its own epoch that leaves queues out, and keeps them; old clients are as new."""
 
     def is_physical(self, header: Fields, version: int) -> bool:
         return super().is_physical(header, max(version, LOGICAL_SINCE))
@@ -106,7 +106,9 @@ class ForgetsUnnamed(GoodStaticBroker):
 class KeepsOwnItemsAlone(GoodStaticBroker):
     def kept(self, old: Fields, new: Fields) -> Fields:
         found = super().kept(old, new)
-        return {index: [item for item in items if item["bname"] == self.name] for index, items in found.items()}
+        return {
+            index: [item for item in items if item["bname"] == self.name] for index, items in found.items()
+        }
 
 
 class ForgetsMappings(GoodStaticBroker):
@@ -151,6 +153,14 @@ class RegistersDecidedAlone(GoodStaticBroker):
 
     def _is_decided(self, detail: Fields, index: str) -> bool:
         return bool(detail["hostedQueues"][index][-1]["logicOffset"] >= 0)
+
+
+class DeletesWhatIsPlain(GoodStaticBroker):
+    """A change of the topic that knows of no mapping is the end of the mapping."""
+
+    async def plain_topic(self, *_: object) -> Told:
+        self.disk.mappings.clear()
+        return "SUCCESS", {}, b""
 
 
 # Offsets
@@ -198,7 +208,7 @@ class CountsOpenStarts(GoodStaticBroker):
     """The offset of what it takes with an open start is told as if it began at 0."""
 
     def logical(self, item: Item, physical: int) -> int:
-        return max(item["logicOffset"], 0) + max(physical, 0)
+        return int(max(item["logicOffset"], 0) + max(physical, 0))
 
 
 # Who leads, and who is asked
@@ -252,7 +262,7 @@ class HandsOnFlags(GoodStaticBroker):
 class SaysNothingIsThere(GoodStaticBroker):
     """A broker that does not answer has no messages to it."""
 
-    async def _asked(self, command: str, header: Fields, numbers: tuple[str, ...] = ()) -> Told:
+    async def _asked(self, command: str, header: Fields, numbers: Sequence[str] = ()) -> Told:
         try:
             return await super()._asked(command, header, numbers)
         except Refused:
@@ -314,6 +324,7 @@ CAUGHT: Mapping[str, tuple[type[GoodStaticBroker], ...]] = {
     "mapping/ST-UPDATE-4/3": (ForgetsUnnamed,),
     "mapping/ST-MAPPING-4/3": (KeepsOwnItemsAlone,),
     "mapping/ST-MAPPING-5/1": (ForgetsUnnamed,),
+    "mapping/ST-MAPPING-5/2": (DeletesWhatIsPlain,),
     "mapping/ST-DELETE-1/1": (KeepsDeletedMappings,),
     "registers/ST-ROUTE-1/3": (RegistersAllItems,),
     "registers/ST-ROUTE-1/4": (RegistersDecidedAlone,),

@@ -1,4 +1,4 @@
-"""What a scripted broker of static topics says and hears, and an adapter that starts it inside of the test."""
+"""What a scripted broker of static topics says and hears, and an adapter that starts it in the test."""
 
 from __future__ import annotations
 
@@ -86,7 +86,10 @@ class StaticBrokerShell:
         """Tell the name server of all topics."""
         infos = {
             topic: {
-                **{name: detail[name] for name in ("bname", "dirty", "epoch", "scope", "topic", "totalQueues")},
+                **{
+                    name: detail[name]
+                    for name in ("bname", "dirty", "epoch", "scope", "topic", "totalQueues")
+                },
                 "currIdMap": self.led(detail),
             }
             for topic, detail in self.disk.mappings.items()
