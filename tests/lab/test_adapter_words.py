@@ -29,7 +29,7 @@ class Noting(Apache):
 
 def configured(role: int, words: Sequence[str], folder: Path) -> Mapping[str, object]:
     subject = Noting()
-    start = Start(role=role, broker_name="set", controllers=["127.0.0.1:9"], name_servers=["127.0.0.1:8"])
+    start = Start(role=Role(role), broker_name="set", controllers=["127.0.0.1:9"], name_servers=["127.0.0.1:8"])
     LabPrograms(subject, words).command(start, {REMOTING: 10911, REPLICATION: 10912}, folder)
     return subject.noted
 
