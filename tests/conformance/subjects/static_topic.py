@@ -135,6 +135,10 @@ class GoodStaticBroker(StaticBrokerShell):
         at = known.index(item) + 1
         return known[at] if at < len(known) else None
 
+    def commit_of(self, item: Item, offset: int) -> int:
+        """What is kept of the commit of a pull."""
+        return self.physical(item, offset)
+
     def flags_of(self, flags: int) -> int:
         """The flags of a pull that is handed on."""
         return flags & ~(WAITS | COMMITS)
@@ -158,10 +162,7 @@ class GoodStaticBroker(StaticBrokerShell):
         topic = header["topic"]
         if not topic.isalnum() or topic == "TBW102":
             raise Refused("INVALID_PARAMETER")
-        try:
-            new = _shaped(jsons.loads(body))
-        except (RemoteProtocolError, KeyError, TypeError, ValueError, AttributeError):
-            raise Refused("INVALID_PARAMETER") from None
+        new = self.read(topic, body)
         old, forced = self.disk.mappings.get(topic), header.get("force") == "true"
         refusal = self.refusal(old, new, topic)
         if old is not None and not forced:
@@ -185,6 +186,13 @@ class GoodStaticBroker(StaticBrokerShell):
         self.disk.version += 1
         self.nursery.start_soon(self.register)
         return "SUCCESS", {}, b""
+
+    def read(self, topic: str, body: bytes) -> Fields:  # noqa: ARG002
+        """The mapping that a body is. Raises Refused."""
+        try:
+            return _shaped(jsons.loads(body))
+        except (RemoteProtocolError, KeyError, TypeError, ValueError, AttributeError):
+            raise Refused("INVALID_PARAMETER") from None
 
     async def topic(self, header: Fields, _: bytes) -> Told:
         """351."""
@@ -248,9 +256,9 @@ class GoodStaticBroker(StaticBrokerShell):
         if item["bname"] == self.name:
             queue = self.queue_of(item, index)
             if flags & COMMITS:
-                leader = self.item_of(items, int(header["commitOffset"]))
-                place = header["consumerGroup"], topic, self.queue_of(leader, index)
-                self.disk.read[place] = self.physical(leader, int(header["commitOffset"]))
+                of_commit = self.item_of(items, int(header["commitOffset"]))
+                place = header["consumerGroup"], topic, self.queue_of(of_commit, index)
+                self.disk.read[place] = self.commit_of(of_commit, int(header["commitOffset"]))
             code, told, body = self._found(topic, queue, at)
         else:
             asked = self.handed_on(item, header) | {"queueOffset": at, "sysFlag": self.flags_of(flags)}

@@ -155,6 +155,50 @@ class RegistersDecidedAlone(GoodStaticBroker):
         return bool(detail["hostedQueues"][index][-1]["logicOffset"] >= 0)
 
 
+class GuessesMappings(GoodStaticBroker):
+    """A body that is no mapping is one without logical queues to it."""
+
+    def read(self, topic: str, body: bytes) -> Fields:
+        try:
+            return super().read(topic, body)
+        except Refused:
+            known = {"bname": self.name, "topic": topic, "scope": "__global__", "dirty": False}
+            return {**known, "epoch": 2**62, "totalQueues": 1, "hostedQueues": {}}
+
+
+class LooksAtNothing(GoodStaticBroker):
+    """It takes a mapping of whatever topic, scope and logical queues."""
+
+    def refusal(self, old: Fields | None, new: Fields, topic: str) -> str:  # noqa: ARG002
+        self.disk.topics.setdefault(new["topic"], {"topicName": new["topic"]})
+        return ""
+
+
+class KnowsNoForce(GoodStaticBroker):
+    async def set_mapping(self, header: Fields, body: bytes) -> Told:
+        return await super().set_mapping(header | {"force": "false"}, body)
+
+
+class TellsMappingsAlways(GoodStaticBroker):
+    async def topic(self, header: Fields, body: bytes) -> Told:
+        return await super().topic(header | {"lo": "true"}, body)
+
+
+class RegistersIndexes(GoodStaticBroker):
+    """It registers the index of a logical queue as its physical queue."""
+
+    def led(self, detail: Fields) -> dict[str, int]:
+        return {index: int(index) + 7 for index in super().led(detail)}
+
+
+class RegistersOnce(GoodStaticBroker):
+    """All that it registers has one version."""
+
+    async def register(self) -> None:
+        self.disk.version = 1
+        await super().register()
+
+
 class DeletesWhatIsPlain(GoodStaticBroker):
     """A change of the topic that knows of no mapping is the end of the mapping."""
 
@@ -195,6 +239,13 @@ class LooksFromTheFront(GoodStaticBroker):
 
     def item_of(self, items: Items, offset: int) -> Item:  # noqa: ARG002
         return self.decided(items)[0]
+
+
+class LooksFromTheBack(GoodStaticBroker):
+    """An offset lies in the newest item."""
+
+    def item_of(self, items: Items, offset: int) -> Item:  # noqa: ARG002
+        return self.decided(items)[-1]
 
 
 class OffByOne(GoodStaticBroker):
@@ -297,6 +348,13 @@ class ReadsOwnAlone(GoodStaticBroker):
         return [item for item in super().looked_at(items) if item["bname"] == self.name]
 
 
+class KeepsCommitsOfPulls(GoodStaticBroker):
+    """The commit of a pull is kept as it was said."""
+
+    def commit_of(self, item: Item, offset: int) -> int:  # noqa: ARG002
+        return offset
+
+
 class ReadsZero(GoodStaticBroker):
     def when_never_read(self) -> Told:
         return "SUCCESS", {"offset": 0}, b""
@@ -367,11 +425,40 @@ CAUGHT: Mapping[str, tuple[type[GoodStaticBroker], ...]] = {
     "forward/ST-OFFSET-1/1": (HandsOnOffsets,),
     "hostile/ST-LEADER-4/1": (SaysNothingIsThere,),
     "hostile/ST-LEADER-4/2": (SaysNothingIsThere,),
+    "offsets/ST-OFFSET-1/7": (TellsPhysical,),
+    "offsets/ST-OFFSET-1/8": (TellsPhysical,),
+    "offsets/ST-OFFSET-1/12": (TellsPhysical,),
+    "leader/ST-LEADER-1/11": (TellsPhysical,),
+    "leader/ST-LEADER-2/2": (TellsPhysical,),
+    "forward/ST-OFFSET-1/2": (TellsPhysical,),
+    "forward/ST-LEADER-2/1": (HandsOnIndexes, HandsOnLogical),
+    "forward/ST-LEADER-2/2": (HandsOnIndexes, CrossesOpenBorders),
+    "forward/ST-LEADER-4/1": (HandsOnLogical, HandsOnIndexes),
+    "forward/ST-LEADER-4/3": (StaysAtBorders,),
+    "forward/ST-LEADER-4/5": (HandsOnLogical,),
+    "forward/ST-LEADER-4/9": (HandsOnLogical, HandsOnIndexes),
+    "physical/ST-LEADER-3/7": (NeverPhysical,),
+    "consumers/ST-OFFSET-1/1": (TellsPhysical,),
+    "consumers/ST-OFFSET-1/3": (LooksFromTheBack,),
+    "borders/ST-OFFSET-1/8": (TellsPhysical,),
+    "mapping/ST-MAPPING-1/2": (TellsMappingsAlways,),
+    "mapping/ST-UPDATE-1/1": (KnowsNoForce,),
+    "mapping/ST-UPDATE-3/1": (TellsPhysical,),
+    "refused/ST-MAPPING-1/1": (LooksAtNothing,),
+    "refused/ST-MAPPING-1/2": (LooksAtNothing,),
+    "refused/ST-MAPPING-2/5": (TakesAnyOrder,),
+    "registers/ST-ROUTE-1/1": (RegistersIndexes,),
+    "registers/ST-ROUTE-1/6": (RegistersOnce,),
+    "registers/ST-ROUTE-1/7": (ForgetsUnnamed,),
+    "hostile/ST-MAPPING-1/8": (LooksAtNothing,),
+    "hostile/ST-MAPPING-1/9": (LooksAtNothing,),
+    **{f"hostile/ST-MAPPING-1/{number}": (GuessesMappings,) for number in range(1, 8)},
     "hostile/ST-MAPPING-2/1": (TakesAnyOrder,),
     "hostile/ST-MAPPING-2/2": (TakesAnyOrder,),
     "consumers/ST-OFFSET-1/2": (StoresByIndex,),
     "consumers/ST-OFFSET-1/4": (ReadsOldestFirst,),
     "consumers/ST-OFFSET-1/5": (ReadsZero,),
+    "consumers/ST-OFFSET-1/6": (KeepsCommitsOfPulls,),
     "consumers/ST-LEADER-4/1": (HandsOnLogical, HandsOnIndexes),
     "consumers/ST-LEADER-4/2": (ReadsOwnAlone, HandsOnLogical),
     "consumers/ST-LEADER-4/3": (ReadsZero,),
