@@ -1,6 +1,6 @@
 """An adapter around a subject of the lab: `replispec conformance run --adapter 'python -m lab.adapter NAME'`.
 
-NAME is one of those that `python -m lab.subjects list` prints; words after it are the family's. Standard
+NAME is one of those that `python -m lab.subjects list` prints; a word after it is the family's. Standard
 input and output belong to the suite that starts it: docs/adapter-protocol.md. Exit code 0: the suite ended
 the run; 1: it broke the protocol; 2: this is no command; 3: something is not installed.
 """
