@@ -22,8 +22,9 @@ from typing import Protocol, Self, TypeVar
 
 from lab import poll
 from lab.errors import LabError
-from lab.ports import LOOPBACK, free_ports
+from lab.ports import LOOPBACK, claimed_ports
 from lab.processes import StartedProcess, environment, kill, spawn, terminate
+from replispec.runtime.adapting.ports_shell import Claim, claim
 
 CLUSTER_NAME, BROKER_NAME = "ReplispecLab", "broker-a"
 START_S_MAXIMUM = 120.0
@@ -125,8 +126,16 @@ class Cluster:
         """Take up what was left in the folder, or take ports: one run of them for the whole cluster, so that
         its packets can be told from all others. Raises LabError."""
         offsets = range(PORTS_EACH * PROCESSES_MAXIMUM)
-        self._state = _load(self.folder / STATE_FILE) or ClusterState(free_ports(offsets)[0])
-        self.ports = [self._state.first_port + offset for offset in offsets]
+        claimed: Claim | None
+        left = _load(self.folder / STATE_FILE)
+        if left is None:
+            self.ports, claimed = claimed_ports(offsets)
+            self._state = ClusterState(self.ports[0])
+        else:
+            self.ports, self._state = [left.first_port + offset for offset in offsets], left
+            claimed = claim(self.ports)
+        if claimed is not None:
+            self._held.callback(claimed.end)
         self.processes = {each.name: each for each in self._state.processes if each.alive}
 
     def leave_running(self) -> None:

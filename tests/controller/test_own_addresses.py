@@ -40,7 +40,7 @@ def _knows_a_leader(member: Member) -> bool:
 
 @pytest.mark.trio
 async def test_a_group_whose_members_listen_on_addresses_of_their_own_has_a_leader(tmp_path: Path) -> None:
-    port = free_port(HOSTS[0])
+    port, claimed = free_port(HOSTS[0])
     group = ";".join(f"n{number}-{host}:{port}" for number, host in enumerate(HOSTS))
     made = [_made(tmp_path, group, number) for number in range(len(HOSTS))]
     clock, stop, written = Clock(), trio.Event(), io.StringIO()
@@ -50,4 +50,5 @@ async def test_a_group_whose_members_listen_on_addresses_of_their_own_has_a_lead
             await nursery.start(partial(serve, [member], Process(), log, clock=clock, stop=stop))
         await until(lambda: all(map(_knows_a_leader, made)))
         stop.set()
+    claimed.end()
     assert "peer dropped" not in written.getvalue()

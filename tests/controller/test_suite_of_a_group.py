@@ -49,7 +49,8 @@ def member(own: str, ports: dict[str, int]) -> Member:
 
 async def judged(cases: Sequence[Case]) -> tuple[list[CaseResult], int]:
     """What the suite says about our group, and how often another one led."""
-    ports = {each: free_port("127.0.0.1") for each in IDS}
+    chosen = {each: free_port("127.0.0.1") for each in IDS}
+    ports = {each: port for each, (port, _) in chosen.items()}
     clock, stop = Clock(), trio.Event()
     log = Log(io.StringIO(), Level.ERROR, clock.now_us)
     front = GroupFront(ports, ANSWERS_BETWEEN)
@@ -68,6 +69,8 @@ async def judged(cases: Sequence[Case]) -> tuple[list[CaseResult], int]:
         moved = await run_on_trio(asked, [each for each in cases if each not in still], (), None)
         stop.set()
         nursery.cancel_scope.cancel()
+    for _, claimed in chosen.values():
+        claimed.end()
     return [*result.results, *moved.results], front.moves
 
 

@@ -193,6 +193,8 @@ LAYERS = (
         "replispec.conformance",
         (
             "replispec.conformance",
+            # Which ports somebody on this machine has chosen is no reading of a protocol.
+            "replispec.runtime.adapting.ports_shell",
             "replispec.runtime.rocketmq.framing",
             "replispec.adapter",
             DOCUMENTS,

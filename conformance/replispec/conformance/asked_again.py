@@ -17,7 +17,7 @@ from replispec.conformance.vocabulary import Dialect
 
 
 @dataclass(slots=True)
-class Heard:
+class EarlierWord:
     """Something that a step took, the outcome that it fitted, and what a step answered."""
 
     outcome: AllowedOutcome
@@ -29,19 +29,21 @@ class Hearing:
     """What steps took of a subject in one case, by connection or service."""
 
     def __init__(self) -> None:
-        self._heard: dict[str, list[Heard]] = {}
+        self._heard: dict[str, list[EarlierWord]] = {}
 
     def take(self, on: str, outcome: AllowedOutcome, received: Received) -> None:
         """A step took this."""
         if isinstance(received, ReceivedRequest | ReceivedMessage):
-            self._heard.setdefault(on, []).append(Heard(outcome, received))
+            self._heard.setdefault(on, []).append(EarlierWord(outcome, received))
 
     def answer(self, on: str, answered: Answered) -> None:
         """A step answered what was taken last."""
         if on in self._heard:
             self._heard[on][-1].answered = answered
 
-    def before(self, on: str, received: Received, variables: Variables, dialect: Dialect) -> Heard | None:
+    def before(
+        self, on: str, received: Received, variables: Variables, dialect: Dialect
+    ) -> EarlierWord | None:
         """What this says once more, the newest first; None for what was not said before.
 
         A request is the same one when it fits what was wanted of it: a new application may have a new check
@@ -53,7 +55,7 @@ class Hearing:
         return None
 
 
-def _is_again(heard: Heard, received: Received, variables: Variables, dialect: Dialect) -> bool:
+def _is_again(heard: EarlierWord, received: Received, variables: Variables, dialect: Dialect) -> bool:
     if isinstance(received, ReceivedRequest):
         wanted: Sequence[AllowedOutcome] = [heard.outcome]
         return isinstance(fitting(wanted, received, variables, dialect), AllowedOutcome)

@@ -33,9 +33,10 @@ from replispec.conformance.model import (
 from replispec.conformance.received import Breach, Ended, Received, ReceivedRequest
 from replispec.conformance.values import UnknownVariable, Variables, filled, wire_text
 from replispec.conformance.wires import FLOOD, WAITING_MAXIMUM, Wire
+from replispec.runtime.adapting.ports_shell import Claim, are_free, claim
 
 OTHERS = "others"
-PORTS, PORTS_EACH = (27_000, 32_000), 4
+PORTS, PORTS_EACH, BELOW, TRIES_EACH = (27_000, 32_000), 8, 4, 200
 Rules = Mapping[str, Rule]
 Answering = Callable[[Wire, ReceivedRequest, Answered], Awaitable[None]]
 
@@ -180,6 +181,7 @@ class Stage:
         self._prefix = hashlib.sha256(seed.encode()).hexdigest()[:10]
         self._started: dict[str, Bring] = {}
         self._reserved: dict[str, str] = {}
+        self._claims: list[Claim] = []
 
     async def act(self, action: Staged) -> None:
         """Do what a step says.
@@ -208,7 +210,9 @@ class Stage:
                 await self._live(action)
             case Reserve():
                 taken = self._able("start_at_once").reserved
-                self._reserved |= await addresses(action.names, self._prefix, taken)
+                found, claims = addresses(action.names, self._prefix, taken)
+                self._claims += claims
+                self._reserved |= found
                 self._player.variables |= self._reserved
             case Others():
                 self._player.variables |= self._others(action)
@@ -305,7 +309,16 @@ class Stage:
         return dict(zip(action.names, (each for each in every if each != left_out), strict=True))
 
     async def leave(self) -> None:
-        """Leave nothing of this case running or written. Raises AdapterFault."""
+        """Leave nothing of this case running or written, and no ports claimed. Raises AdapterFault."""
+        try:
+            await self._end()
+        finally:
+            for claimed in self._claims:
+                claimed.end()
+            if self._adapter is not None:
+                self._adapter.reserved.difference_update(self._reserved.values())
+
+    async def _end(self) -> None:
         if self._adapter is None:
             return
         for each in self._started:
@@ -334,20 +347,29 @@ class Stage:
         return f"{self._prefix}-{name}"
 
 
-async def addresses(names: Sequence[str], seed: str, taken: set[str]) -> dict[str, str]:
+def addresses(names: Sequence[str], seed: str, taken: set[str]) -> tuple[dict[str, str], list[Claim]]:
     """A loopback address at which nobody listens for each name, below the ports that systems give to clients.
 
-    Each has three ports above it for itself, for what the members of a group say to each other. `taken` are
-    those of other cases, and these from now on.
+    Each has the ports around it for itself, below for what a broker listens to unasked, above for what the
+    members of a group say to each other: no other run on this machine is given one until the claims end.
+    `taken` are those of other cases, and these from now on. Raises NotThere when there are none left.
     """
-    randomness, found = random.Random(seed), dict[str, str]()
-    while len(found) < len(names):
-        port = randomness.randrange(*PORTS, PORTS_EACH)
-        with suppress(OSError):
-            for listener in await trio.open_tcp_listeners(port, host=LOOPBACK):
-                await listener.aclose()
-            address = f"{LOOPBACK}:{port}"
-            if address not in taken:
-                taken.add(address)
-                found[names[len(found)]] = address
-    return found
+    randomness, found, claims = random.Random(seed), dict[str, str](), list[Claim]()
+    for _ in range(TRIES_EACH * len(names)):
+        if len(found) == len(names):
+            break
+        first = randomness.randrange(*PORTS, PORTS_EACH)
+        address = f"{LOOPBACK}:{first + BELOW}"
+        ports = range(first, first + PORTS_EACH)
+        claimed = None if address in taken else claim(ports)
+        if claimed is None:
+            continue
+        claims.append(claimed)
+        if are_free(LOOPBACK, ports):
+            taken.add(address)
+            found[names[len(found)]] = address
+    if len(found) < len(names):
+        for each in claims:
+            each.end()
+        raise NotThere(f"no free ports between {PORTS[0]} and {PORTS[1]}")
+    return found, claims

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, TextIO
 
 from replispec.adapter.v1 import messages
 from replispec.adapter.v1.messages import Ability, EndpointPurpose, RefusalReason, Role
-from replispec.runtime.adapting.instances_shell import Instance, free_port, takes_connections
+from replispec.runtime.adapting.instances_shell import Instance, takes_connections
 from replispec.runtime.documents import betterproto_seam
 from replispec.runtime.documents.delimited import DocumentBuffer, delimited
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -131,9 +131,10 @@ class _Adapter:
                     )
 
     def end(self) -> None:
-        """Leave nothing running."""
+        """Leave nothing running, and no ports claimed."""
         for each in self._instances.values():
             each.kill()
+            each.give_ports_back()
 
     def _answer(self, asked: messages.RunnerMessage) -> None:
         self._tell_ended()
@@ -233,7 +234,7 @@ class _Adapter:
                 instance.ports[purpose] = named
             elif purpose not in instance.ports:
                 distance = 0 if at else self._programs.distances.get(asked.role, 0)
-                instance.ports[purpose] = free_port(hosts[purpose], distance)
+                instance.choose_port(purpose, hosts[purpose], distance)
         return {purpose: (hosts[purpose], instance.ports[purpose]) for purpose in purposes}
 
     def _await(self, instance: Instance, places: Mapping[int, tuple[str, int]], within_s: float) -> None:

@@ -13,9 +13,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from replispec.runtime.adapting.ports_shell import Claim, are_free, claim
+
 LAST_WORDS_BYTES_MAXIMUM: Final = 4096
 _KILLED_S: Final = 10.0
 _DIAL_S: Final = 0.2
+_TRIES: Final = 100
 # Below the range from which systems give ports to clients, and apart from those that a suite reserves for the
 # members of its groups: nobody takes one before an instance listens, or while it is down.
 _PORTS: Final = (22_000, 27_000)
@@ -28,6 +31,7 @@ class Instance:
         self.name = name
         self.folder = folder
         self.ports: dict[int, int] = {}
+        self._claims: list[Claim] = []
         self.suspended = False
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -46,6 +50,11 @@ class Instance:
     def storage(self) -> Path:
         """Where it writes what survives its process."""
         return self.folder / "data"
+
+    def choose_port(self, purpose: int, host: str, distance: int) -> None:
+        """Give it a port for good, and the one at this distance if it listens there too. Raises OSError."""
+        self.ports[purpose], claimed = free_port(host, distance)
+        self._claims.append(claimed)
 
     def launch(self, command: Sequence[str]) -> None:
         """Start its process in the adapter's process group, so that who ends the group ends it too.
@@ -102,8 +111,15 @@ class Instance:
         os.kill(self.process_id, signal.SIGCONT)
         self.suspended = False
 
+    def give_ports_back(self) -> None:
+        """From now on others may be given them."""
+        for each in self._claims:
+            each.end()
+        self._claims.clear()
+
     def reset(self) -> None:
-        """Remove all that it wrote. It must not be running."""
+        """Remove all that it wrote, and give its ports back. It must not be running."""
+        self.give_ports_back()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def last_words(self) -> str:
@@ -122,18 +138,17 @@ class Instance:
         return self.folder / "out.log"
 
 
-def free_port(host: str, distance: int = 0) -> int:
-    """A port where nobody listens, nor at the one at this distance from it. Raises OSError."""
-    for _ in range(100):
+def free_port(host: str, distance: int = 0) -> tuple[int, Claim]:
+    """A port where nobody listens, nor at the one at this distance from it; both claimed. Raises OSError."""
+    for _ in range(_TRIES):
         port = random.randrange(*_PORTS)
-        try:
-            with (
-                socket.create_server((host, port)),
-                socket.create_server((host, port + distance if distance else 0)),
-            ):
-                return port
-        except OSError:
+        ports = {port, port + distance}
+        claimed = claim(ports)
+        if claimed is None:
             continue
+        if are_free(host, ports):
+            return port, claimed
+        claimed.end()
     raise OSError(f"no free ports at {host}")
 
 
