@@ -247,7 +247,9 @@ class GoodNameServer(Answering):
             read, write = self.queues(topic, config)
             queues.append(QueueData(name, config.perm, read, config.topic_sys_flag, write))
         static = self.mappings.static(topic)
-        route = TopicRouteData(datas, {}, queues, topic_queue_mapping_by_broker=static and dict(static))
+        route = TopicRouteData(
+            datas, {}, queues, topic_queue_mapping_by_broker=None if static is None else dict(static)
+        )
         if self.asks_for_logical(said):
             route.logical_queues_info = self.logical(said, sets)
         return Answer(body=route.encode())
