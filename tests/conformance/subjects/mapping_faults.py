@@ -16,7 +16,7 @@ from replispec.wire.rocketmq.logical_queue import (
     LogicalQueueSegments,
     LogicalQueuesEnabled,
 )
-from replispec.wire.rocketmq.static_topic import TopicQueueMappingInfo
+from replispec.wire.rocketmq.static_topic import DeleteTopicRouteRequest, TopicQueueMappingInfo
 from tests.conformance.subjects.mapped import Held, Mapped, Segments, start_of, unsealed
 from tests.conformance.subjects.name_server import Broker, GoodNameServer
 
@@ -139,6 +139,13 @@ class DeletesEverywhere(GoodNameServer):
 
     def forgotten(self, _topic: str, cluster: str | None) -> Iterable[Broker]:  # noqa: ARG002
         return super().forgotten(_topic, None)
+
+
+class NamesNoCluster(GoodNameServer):
+    """A cluster without a name is one in which nobody is."""
+
+    def cluster_of(self, said: DeleteTopicRouteRequest) -> str | None:
+        return said.cluster_name
 
 
 class DeletesAtOne(GoodNameServer):
@@ -394,6 +401,7 @@ CAUGHT: Sequence[tuple[type[GoodNameServer], str]] = [
     (ListensToReplicas, "static/ST-ROUTE-1/14"),
     (DeletesNothing, "delete/ST-DELETE-1/1"),
     (DeletesEverywhere, "delete/ST-DELETE-1/7"),
+    (NamesNoCluster, "delete/ST-DELETE-1/15"),
     (DeletesAtOne, "delete/ST-DELETE-1/5"),
     (DeletesAllTopics, "delete/ST-DELETE-1/2"),
     (DeletesBrokers, "delete/ST-DELETE-1/9"),

@@ -147,6 +147,10 @@ class GoodNameServer(Answering):
         """Whether the mappings of who registers count."""
         return said.broker_id == MASTER
 
+    def cluster_of(self, said: DeleteTopicRouteRequest) -> str | None:
+        """The only cluster in which a topic is deleted; None: in all."""
+        return said.cluster_name or None
+
     def forgotten(self, _topic: str, cluster: str | None) -> Iterable[Broker]:
         """Whose topic it is no more when it is deleted."""
         return [each for each in self.brokers.values() if cluster in (None, each.said.cluster_name)]
@@ -268,10 +272,10 @@ class GoodNameServer(Answering):
     def delete(self, request: Command) -> Answer:
         """216."""
         said = DeleteTopicRouteRequest.from_ext_fields(request.header.ext_fields or {})
-        topic = said.topic or ""
-        for each in self.forgotten(topic, said.cluster_name):
+        topic, cluster = said.topic or "", self.cluster_of(said)
+        for each in self.forgotten(topic, cluster):
             each.topics.pop(topic, None)
-        self.mappings.deleted(topic, said.cluster_name)
+        self.mappings.deleted(topic, cluster)
         return Answer()
 
     def topics(self, _request: Command) -> Answer:
