@@ -338,6 +338,13 @@ def test_in_another_cluster_it_stays() -> None:
     assert names.asked().header.code == ResponseCode.TOPIC_NOT_EXIST
 
 
+def test_a_cluster_without_a_name_is_every_cluster() -> None:
+    names = NameServer()
+    names.hears(OLD, NEW)
+    forget(names, "")
+    assert names.asked().header.code == ResponseCode.TOPIC_NOT_EXIST
+
+
 # ---- what no broker of ours says -------------------------------------------------------------------
 
 

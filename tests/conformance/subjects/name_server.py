@@ -26,9 +26,12 @@ from replispec.wire.rocketmq.broker import (
     TopicRouteData,
     UnregisterBrokerRequest,
 )
-from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.codes import RequestCode, ResponseCode, RouteFlag
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest, Properties, Property
+from replispec.wire.rocketmq.logical_queue import LogicalQueueSegments
+from replispec.wire.rocketmq.static_topic import DeleteTopicRouteRequest
 from tests.conformance.subjects.answering import Answering
+from tests.conformance.subjects.mapped import Mapped
 from tests.conformance.subjects.records import Answer, Channel, Effect, Refused
 
 MASTER = 0
@@ -59,10 +62,13 @@ class Broker:
 class GoodNameServer(Answering):
     """A name server that does it right. Brokers are told apart by their addresses."""
 
+    mapped: type[Mapped] = Mapped
+
     def __init__(self, now_s: Callable[[], float], _address: str = "") -> None:
         super().__init__()
         self.now_s = now_s
         self.brokers: dict[str, Broker] = {}
+        self.mappings = self.mapped()
         self.handlers = {
             RequestCode.REGISTER_BROKER: self.register,
             RequestCode.UNREGISTER_BROKER: self.unregister,
@@ -72,6 +78,7 @@ class GoodNameServer(Answering):
             RequestCode.GET_NAMESRV_CONFIG: self.configuration,
             RequestCode.QUERY_DATA_VERSION: self.query,
             RequestCode.BROKER_HEARTBEAT: self.live,
+            RequestCode.DELETE_TOPIC_IN_NAMESRV: self.delete,
         }
 
     # What a fault overrides
@@ -137,6 +144,31 @@ class GoodNameServer(Answering):
         """The sets that anybody is told of who asks for all."""
         return sorted({each.said.broker_name or "" for each in self.brokers.values()})
 
+    def speaks_for_its_set(self, said: RegisterBrokerRequest) -> bool:
+        """Whether the mappings of who registers count."""
+        return said.broker_id == MASTER
+
+    def cluster_of(self, said: DeleteTopicRouteRequest) -> str | None:
+        """The only cluster in which a topic is deleted; None: in all."""
+        return said.cluster_name or None
+
+    def forgotten(self, _topic: str, cluster: str | None) -> Iterable[Broker]:
+        """Whose topic it is no more when it is deleted."""
+        return [each for each in self.brokers.values() if cluster in (None, each.said.cluster_name)]
+
+    def asks_for_logical(self, said: GetRouteInfoRequest) -> bool:
+        """Whether a client knows logical queues."""
+        return bool((said.sys_flag or 0) & RouteFlag.LOGICAL_QUEUE)
+
+    def chosen(self, said: GetRouteInfoRequest, index: int) -> bool:
+        """Whether a client asks for this index."""
+        listed = said.logical_queue_ids_filter
+        return listed is None or str(index) in listed.strip("[]").split(", ")
+
+    def is_withheld(self, topic: str) -> bool:
+        """Whether a client that knows logical queues is refused when they are not whole."""
+        return self.mappings.enabled(topic) is not None
+
     def nobody_holds(self, topic: str) -> Answer:
         """The answer about a topic that nobody registered."""
         return Answer(ResponseCode.TOPIC_NOT_EXIST, remark=f"no {topic}")
@@ -162,6 +194,7 @@ class GoodNameServer(Answering):
     def leave(self, broker: Broker) -> None:
         """Forget a broker."""
         for each in self.leaving(broker):
+            self.mappings.left(each.said.broker_name or "")
             self.brokers.pop(each.said.broker_addr or "", None)
 
     def register(self, request: Command) -> Answer:
@@ -176,10 +209,15 @@ class GoodNameServer(Answering):
         is_another = master is not None and master.said.broker_addr != said.broker_addr
         if master is not None and said.broker_id == MASTER and is_another and self.is_older(master, version):
             raise Refused(ResponseCode.SYSTEM_ERROR, "another master is newer")
+        before = self.brokers.get(said.broker_addr or "")
+        is_same = before is not None and before.said.broker_name == said.broker_name
+        known = before.topics if before is not None and is_same else {}
         for each in [each for each in self.brokers.values() if self.takes_the_place_of(each, said)]:
             del self.brokers[each.said.broker_addr or ""]
-        topics = dict(table.topic_config_table or {})
+        topics = {**known, **(table.topic_config_table or {})}
         self.keep(Broker(said, topics, version, self.channel, self.now_s()))
+        if self.speaks_for_its_set(said):
+            self.mappings.take(said, table)
         return Answer(header=self.told(said))
 
     def keep(self, broker: Broker) -> None:
@@ -210,17 +248,44 @@ class GoodNameServer(Answering):
 
     def route(self, request: Command) -> Answer:
         """105."""
-        topic = GetRouteInfoRequest.from_ext_fields(request.header.ext_fields or {}).topic or ""
+        said = GetRouteInfoRequest.from_ext_fields(request.header.ext_fields or {})
+        topic = said.topic or ""
         sets = self.holders(topic)
         if not sets:
             return self.nobody_holds(topic)
         datas = [BrokerData(self.addresses(each), each, self._cluster(each), False, None) for each in sets]
         queues = []
         for name in sets:
-            config = next(each.topics[topic] for each in self.of_set(name) if topic in each.topics)
+            config = self._config(name, topic)
             read, write = self.queues(topic, config)
             queues.append(QueueData(name, config.perm, read, config.topic_sys_flag, write))
-        return Answer(body=TopicRouteData(datas, {}, queues, None).encode())
+        static = self.mappings.static(topic)
+        route = TopicRouteData(
+            datas, {}, queues, topic_queue_mapping_by_broker=None if static is None else dict(static)
+        )
+        if self.asks_for_logical(said):
+            route.logical_queues_info = self.logical(said, sets)
+        return Answer(body=route.encode())
+
+    def logical(
+        self, said: GetRouteInfoRequest, sets: Sequence[str]
+    ) -> dict[int, LogicalQueueSegments] | None:
+        """The logical queues that a client is told."""
+        topic = said.topic or ""
+        configs = {each: self._config(each, topic) for each in sets}
+        told = self.mappings.logical(topic, configs)
+        if told is None and self.is_withheld(topic):
+            raise Refused(ResponseCode.SERVICE_NOT_AVAILABLE, "something is missing")
+        return None if told is None else {at: each for at, each in told.items() if self.chosen(said, at)}
+
+    def delete(self, request: Command) -> Answer:
+        """216."""
+        said = DeleteTopicRouteRequest.from_ext_fields(request.header.ext_fields or {})
+        topic, cluster = said.topic or "", self.cluster_of(said)
+        for each in self.forgotten(topic, cluster):
+            each.topics.pop(topic, None)
+        self.mappings.deleted(topic, cluster)
+        return Answer()
 
     def clusters(self, _request: Command) -> Answer:
         """106."""
@@ -239,6 +304,9 @@ class GoodNameServer(Answering):
     def configuration(self, _request: Command) -> Answer:
         """319."""
         return Answer(body=Properties(self.settings()).encode())
+
+    def _config(self, name: str, topic: str) -> TopicConfig:
+        return next(each.topics[topic] for each in self.of_set(name) if topic in each.topics)
 
     def _cluster(self, name: str) -> str | None:
         return next((each.said.cluster_name for each in self.of_set(name)), None)

@@ -12,7 +12,7 @@ from replispec.runtime.rocketmq.queues import (
     LOGICAL_QUEUES,
     STATIC_TOPICS,
     Enabled,
-    Heard,
+    HeardQueues,
     Holding,
     LogicalQueue,
     PhysicalQueue,
@@ -45,7 +45,7 @@ def test_a_logical_offset_leads_to_one_message_and_back(profile: Profile, data: 
 @given(queue=grown(LOGICAL_QUEUES))
 def test_sealing_keeps_a_logical_queue_contiguous(queue: LogicalQueue) -> None:
     assert fault_of(queue, LOGICAL_QUEUES) is None
-    assert lack_of(Heard({0: queue}, Enabled(0, 1, 1)), {}) is None
+    assert lack_of(HeardQueues({0: queue}, Enabled(0, 1, 1)), {}) is None
     assert all(one.logical_end == two.logical_start for one, two in pairwise(queue.segments))
     assert queue.writable == queue.segments[-1]
 
@@ -156,9 +156,11 @@ def test_a_hole_is_seen_while_a_broker_is_silent() -> None:
     queue = migrated(first("b1", 0, 0), LOGICAL_QUEUES, "b2", 0, 101)
     queue = migrated(queue, LOGICAL_QUEUES, "b3", 0, 100)
     known = {each.broker_name: each for each in _own(queue) if each.broker_name != "b2"}
-    assert lack_of(Heard(merged(known, LOGICAL_QUEUES)), {}) == "nobody registered offset 101 of queue 0"
-    assert lack_of(Heard({}), {}) == "no queue is mapped"
-    assert lack_of(Heard({1: first("b1", 0, 1)}), {}) == "nobody registered queue 0"
+    assert (
+        lack_of(HeardQueues(merged(known, LOGICAL_QUEUES)), {}) == "nobody registered offset 101 of queue 0"
+    )
+    assert lack_of(HeardQueues({}), {}) == "no queue is mapped"
+    assert lack_of(HeardQueues({1: first("b1", 0, 1)}), {}) == "nobody registered queue 0"
 
 
 def test_a_queue_that_is_handed_on_without_an_end_is_found_on_both_sides() -> None:

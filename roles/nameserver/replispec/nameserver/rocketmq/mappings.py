@@ -11,12 +11,11 @@ from dataclasses import dataclass, field, replace
 
 from replispec.runtime.rocketmq.queues import Holding, merged
 from replispec.runtime.rocketmq.queues.profiles import LOGICAL_QUEUES
-from replispec.runtime.rocketmq.queues.telling import Enabled, Heard, Interval, Statement
+from replispec.runtime.rocketmq.queues.telling import Enabled, HeardQueues, Interval, Statement
 from replispec.runtime.rocketmq.remoting import Shares
 from replispec.wire.rocketmq.constants import UNDECIDED
 from replispec.wire.rocketmq.static_topic import TopicQueueMappingInfo
 
-FOREIGN = "segments of other brokers"
 Version = tuple[int, int]
 """The stateVersion and the counter of what a broker registers."""
 
@@ -107,7 +106,7 @@ class Mappings:
         Segments are those of the master alone: a replica that stands in may not know yet what is sealed.
         """
         broker = who[1]
-        faults = {**dict.fromkeys(said.foreign, FOREIGN), **said.faults}
+        faults = {**dict.fromkeys(said.foreign, "segments of other brokers"), **said.faults}
         for topic in sorted(self._concerned(broker, said, held)):
             if topic in said.faults:
                 continue
@@ -148,11 +147,11 @@ class Mappings:
         }
         return found or None
 
-    def heard(self, topic: str) -> Heard:
+    def heard(self, topic: str) -> HeardQueues:
         """The logical queues of a topic, merged."""
         every = self._topics.get(topic, {}).values()
         holdings = {each.logical.broker_name: each.logical for each in every if each.logical is not None}
-        return Heard(
+        return HeardQueues(
             merged(holdings, LOGICAL_QUEUES),
             max((each.enabled for each in every if each.enabled is not None), default=None),
             _together(each.gone for each in every),

@@ -20,7 +20,7 @@ from replispec.runtime.primitives.bindings import Kept
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.queues.forms import message_of_queues
 from replispec.runtime.rocketmq.queues.model import LogicalQueue
-from replispec.runtime.rocketmq.queues.telling import Heard, lack_of
+from replispec.runtime.rocketmq.queues.telling import HeardQueues, lack_of
 from replispec.runtime.rocketmq.remoting import Shares
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import (
@@ -95,7 +95,7 @@ class _BrokerSet:
 class _Logical:
     """The logical queues of a topic; `lack`: what is missing of them, so that they are not told."""
 
-    heard: Heard
+    heard: HeardQueues
     lack: str | None
 
 
@@ -256,7 +256,7 @@ class Routes:
                 self._logical[topic] = found
         return found
 
-    def _lack_of(self, heard: Heard, topic: str) -> str | None:
+    def _lack_of(self, heard: HeardQueues, topic: str) -> str | None:
         holders = self._holders.get(topic)
         if not holders:
             return "no broker of it is heard"

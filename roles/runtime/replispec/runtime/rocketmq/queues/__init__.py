@@ -13,13 +13,13 @@ from replispec.runtime.rocketmq.queues.holdings import Holding, merged, with_hol
 from replispec.runtime.rocketmq.queues.model import LogicalQueue, PhysicalQueue, Segment
 from replispec.runtime.rocketmq.queues.profiles import LOGICAL_QUEUES, STATIC_TOPICS, Profile
 from replispec.runtime.rocketmq.queues.table import rows
-from replispec.runtime.rocketmq.queues.telling import Enabled, Heard, Statement, lack_of
+from replispec.runtime.rocketmq.queues.telling import Enabled, HeardQueues, Statement, lack_of
 
 __all__ = [
     "LOGICAL_QUEUES",
     "STATIC_TOPICS",
     "Enabled",
-    "Heard",
+    "HeardQueues",
     "Holding",
     "LogicalQueue",
     "PhysicalQueue",

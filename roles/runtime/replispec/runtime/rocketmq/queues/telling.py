@@ -72,7 +72,7 @@ def _interval_of(said: GoneOffsets) -> Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class HeardQueues:
     """What brokers together registered of a topic."""
 
     queues: Mapping[int, LogicalQueue]
@@ -90,7 +90,7 @@ class Heard:
         return [self.queues[index] for index in range(self.total) if index in self.queues]
 
 
-def lack_of(heard: Heard, written: Mapping[str, int]) -> str | None:
+def lack_of(heard: HeardQueues, written: Mapping[str, int]) -> str | None:
     """What is missing, so that clients cannot be told, in a few words; None: nothing.
 
     `written`: how many physical queues each broker that is heard has for writing.
@@ -101,7 +101,7 @@ def lack_of(heard: Heard, written: Mapping[str, int]) -> str | None:
     return next(filter(None, lacks), None) or _unmapped(heard.queues.values(), written)
 
 
-def _lack_of_queue(heard: Heard, index: int) -> str | None:
+def _lack_of_queue(heard: HeardQueues, index: int) -> str | None:
     queue, gone = heard.queues.get(index), heard.gone.get(index, ())
     is_written = heard.enabled is not None and index < heard.enabled.queues
     if queue is None:
