@@ -27,6 +27,8 @@ from tests.conformance.subjects.told import NOBODY, Link, Office, Told, name_of,
 BEAT_S, LEADER_S, LOOK_S, AWAITED_S, DOUBT_S, ANNOUNCED_S = 1.0, 10.0, 0.1, 3.0, 30.0, 30.0
 RECORD_BYTES, TIMEOUT_MS, PRIORITY = 100, 10_000, 2**31 - 1
 OPEN = ("", "SYSTEM_ERROR", "SYSTEM_BUSY", "CONTROLLER_NOT_LEADER")
+
+
 class GoodBroker(GoodFollower):
     """A broker that does it right, while its process lives."""
 
