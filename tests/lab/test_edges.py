@@ -1,4 +1,4 @@
-"""`make edges` names each edge of the specification that no case takes, and each that is named has its reason."""
+"""`make edges` names each edge that no case takes, and each exception is an edge and has its reason."""
 
 from __future__ import annotations
 
