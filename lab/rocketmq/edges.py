@@ -19,12 +19,12 @@ import yaml
 from lab.mutant_judges import SUITE_OF_CONTROLLERS, SUITE_OF_GENERATIONS, SUITE_OF_MASTERS, SUITE_OF_OURS
 from lab.rocketmq.family import FAMILY
 from replispec.runtime.primitives import machines
-from replispec.runtime.rocketmq.remoting.answering import Answering
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "spec/statemachines/rocketmq"
 EXCEPTIONS = Path(__file__).parent / "edges_without_cases.yaml"
 CASES = (SUITE_OF_CONTROLLERS, SUITE_OF_GENERATIONS, SUITE_OF_MASTERS, SUITE_OF_OURS)
+ANSWERING = "replispec.runtime.rocketmq.remoting.answering.Answering"
 Place = tuple[str, str, int]
 """A state, an event, and which of the edges between them it is: their order is that of the source."""
 
@@ -42,7 +42,7 @@ class Taken:
             if getattr(module, "edge_of", None) is self._choose:
                 patch.object(module, "edge_of", self.edge_of).start()
         # What is decided by the class of an event alone is else looked up once, and taken from there.
-        patch.object(Answering, "_plain", lambda *_: ()).start()
+        patch(f"{ANSWERING}._plain", lambda *_: ()).start()
 
     def edge_of(self, machine: Any, state: Any, variables: Any, event: Any, *more: Any) -> Any:
         """The edge that is taken."""

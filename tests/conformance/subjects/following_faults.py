@@ -247,6 +247,14 @@ class CopiesThoughMaster(GoodFollower):
         return False
 
 
+class DialsOnce(GoodFollower):
+    """It looks for its master's log once."""
+
+    async def copy(self, log: str) -> None:
+        await super().copy(log)
+        await trio.sleep_forever()
+
+
 CAUGHT: Mapping[str, tuple[type[GoodFollower], ...]] = {
     "ha-replica/handshake/RIP44-HANDSHAKE-1/1": (NamesNoId,),
     "ha-replica/handshake/RIP44-HANDSHAKE-4/1": (ReportsAtOnce,),
@@ -264,6 +272,8 @@ CAUGHT: Mapping[str, tuple[type[GoodFollower], ...]] = {
     "ha-replica/truncation/RIP44-TRUNC-3/1": (KeepsEpochs,),
     "ha-replica/truncation/RIP44-TRUNC-3/2": (KeepsEpochs,),
     "ha-replica/truncation/RIP44-TRUNC-5/1": (RepairsItself,),
+    "ha-replica/watched/RIP44-ROLE-4/4": (DialsOnce,),
+    "ha-replica/watched/RIP44-TRANSFER-2/1": (TakesGaps,),
     "learner/copy/RIP44-LEARNER-1/1": (SaysReplica,),
     "learner/copy/RIP44-LEARNER-2/1": (CopiesThoughMaster,),
     "learner/copy/RIP44-METADATA-2/1": (AsksOnce,),

@@ -75,8 +75,8 @@ class AsksForTwoAtOnce(GoodBroker):
             self.before = asked
             self.nursery.start_soon(super()._request, asked, epoch, set_epoch)
             # It is ended with those that heartbeats go to.
-            self.beats = [*self.beats, self.controller]
-            self.controller = Peer(self.leader)
+            self.beats = [*self.beats, self.altering]
+            self.altering = Peer(self.leader)
 
 
 class MakesTheNextSetEarly(GoodBroker):
