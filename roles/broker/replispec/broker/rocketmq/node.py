@@ -117,10 +117,12 @@ class BrokerNode:
         kept = self._topics, self._mappings, self._offsets
         self._slave = SlaveSync(self._outbox, self._calls, *kept, copied, options)
         self._digests = DigestAnswers(store, self)
-        others = self._pulls.table | self._groups.table | self._admin.table | self._digests.table
+        queues = {code: self._static.through(each) for code, each in self._pulls.table.items()}
+        sends = {code: self._static.through(each) for code, each in self._sends.table.items()}
+        others = queues | self._groups.table | self._admin.table | self._digests.table
         others |= statistics.table
         self._requests.serve(others, body_bytes_max=BODY_BYTES_MAX)
-        self._requests.serve(self._sends.table | self._static.table)
+        self._requests.serve(sends | self._static.table)
         traffic = self._sends, self._pulls, self._topics, self._groups, self._offsets
         self.view = BrokerView(options, Parts(self._server, self._role, self._manager, self._log, *traffic))
         self._address = self._ha_address = ""
@@ -420,6 +422,11 @@ class BrokerNode:
     def disk_is_full(self) -> bool:
         """Whether its disk is used by more than it may be."""
         return self._log.retention.is_full
+
+    @property
+    def awaits_room(self) -> bool:
+        """Whether messages wait for the log's next file."""
+        return self._sends.awaits_room
 
     def wait_for_room(self, then: RoomListener) -> None:
         """Have a file made for messages that wait for it."""

@@ -11,22 +11,26 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from replispec.broker.rocketmq.core.mappings import Mapped, Mappings
 from replispec.broker.rocketmq.core.topics import Topics
+from replispec.broker.rocketmq.core.views import View
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.machines import edge_of, step
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import MessageStore, RoomListener
+from replispec.runtime.rocketmq.queues import LogicalQueue
 from replispec.runtime.rocketmq.queues.forms import queues_of_items
 from replispec.runtime.rocketmq.remoting.answering import give
 from replispec.runtime.rocketmq.remoting.server import Request
 from replispec.runtime.storage import StorageFailed
 from replispec.runtime.world import Level, Outbox
 from replispec.wire.rocketmq import constants
-from replispec.wire.rocketmq.broker import TopicConfig
-from replispec.wire.rocketmq.codes import LogMagic
+from replispec.wire.rocketmq.broker import PullMessageRequest, TopicConfig
+from replispec.wire.rocketmq.client import GetMinOffsetRequest, SearchOffsetRequest
+from replispec.wire.rocketmq.codes import LogMagic, PullFlag, Release, RequestCode
+from replispec.wire.rocketmq.commands import REQUEST_HEADERS
 from replispec.wire.rocketmq.machines import static_topic_queue as machine
 from replispec.wire.rocketmq.machines import static_topic_queue_wire as wire
 from replispec.wire.rocketmq.options import BrokerOptions
@@ -44,6 +48,17 @@ RECORDED_AT_ONCE: Final = 16
 """Mappings that are recorded again because of one event."""
 
 Handler = Callable[[Request], None]
+_READING: Final = frozenset(
+    (
+        RequestCode.PULL_MESSAGE,
+        RequestCode.LITE_PULL_MESSAGE,
+        RequestCode.GET_MAX_OFFSET,
+        RequestCode.GET_MIN_OFFSET,
+        RequestCode.SEARCH_OFFSET_BY_TIMESTAMP,
+    )
+)
+"""Requests that read; those that send are the others."""
+_SERVED: Final = frozenset(("serve_logical", "store_undecided"))
 Items = Sequence[LogicQueueMappingItem]
 Instance = tuple[machine.State, machine.Variables]
 """One logical queue of a topic at this broker."""
@@ -55,6 +70,11 @@ class MappingLog(Protocol):
     @property
     def serves(self) -> bool:
         """Whether this broker is master."""
+        ...
+
+    @property
+    def awaits_room(self) -> bool:
+        """Whether messages wait for the log's next file, which come first."""
         ...
 
     def wait_for_room(self, then: RoomListener) -> None:
@@ -187,7 +207,7 @@ class StaticTopics:
         if self._awaits_room:
             return None
         record = self._recorded(config, detail, now_ms)
-        if not self._store.log.reserve([len(record.encode())]):
+        if self._master.awaits_room or not self._store.log.reserve([len(record.encode())]):
             self._awaits_room = True
             self._master.wait_for_room(self._room_changed)
             return None
@@ -295,6 +315,85 @@ class StaticTopics:
             taken = step(machine.MACHINE, machine.MACHINE.initial, known, event, rules)
             found[index] = taken.state, taken.variables
         return found
+
+    # Requests about logical queues
+
+    def through(self, handler: Handler) -> Handler:
+        """Has requests about logical queues handled as what they mean here."""
+
+        def handle(request: Request) -> None:
+            if self._mappings.is_empty:
+                handler(request)
+            else:
+                self._routed(request, handler)
+
+        return handle
+
+    def _routed(self, request: Request, handler: Handler) -> None:
+        fields = request.command.header.ext_fields or {}
+        header: Any = REQUEST_HEADERS[request.code].from_ext_fields(fields)
+        topic, index = header.topic or "", header.queue_id or 0
+        is_send = request.code not in _READING
+        mapped = self._mappings.newest(topic) if is_send else self._mappings.kept(topic)
+        if mapped is None:
+            handler(request)
+            return
+        began = machine.MACHINE.initial, machine.MACHINE.variables
+        state, known = self._of(mapped).get(index, began)
+        view = self._view(mapped.queues.get(index), header, is_send=is_send)
+        event = machine.Asked(
+            is_physical=self._is_physical(request, header),
+            is_send=is_send,
+            is_elsewhere=view is not None and view.segment.queue.broker_name != self.broker_name,
+            may_forward=False,
+        )
+        release = request.command.release
+        for effect in edge_of(machine.MACHINE, state, known, event, rules).do:
+            if effect == "serve_physical":
+                handler(request)
+            elif effect in self._bound.answers:
+                give(request, self._bound.answer_of(effect, known, event, release))
+            elif view is None or effect not in _SERVED:
+                # Other brokers are not asked as yet.
+                unreached = machine.Unreached()
+                for refusal in edge_of(machine.MACHINE, state, known, unreached, rules).do:
+                    give(request, self._bound.answer_of(refusal, known, unreached, release))
+            else:
+                self._serve(request, header, view, handler)
+
+    def _is_physical(self, request: Request, header: Any) -> bool:
+        """Whether a request means a physical queue: it says so, or is of a release before static topics."""
+        version = request.command.header.version or 0
+        named = getattr(header, "bname", None) or getattr(header, "broker_name", None)
+        return header.lo is False or (version < Release.V5_0_0 and not named)
+
+    def _view(self, queue: LogicalQueue | None, header: Any, *, is_send: bool) -> View | None:
+        """The segment that a request is about; None where none is."""
+        if queue is None or queue.writable is None:
+            return None
+        readable = [each for each in queue.segments if each.is_decided]
+        if not readable and not is_send:
+            return None
+        readable = readable or [queue.writable]
+        oldest, newest = readable[0], readable[-1]
+        segment = queue.writable if is_send else newest
+        if isinstance(header, PullMessageRequest):
+            segment = queue.locate(header.queue_offset or 0) or oldest
+        elif isinstance(header, GetMinOffsetRequest | SearchOffsetRequest):
+            segment = oldest
+        border = queue.border_of(segment)
+        return View(header.topic, queue.index, segment, oldest, newest, border, self.broker_name)
+
+    def _serve(self, request: Request, header: Any, view: View, handler: Handler) -> None:
+        """Have it handled for the physical queue."""
+        header = replace(header, queue_id=view.segment.queue.queue_id)
+        if isinstance(header, PullMessageRequest):
+            position = view.segment.physical_of(header.queue_offset or 0)
+            flags = (header.sys_flag or 0) & ~PullFlag.COMMIT_OFFSET
+            header = replace(header, queue_offset=position, sys_flag=flags)
+        request.view = view
+        request.command.header.ext_fields = header.to_ext_fields()
+        handler(request)
 
     # So that the log has all of them
 
