@@ -11,12 +11,19 @@ from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import PullMessageResponse, SendMessageRequest, SendMessageResponse
 from replispec.wire.rocketmq.client import (
     BatchMessage,
+    ConsumerOffsetTable,
     GetMaxOffsetRequest,
     GetMaxOffsetResponse,
     GetMinOffsetRequest,
     GetMinOffsetResponse,
+    QueryConsumerOffsetRequest,
+    QueryConsumerOffsetResponse,
+    SearchOffsetRequest,
+    SearchOffsetResponse,
+    UpdateConsumerOffsetRequest,
 )
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.store import LogRecord
 from tests.broker.simulated_set import OK, BrokerSet, message, wanted
 from tests.broker.test_static_topics import SET_IT, Place, detail, header, put
 
@@ -141,3 +148,59 @@ def test_after_a_fail_over_offsets_go_on_where_they_were() -> None:
     brokers.until(lambda: brokers.members(2) == {2})
     assert [*acknowledged, sent(brokers, second)[2]] == [10_000, 10_001, 10_002, 10_003]
     assert pulled(brokers, second, 10_000)[:4] == (OK, 10_004, 0, 10_004)
+
+
+def committed(brokers: BrokerSet, address: str, position: int | None = None, **more: Any) -> tuple[int, Any]:
+    """What a group reads next of logical queue 0, after it said so: code and position."""
+    more = {"bname": constants.MOCK_BROKER_GLOBAL, **more}
+    if position is not None:
+        said = replace(UpdateConsumerOffsetRequest(None, "g", "S", 0, position), **more)
+        assert brokers.ask(address, RequestCode.UPDATE_CONSUMER_OFFSET, said).header.code == OK
+    asked = replace(QueryConsumerOffsetRequest("g", "S", 0), **more)
+    answer = brokers.ask(address, RequestCode.QUERY_CONSUMER_OFFSET, asked).header
+    return answer.code, QueryConsumerOffsetResponse.from_ext_fields(answer.ext_fields or {}).offset
+
+
+def test_a_group_that_never_read_is_told_so_and_not_0() -> None:
+    brokers, address = leading([("broker-a", 3, 0)])
+    assert committed(brokers, address) == (ResponseCode.QUERY_NOT_FOUND, None)
+
+
+def test_positions_of_groups_are_kept_by_physical_queues_and_found_in_the_newest_item() -> None:
+    brokers, address = leading([A0])
+    for _ in range(3):
+        sent(brokers, address)
+    assert put(brokers, address, detail(6, [A0, ("broker-a", 4, 10_000)]))[0] == OK
+    sent(brokers, address)
+    assert committed(brokers, address, 2) == (OK, 2)
+    assert committed(brokers, address, 10_001) == (OK, 10_001)
+    assert committed(brokers, address, 3) == (OK, 10_001), "a way back over a border is lost"
+    assert committed(brokers, address, lo=False) == (OK, 3)
+    table = ConsumerOffsetTable.decode(brokers.ask(address, RequestCode.GET_ALL_CONSUMER_OFFSET).body)
+    kept = {key: each.offsets for key, each in (table.offset_table or {}).items()}
+    assert kept == {"S@g": {0: 3, 4: 1}}
+
+
+def test_the_first_message_since_a_time_is_looked_for_from_the_oldest_item_on() -> None:
+    brokers, address = leading([A0])
+    sent(brokers, address)
+    brokers.world.run_for(1_000)
+    then = LogRecord.decode(brokers.pull(address, 0, topic="S")[2]).store_timestamp + 1
+    assert put(brokers, address, detail(6, [A0, ("broker-a", 4, 10_000)]))[0] == OK
+    sent(brokers, address)
+
+    def since(timestamp: int) -> int | None:
+        asked = SearchOffsetRequest("S", 0, timestamp, bname=constants.MOCK_BROKER_GLOBAL)
+        answer = brokers.ask(address, RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, asked).header
+        return SearchOffsetResponse.from_ext_fields(answer.ext_fields or {}).offset
+
+    assert [since(0), since(then), since(then + 100_000)] == [0, 10_000, 10_001]
+
+
+def test_no_answer_goes_over_a_border() -> None:
+    brokers, address = leading([A0])
+    for _ in range(5):
+        sent(brokers, address)
+    assert put(brokers, address, detail(6, [A0, ("broker-a", 4, 3)]), force=True)[0] == OK
+    assert pulled(brokers, address, 0)[:2] == (OK, 3)
+    assert pulled(brokers, address, 3)[:2] == (ResponseCode.PULL_NOT_FOUND, 3)

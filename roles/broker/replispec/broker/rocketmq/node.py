@@ -105,10 +105,18 @@ class BrokerNode:
         )
         self._sends = Sends(self._outbox, store, self._topics, options, self)
         self._static = StaticTopics(
-            self._outbox, store, self._mappings, self._topics, options, self, self._requests.hand_on
+            self._outbox,
+            store,
+            self._mappings,
+            self._topics,
+            self._offsets,
+            options,
+            self,
+            self._requests.hand_on,
         )
         self._static.store_ip = self._sends.store_ip
         self._pulls = Pulls(store, self._topics, self._offsets, self)
+        self._static.has_since = self._pulls.has_since
         self._groups = Groups(self._server, self._offsets, self._pulls, self._topics, self)
         name, clients = options.broker_name, self._groups.clients
         statistics = Statistics(name, self._topics, self._offsets, self._pulls, clients, self)
@@ -117,12 +125,11 @@ class BrokerNode:
         kept = self._topics, self._mappings, self._offsets
         self._slave = SlaveSync(self._outbox, self._calls, *kept, copied, options)
         self._digests = DigestAnswers(store, self)
-        queues = {code: self._static.through(each) for code, each in self._pulls.table.items()}
-        sends = {code: self._static.through(each) for code, each in self._sends.table.items()}
-        others = queues | self._groups.table | self._admin.table | self._digests.table
+        others = self._static.through(self._pulls.table | self._groups.table)
+        others |= self._admin.table | self._digests.table
         others |= statistics.table
         self._requests.serve(others, body_bytes_max=BODY_BYTES_MAX)
-        self._requests.serve(sends | self._static.table)
+        self._requests.serve(self._static.through(self._sends.table) | self._static.table)
         traffic = self._sends, self._pulls, self._topics, self._groups, self._offsets
         self.view = BrokerView(options, Parts(self._server, self._role, self._manager, self._log, *traffic))
         self._address = self._ha_address = ""

@@ -211,6 +211,11 @@ class Pulls:
         found = self._bounds(topic, queue_id)[1] if queue is None else self._first_at(queue, timestamp)
         return found if self._view is None else self._view.segment.logical_of(found)
 
+    def has_since(self, queue_id: int, topic: str, timestamp: int, /) -> bool:
+        """Whether a queue shows a message that was stored at a time or later."""
+        queue = self._store.index.queues.get((topic, queue_id))
+        return queue is not None and self._first_at(queue, timestamp) < queue.next
+
     def stored_at(self, topic: str, queue_id: int, position: int, /) -> tuple[int, int]:
         """When a message was stored, 0 where it is not there; and how many bytes were read for that."""
         queue = self._store.index.queues.get((topic, queue_id))
