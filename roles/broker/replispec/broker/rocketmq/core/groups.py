@@ -12,7 +12,7 @@ from replispec.broker.rocketmq.core.clients import GROUPS_MAX, Clients, ClientSa
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.pulls import Pulls
 from replispec.broker.rocketmq.core.topics import Topics
-from replispec.broker.rocketmq.core.views import View
+from replispec.broker.rocketmq.core.views import LogicalView
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.remoting import host_of
 from replispec.runtime.rocketmq.remoting.answering import Answering
@@ -57,7 +57,7 @@ class Groups:
         self._opaque = 0
         self.clients = Clients()
         # How who asks now counts.
-        self._view: View | None = None
+        self._view: LogicalView | None = None
         self._answering = Answering(
             wire.bound(self),
             {

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from replispec.broker.rocketmq.core.held import HeldPull, HeldPulls, QueueKey
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.topics import Topics
-from replispec.broker.rocketmq.core.views import View
+from replispec.broker.rocketmq.core.views import LogicalView
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.metrics import SERIES_MAX, BoundedCounts
 from replispec.runtime.rocketmq import rules
@@ -77,7 +77,7 @@ class Pulls:
         )
         self._take = self._answering.take
         # How who asks now counts.
-        self._view: View | None = None
+        self._view: LogicalView | None = None
         self.table: Final = dict.fromkeys(self._answering.table, self._asked)
 
     def _asked(self, request: Request) -> None:
@@ -227,7 +227,7 @@ class Pulls:
         """Where a queue begins and ends, as who asks now counts."""
         return self._bounds(topic, queue_id) if self._view is None else self._around(self._view)
 
-    def _around(self, view: View) -> tuple[int, int]:
+    def _around(self, view: LogicalView) -> tuple[int, int]:
         """Where a logical queue begins and ends."""
         return view.bounds(lambda queue_id: self._bounds(view.topic, queue_id))
 
@@ -278,7 +278,7 @@ class Pulls:
         return True
 
     def _tell_found(self, request: Request, next_: int, oldest: int, end: int, records: bytes) -> None:
-        view: View | None = request.view
+        view: LogicalView | None = request.view
         if view is None:
             self._take(request, machine.Found(next_, oldest, end, None, records))
         else:
@@ -287,7 +287,7 @@ class Pulls:
 
     def _tell_moved(self, request: Request, next_: int, oldest: int, end: int) -> None:
         """Send a consumer elsewhere: to the next segment, if it has read all of one that ended."""
-        view: View | None = request.view
+        view: LogicalView | None = request.view
         if view is None:
             self._take(request, machine.Moved(next_, oldest, end))
             return
@@ -299,7 +299,7 @@ class Pulls:
 
     def _is_read(self, request: Request, pulled: machine.Pulled) -> bool:
         """Whether a consumer has read all of a segment that is followed by another one."""
-        view: View | None = request.view
+        view: LogicalView | None = request.view
         end = self._store.index.bounds(pulled.topic, pulled.queue_id).end
         is_over = view is not None and view.segment != view.newest
         return is_over and self.knows and pulled.position >= end
@@ -335,7 +335,7 @@ class Pulls:
 
     def _none(self, request: Request, pulled: machine.Pulled) -> None:
         first, end = self._bounds(pulled.topic, pulled.queue_id)
-        view: View | None = request.view
+        view: LogicalView | None = request.view
         if view is None:
             self._take(request, machine.NotFound(pulled.position, first, end))
         else:

@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol
 from replispec.broker.rocketmq.core.mappings import Mapped, Mappings
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.topics import Topics
-from replispec.broker.rocketmq.core.views import View
+from replispec.broker.rocketmq.core.views import LogicalView
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.machines import edge_of, step
 from replispec.runtime.rocketmq import rules
@@ -117,8 +117,8 @@ class StaticTopics:
         self,
         outbox: Outbox,
         store: MessageStore,
-        mappings: Mappings,
         topics: Topics,
+        mappings: Mappings,
         offsets: ConsumerOffsets,
         options: BrokerOptions,
         master: MappingLog,
@@ -382,7 +382,7 @@ class StaticTopics:
         named = getattr(header, "bname", None) or getattr(header, "broker_name", None)
         return header.lo is False or (version < Release.V5_0_0 and not named)
 
-    def _view(self, queue: LogicalQueue | None, header: Any, *, is_send: bool) -> View | None:
+    def _view(self, queue: LogicalQueue | None, header: Any, *, is_send: bool) -> LogicalView | None:
         """The segment that a request is about; None where none is."""
         if queue is None or queue.writable is None:
             return None
@@ -403,7 +403,7 @@ class StaticTopics:
         elif isinstance(header, GetMinOffsetRequest):
             segment = oldest
         border = queue.border_of(segment)
-        return View(header.topic, queue.index, segment, oldest, newest, border, self.broker_name)
+        return LogicalView(header.topic, queue.index, segment, oldest, newest, border, self.broker_name)
 
     def _read_last(self, header: QueryConsumerOffsetRequest, segments: Sequence[Segment]) -> Segment:
         """The newest segment of which a group said how far it has read it, or of which another broker has to
@@ -424,7 +424,7 @@ class StaticTopics:
                 return each
         return segments[-1]
 
-    def _serve(self, request: Request, header: Any, view: View, handler: Handler) -> None:
+    def _serve(self, request: Request, header: Any, view: LogicalView, handler: Handler) -> None:
         """Have it handled for the physical queue."""
         header = replace(header, queue_id=view.segment.queue.queue_id)
         if isinstance(header, PullMessageRequest):

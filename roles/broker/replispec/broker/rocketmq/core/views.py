@@ -12,7 +12,7 @@ from replispec.runtime.rocketmq.queues import Segment
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class LogicalView:
     """One logical queue, and the segment of it that a request is about."""
 
     topic: str
