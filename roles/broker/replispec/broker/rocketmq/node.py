@@ -104,28 +104,32 @@ class BrokerNode:
             self._outbox, self._writes, files, options.flush_consumer_offset_interval_ms
         )
         self._sends = Sends(self._outbox, store, self._topics, options, self)
-        self._static = StaticTopics(
-            self._outbox, store, self._mappings, self._topics, options, self, self._requests.hand_on
-        )
+        kept = self._topics, self._mappings, self._offsets
+        again = self._requests.hand_on
+        self._static = StaticTopics(self._outbox, store, *kept, options, self, again)
         self._static.store_ip = self._sends.store_ip
         self._pulls = Pulls(store, self._topics, self._offsets, self)
+        self._static.has_since = self._pulls.has_since
         self._groups = Groups(self._server, self._offsets, self._pulls, self._topics, self)
         name, clients = options.broker_name, self._groups.clients
         statistics = Statistics(name, self._topics, self._offsets, self._pulls, clients, self)
         copied = CopiedTables(self._outbox, self._writes, files)
         self._admin = Admin(store, self._topics, self._mappings, self._offsets, copied, options, self)
-        kept = self._topics, self._mappings, self._offsets
         self._slave = SlaveSync(self._outbox, self._calls, *kept, copied, options)
         self._digests = DigestAnswers(store, self)
-        others = self._pulls.table | self._groups.table | self._admin.table | self._digests.table
-        others |= statistics.table
-        self._requests.serve(others, body_bytes_max=BODY_BYTES_MAX)
-        self._requests.serve(self._sends.table | self._static.table)
+        self._serve(statistics)
         traffic = self._sends, self._pulls, self._topics, self._groups, self._offsets
         self.view = BrokerView(options, Parts(self._server, self._role, self._manager, self._log, *traffic))
         self._address = self._ha_address = ""
         self._ha_addresses: dict[str, str] = {}
         self._announce_due = self._topics_changed = False
+
+    def _serve(self, statistics: Statistics) -> None:
+        """Have each request handled by the part that knows it."""
+        others = self._static.through(self._pulls.table | self._groups.table)
+        others |= self._admin.table | self._digests.table | statistics.table
+        self._requests.serve(others, body_bytes_max=BODY_BYTES_MAX)
+        self._requests.serve(self._static.through(self._sends.table) | self._static.table)
 
     # The world
 
@@ -420,6 +424,11 @@ class BrokerNode:
     def disk_is_full(self) -> bool:
         """Whether its disk is used by more than it may be."""
         return self._log.retention.is_full
+
+    @property
+    def awaits_room(self) -> bool:
+        """Whether messages wait for the log's next file."""
+        return self._sends.awaits_room
 
     def wait_for_room(self, then: RoomListener) -> None:
         """Have a file made for messages that wait for it."""

@@ -12,6 +12,7 @@ from replispec.broker.rocketmq.core.clients import GROUPS_MAX, Clients, ClientSa
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.pulls import Pulls
 from replispec.broker.rocketmq.core.topics import Topics
+from replispec.broker.rocketmq.core.views import LogicalView
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.remoting import host_of
 from replispec.runtime.rocketmq.remoting.answering import Answering
@@ -55,7 +56,9 @@ class Groups:
         self._version = version
         self._opaque = 0
         self.clients = Clients()
-        self.table: Final = Answering(
+        # How who asks now counts.
+        self._view: LogicalView | None = None
+        self._answering = Answering(
             wire.bound(self),
             {
                 "note_client": self._note_client,
@@ -63,7 +66,16 @@ class Groups:
                 "keep_position": self._keep_position,
             },
             version=version,
-        ).table
+        )
+        self.table: Final = dict.fromkeys(self._answering.table, self._asked)
+
+    def _asked(self, request: Request) -> None:
+        """Take a request. Raises Refused, RemoteProtocolError."""
+        self._view = request.view
+        try:
+            self._answering.asked(request)
+        finally:
+            self._view = None
 
     def ticked(self, now_ms: int) -> None:
         """Clients that have gone silent leave their groups: others take over what they had read."""
@@ -80,7 +92,8 @@ class Groups:
 
     def position(self, group: str, topic: str, queue_id: int, /) -> int | None:
         """What a group reads next of a queue; None when it never said."""
-        return self._offsets.get(group, topic, queue_id)
+        found = self._offsets.get(group, topic, queue_id)
+        return found if self._view is None or found is None else self._view.segment.logical_of(found)
 
     def oldest(self, topic: str, queue_id: int, /) -> int:
         """Where the oldest message of a queue is."""

@@ -96,6 +96,11 @@ class Mappings:
         return other if first is None or (other is not None and other.offset > first.offset) else first
 
     @property
+    def is_empty(self) -> bool:
+        """Whether there is no static topic."""
+        return not self._records and not self._unrecorded
+
+    @property
     def topics(self) -> Iterator[str]:
         """The names of static topics, ascending."""
         return iter(sorted(self._records.keys() | self._unrecorded.keys()))

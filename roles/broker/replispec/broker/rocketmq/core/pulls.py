@@ -14,6 +14,7 @@ from typing import Final, Protocol
 from replispec.broker.rocketmq.core.held import HeldPull, HeldPulls, QueueKey
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.topics import Topics
+from replispec.broker.rocketmq.core.views import LogicalView
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.metrics import SERIES_MAX, BoundedCounts
 from replispec.runtime.rocketmq import rules
@@ -75,7 +76,17 @@ class Pulls:
             version=BROKER_RELEASE,
         )
         self._take = self._answering.take
-        self.table: Final = self._answering.table
+        # How who asks now counts.
+        self._view: LogicalView | None = None
+        self.table: Final = dict.fromkeys(self._answering.table, self._asked)
+
+    def _asked(self, request: Request) -> None:
+        """Take a request. Raises Refused, RemoteProtocolError."""
+        self._view = request.view
+        try:
+            self._answering.asked(request)
+        finally:
+            self._view = None
 
     def _give_messages(self, request: Request, pulled: machine.Pulled) -> None:
         """Answer a pull, or hold it."""
@@ -103,7 +114,7 @@ class Pulls:
         position = self._offsets.take_moved((pulled.group, pulled.topic, pulled.queue_id))
         if position is None:
             return False
-        self._take(request, machine.Moved(position, *self._bounds(pulled.topic, pulled.queue_id)))
+        self._tell_moved(request, position, *self._bounds(pulled.topic, pulled.queue_id))
         return True
 
     def shown(self) -> None:
@@ -188,16 +199,22 @@ class Pulls:
 
     def oldest(self, topic: str, queue_id: int, /) -> int:
         """The position of the oldest message of a queue."""
-        return self._bounds(topic, queue_id)[0]
+        return self._counted(topic, queue_id)[0]
 
     def next(self, topic: str, queue_id: int, /) -> int:
         """Where the next message of a queue that is shown goes."""
-        return self._bounds(topic, queue_id)[1]
+        return self._counted(topic, queue_id)[1]
 
     def stored_since(self, topic: str, queue_id: int, timestamp: int, /) -> int:
         """Where the first message is that was stored at a time or later."""
         queue = self._store.index.queues.get((topic, queue_id))
-        return self.next(topic, queue_id) if queue is None else self._first_at(queue, timestamp)
+        found = self._bounds(topic, queue_id)[1] if queue is None else self._first_at(queue, timestamp)
+        return found if self._view is None else self._view.segment.logical_of(found)
+
+    def has_since(self, queue_id: int, topic: str, timestamp: int, /) -> bool:
+        """Whether a queue shows a message that was stored at a time or later."""
+        queue = self._store.index.queues.get((topic, queue_id))
+        return queue is not None and self._first_at(queue, timestamp) < queue.next
 
     def stored_at(self, topic: str, queue_id: int, position: int, /) -> tuple[int, int]:
         """When a message was stored, 0 where it is not there; and how many bytes were read for that."""
@@ -205,6 +222,14 @@ class Pulls:
         return (0, 0) if queue is None else self._stored_at(queue, position)
 
     # Queues
+
+    def _counted(self, topic: str, queue_id: int) -> tuple[int, int]:
+        """Where a queue begins and ends, as who asks now counts."""
+        return self._bounds(topic, queue_id) if self._view is None else self._around(self._view)
+
+    def _around(self, view: LogicalView) -> tuple[int, int]:
+        """Where a logical queue begins and ends."""
+        return view.bounds(lambda queue_id: self._bounds(view.topic, queue_id))
 
     def _bounds(self, topic: str, queue_id: int) -> tuple[int, int]:
         found = self._store.index.bounds(topic, queue_id)
@@ -230,9 +255,12 @@ class Pulls:
         queue = self._store.index.queues.get((pulled.topic, pulled.queue_id))
         first, end = self._bounds(pulled.topic, pulled.queue_id)
         position = pulled.position
+        if self._is_read(request, pulled):
+            self._tell_moved(request, end, first, end)
+            return True
         if self._is_outside(pulled):
             if self._may_move(request):
-                self._take(request, machine.Moved(first if position < first else end, first, end))
+                self._tell_moved(request, first if position < first else end, first, end)
                 return True
             return False
         if queue is None or not first <= position < end:
@@ -241,13 +269,40 @@ class Pulls:
         if not count and not self.knows:
             return False
         if not count:
-            self._take(request, machine.Moved(first, first, end))
+            self._tell_moved(request, first, first, end)
             return True
         self.given_count += count
         self.given.add((pulled.topic, pulled.group), count)
         self.given_bytes.add((pulled.topic, pulled.group), len(records))
-        self._take(request, machine.Found(position + count, first, end, records))
+        self._tell_found(request, position + count, first, end, records)
         return True
+
+    def _tell_found(self, request: Request, next_: int, oldest: int, end: int, records: bytes) -> None:
+        view: LogicalView | None = request.view
+        if view is None:
+            self._take(request, machine.Found(next_, oldest, end, None, records))
+        else:
+            said = view.segment.logical_of(next_), *self._around(view)
+            self._take(request, machine.Found(*said, view.segment.offset_delta, records))
+
+    def _tell_moved(self, request: Request, next_: int, oldest: int, end: int) -> None:
+        """Send a consumer elsewhere: to the next segment, if it has read all of one that ended."""
+        view: LogicalView | None = request.view
+        if view is None:
+            self._take(request, machine.Moved(next_, oldest, end))
+            return
+        bounds = self._around(view)
+        if next_ >= end and view.segment != view.newest:
+            self._take(request, machine.Crossed(view.border, *bounds))
+        else:
+            self._take(request, machine.Moved(view.segment.logical_of(next_), *bounds))
+
+    def _is_read(self, request: Request, pulled: machine.Pulled) -> bool:
+        """Whether a consumer has read all of a segment that is followed by another one."""
+        view: LogicalView | None = request.view
+        end = self._store.index.bounds(pulled.topic, pulled.queue_id).end
+        is_over = view is not None and view.segment != view.newest
+        return is_over and self.knows and pulled.position >= end
 
     def _read(self, queue: Queue, pulled: machine.Pulled) -> tuple[int, bytes]:
         """Likewise `_records`, which those who wait for the same share."""
@@ -280,7 +335,12 @@ class Pulls:
 
     def _none(self, request: Request, pulled: machine.Pulled) -> None:
         first, end = self._bounds(pulled.topic, pulled.queue_id)
-        self._take(request, machine.NotFound(pulled.position, first, end))
+        view: LogicalView | None = request.view
+        if view is None:
+            self._take(request, machine.NotFound(pulled.position, first, end))
+        else:
+            said = view.segment.logical_of(pulled.position), *self._around(view)
+            self._take(request, machine.NotFound(*said))
 
     def _first_at(self, queue: Queue, timestamp: int) -> int:
         return _bisect(

@@ -158,6 +158,11 @@ class Sends:
         return len(self._waiting) + len(self._held)
 
     @property
+    def awaits_room(self) -> bool:
+        """Whether messages wait for the log's next file."""
+        return self._awaits_room
+
+    @property
     def is_full(self) -> bool:
         """Whether as many messages wait to be acknowledged as may."""
         return len(self._waiting) + len(self._held) >= WAITING_MAX
@@ -370,7 +375,10 @@ class Sends:
         broker = f"{self._store_host}:{self.store_port}"
         ids = [rules.message_id(broker, each.offset) for each in placed]
         first = placed[0].record
-        acknowledged = machine.Acknowledged(",".join(ids), first.queue_id, first.queue_offset)
+        place = first.queue_id, first.queue_offset
+        if request.view is not None:
+            place = request.view.index, request.view.segment.logical_of(first.queue_offset)
+        acknowledged = machine.Acknowledged(",".join(ids), *place)
         end = placed[-1].offset + placed[-1].size
         # The log has it: nothing of a request is kept for its answer but whom to tell.
         request.command.body = b""

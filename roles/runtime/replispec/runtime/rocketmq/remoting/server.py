@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.latencies import Latencies
@@ -65,6 +65,7 @@ class Request:
 
     `now_ms`: when it was handed over. `wants_answer`: it is not one-way. `began_s`: when the event began that
     brought it, 0 where nobody says so. `is_held`: it waited for what it asks for, longer than other answers.
+    `view`: how whoever asks counts, where that is not how whoever serves it does.
     """
 
     connection: int
@@ -77,6 +78,7 @@ class Request:
     began_s: float = 0.0
     answered: bool = False
     is_held: bool = False
+    view: Any = None
 
     @property
     def code(self) -> int:
