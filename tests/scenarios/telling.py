@@ -247,7 +247,8 @@ def _shown_message(value: Any) -> str:
             start = "" if value.logic_offset == UNDECIDED else str(value.logic_offset)
             return f"{value.gen}@{value.bname}:{start}"
         case LogicalQueueSegment(message_queue=MessageQueue() as queue):
-            return f"{queue.broker_name}:{queue.queue_id}"
+            start = value.logical_queue_delta
+            return f"{queue.broker_name}:{queue.queue_id}{'' if start in (None, UNDECIDED) else f'@{start}'}"
         case RaftEntry():
             return str(value.term)
         case _:
@@ -273,8 +274,10 @@ def _item(text: str) -> LogicQueueMappingItem:
 
 
 def _segment(text: str) -> LogicalQueueSegment:
-    broker, _, queue = text.partition(":")
-    return LogicalQueueSegment(message_queue=MessageQueue(broker, int(queue), "T"))
+    place, _, start = text.partition("@")
+    broker, _, queue = place.partition(":")
+    decided = int(start) if start else None
+    return LogicalQueueSegment(message_queue=MessageQueue(broker, int(queue), "T"), logical_queue_delta=decided)
 
 
 def _of_term(text: str) -> RaftEntry:
