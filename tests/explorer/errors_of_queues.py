@@ -13,7 +13,7 @@ _ENDS = "rule.segment_end(physical_start, event.message_end, logical_start)"
 OF_QUEUES = {
     "nobody decides where the next segment begins": Error(
         _SEGMENT,
-        f"'rule.begun_at(event.target, {_ENDS})'",
+        f"rule.begun_at(event.target, {_ENDS})",
         "event.target",
         "migration",
         (),
@@ -116,7 +116,7 @@ OF_QUEUES = {
         "remapping",
         (),
         "some_broker_takes_messages",
-        0,
+        7,
     ),
     "a run that was interrupted tells nobody": Error(
         _RUN,
@@ -129,13 +129,14 @@ OF_QUEUES = {
     ),
     "a mapping that names no item forgets those that were known": Error(
         _QUEUE,
-        "    if: size(event.items) == 0\n    to: same\n    do: [record_mapping]\n    assign: {epoch: event.epoch}",
+        "    if: size(event.items) == 0\n    to: same\n    do: [record_mapping]\n"
+        "    assign: {epoch: event.epoch}",
         "    if: size(event.items) == 0\n    to: ABSENT\n    do: [record_mapping]\n"
         "    assign: {epoch: event.epoch, items: event.items}",
         "remapping",
         ("--set", "lost=0", "--set", "sends=1"),
         "some_day_finished",
-        0,
+        19,
     ),
     "an item begins where the one before it ends": Error(
         "systems/rocketmq/remapping",
@@ -146,6 +147,6 @@ OF_QUEUES = {
         "remapping",
         ("--set", "sends=1", "--set", "stragglers=1", "--set", "lost=0"),
         "an_item_begins_at_a_block",
-        0,
+        12,
     ),
 }

@@ -247,8 +247,9 @@ def _shown_message(value: Any) -> str:
             start = "" if value.logic_offset == UNDECIDED else str(value.logic_offset)
             return f"{value.gen}@{value.bname}:{start}"
         case LogicalQueueSegment(message_queue=MessageQueue() as queue):
-            start = value.logical_queue_delta
-            return f"{queue.broker_name}:{queue.queue_id}{'' if start in (None, UNDECIDED) else f'@{start}'}"
+            begins = value.logical_queue_delta
+            said = "" if begins is None or begins == UNDECIDED else f"@{begins}"
+            return f"{queue.broker_name}:{queue.queue_id}{said}"
         case RaftEntry():
             return str(value.term)
         case _:
@@ -277,7 +278,8 @@ def _segment(text: str) -> LogicalQueueSegment:
     place, _, start = text.partition("@")
     broker, _, queue = place.partition(":")
     decided = int(start) if start else None
-    return LogicalQueueSegment(message_queue=MessageQueue(broker, int(queue), "T"), logical_queue_delta=decided)
+    held = MessageQueue(broker, int(queue), "T")
+    return LogicalQueueSegment(logical_queue_delta=decided, message_queue=held)
 
 
 def _of_term(text: str) -> RaftEntry:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,14 +18,17 @@ Keys = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 _SHIFT = 32
+# Of classes that were asked for: there are as many as a system has.
+_NAMES: dict[type[Any], tuple[str, ...]] = {}
 # Most of what a value is made of: nothing that can be looked up is inside it.
 _PLAIN = frozenset({bool, bytes, float, int, str, type(None)})
 
 
-@cache
 def names_of(kind: type[Any]) -> tuple[str, ...]:
     """The names of what an instance of a class has; none where it is none of ours."""
-    return tuple(each.name for each in fields(kind)) if is_dataclass(kind) else ()
+    if kind not in _NAMES:
+        _NAMES[kind] = tuple(each.name for each in fields(kind)) if is_dataclass(kind) else ()
+    return _NAMES[kind]
 
 
 def frozen(value: Any) -> Hashable:
