@@ -119,6 +119,10 @@ RUNS = {
         "migration",
         Extent({"broker": 2}, {"lost": 0, "sends": 2, "deletions": 1, "migrations": 3}),
     ),
+    "migration, the source is lost": (
+        "migration",
+        Extent(budgets={"lost": 0, "migrations": 1, "disasters": 1}),
+    ),
     "remapping": ("remapping", Extent(budgets={"lost": 0, "sends": 1})),
     "remapping, an answer is lost": ("remapping", Extent(budgets={"moves": 1, "sends": 1, "lost": 2})),
     "remapping, an administrator ends in the middle": (
