@@ -69,7 +69,7 @@ OF_QUEUES = {
         "migration",
         ("--set", "deletions=1"),
         "some_segment_is_written",
-        22,
+        23,
     ),
     "a message queue that was never used is taken again": Error(
         _SEGMENT,
@@ -78,7 +78,7 @@ OF_QUEUES = {
         "migration",
         (),
         "some_segment_is_written",
-        20,
+        21,
     ),
     "the epoch is not checked": Error(
         _QUEUE,
