@@ -105,7 +105,8 @@ OF_QUEUES = {
         "remapping",
         (),
         "one_decides_offsets",
-        0,
+        12,
+        (("no_offset_is_given_twice", 12),),
     ),
     "who led is told before anybody else takes messages": Error(
         _RUN,
