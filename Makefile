@@ -150,6 +150,12 @@ explore: $(READY) ## explore every system of the specification with more faults 
 	@$(BIN)/replispec spec explore group --set silences=2 --set lost=0 --set crashes=0 --set reads=1 --seconds 300 --states 9000000 --json $(EXPLORED)/39.json $(ARGS)
 	@$(BIN)/replispec spec explore group --set changes=1 --set lost=0 --set crashes=0 --json $(EXPLORED)/40.json $(ARGS)
 	@$(BIN)/replispec spec explore group --set snapshots=1 --set lost=0 --set crashes=0 --json $(EXPLORED)/41.json $(ARGS)
+	@$(BIN)/replispec spec explore migration --set lost=0 --set deaths=1 --json $(EXPLORED)/42.json $(ARGS)
+	@$(BIN)/replispec spec explore migration --set lost=0 --set sends=2 --set deletions=1 --json $(EXPLORED)/43.json $(ARGS)
+	@$(BIN)/replispec spec explore migration --set lost=0 --set migrations=1 --set disasters=1 --json $(EXPLORED)/44.json $(ARGS)
+	@$(BIN)/replispec spec explore remapping --set lost=0 --set deaths=1 --set sends=1 --json $(EXPLORED)/45.json $(ARGS)
+	@$(BIN)/replispec spec explore remapping --set lost=0 --set sends=2 --set stragglers=1 --json $(EXPLORED)/46.json $(ARGS)
+	@$(BIN)/replispec spec explore remapping --json $(EXPLORED)/47.json $(ARGS)
 	@$(BIN)/replispec spec never-taken $(EXPLORED)/*.json
 
 .PHONY: site

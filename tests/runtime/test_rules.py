@@ -60,9 +60,8 @@ def given_value(kind: str, value: Any) -> Any:
         return frozenset(value)
     of = MESSAGES.get(kind.removeprefix("list ").removesuffix(" or none"))
     if of is not None:
-        if kind.startswith("list "):
-            return [made(of, each) for each in value]
-        return made(of, value)
+        several: Any = list
+        return made(several[of] if kind.startswith("list ") else of, value)
     if isinstance(value, list):
         return [Row(**item) if isinstance(item, dict) else item for item in value]
     return value
@@ -70,12 +69,12 @@ def given_value(kind: str, value: Any) -> Any:
 
 def made(kind: Any, value: Any) -> Any:
     """A message, or several, of which these fields are given."""
-    several = get_args(kind)
-    if value is None or not (several or is_dataclass(kind)):
+    several, is_message = get_args(kind), is_dataclass(kind)
+    if value is None or not (several or is_message):
         return value
     if isinstance(value, list):
         return [made(several[0], each) for each in value]
-    if isinstance(kind, type) and is_dataclass(kind):
+    if is_message:
         kinds = get_type_hints(kind)
         return kind(**{name: made(_of_union(kinds[name]), each) for name, each in value.items()})
     return {key: made(several[1], each) for key, each in value.items()}

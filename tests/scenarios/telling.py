@@ -247,7 +247,9 @@ def _shown_message(value: Any) -> str:
             start = "" if value.logic_offset == UNDECIDED else str(value.logic_offset)
             return f"{value.gen}@{value.bname}:{start}"
         case LogicalQueueSegment(message_queue=MessageQueue() as queue):
-            return f"{queue.broker_name}:{queue.queue_id}"
+            begins = value.logical_queue_delta
+            said = "" if begins is None or begins == UNDECIDED else f"@{begins}"
+            return f"{queue.broker_name}:{queue.queue_id}{said}"
         case RaftEntry():
             return str(value.term)
         case _:
@@ -273,8 +275,11 @@ def _item(text: str) -> LogicQueueMappingItem:
 
 
 def _segment(text: str) -> LogicalQueueSegment:
-    broker, _, queue = text.partition(":")
-    return LogicalQueueSegment(message_queue=MessageQueue(broker, int(queue), "T"))
+    place, _, start = text.partition("@")
+    broker, _, queue = place.partition(":")
+    decided = int(start) if start else None
+    held = MessageQueue(broker, int(queue), "T")
+    return LogicalQueueSegment(logical_queue_delta=decided, message_queue=held)
 
 
 def _of_term(text: str) -> RaftEntry:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,14 +18,17 @@ Keys = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 _SHIFT = 32
+# Of classes that were asked for: there are as many as a system has.
+_NAMES: dict[type[Any], tuple[str, ...]] = {}
 # Most of what a value is made of: nothing that can be looked up is inside it.
 _PLAIN = frozenset({bool, bytes, float, int, str, type(None)})
 
 
-@cache
-def names_of(kind: Hashable) -> tuple[str, ...]:
+def names_of(kind: type[Any]) -> tuple[str, ...]:
     """The names of what an instance of a class has; none where it is none of ours."""
-    return tuple(each.name for each in fields(kind)) if isinstance(kind, type) and is_dataclass(kind) else ()
+    if kind not in _NAMES:
+        _NAMES[kind] = tuple(each.name for each in fields(kind)) if is_dataclass(kind) else ()
+    return _NAMES[kind]
 
 
 def frozen(value: Any) -> Hashable:
@@ -38,7 +40,7 @@ def frozen(value: Any) -> Hashable:
         return tuple(sorted((key, frozen(each)) for key, each in value.items()))
     if isinstance(value, list | tuple):
         return tuple(map(frozen, value))
-    names = names_of(value.__class__)
+    names = names_of(type(value))
     if names:
         return (type(value), *(frozen(getattr(value, name)) for name in names))
     found: Hashable = value
@@ -65,7 +67,7 @@ class Values:
         kept = self._kept.get(id(value))
         if kept is not None:
             return kept
-        names = names_of(value.__class__)
+        names = names_of(type(value))
         fields = [getattr(value, name) for name in names]
         parts = [self._fields[id(each)] if id(each) in self._fields else frozen(each) for each in fields]
         key = (type(value), *parts) if names else frozen(value)
@@ -81,7 +83,7 @@ class Values:
         """The fields of a value with this number, each as something that can be looked up."""
         key = self._keys[number - self._first]
         assert isinstance(key, tuple), "only what has fields is asked for them"
-        return dict(zip(names_of(self[number].__class__), key[1:], strict=True))
+        return dict(zip(names_of(type(self[number])), key[1:], strict=True))
 
     def __getitem__(self, number: int) -> Any:
         return self._values[number - self._first]

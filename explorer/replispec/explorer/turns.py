@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from replispec.explorer.asked import RoleKnows, Served
 from replispec.explorer.frames import ending, event_of, frame, message_of, own_end
 from replispec.explorer.packets import Channel, Packet, PacketKind
 from replispec.explorer.places import Numbered, Occasion, Placement, ended, initial, parameters_of
@@ -58,32 +59,6 @@ class Outcome:
     fault: str = ""
 
 
-class _Local:
-    """What the machines of an instance ask of their role, answered as the system says."""
-
-    __slots__ = ("_ask",)
-
-    def __init__(self, ask: Callable[[str], Any]) -> None:
-        self._ask = ask
-
-    def __getattr__(self, name: str) -> Any:
-        return self._ask(name)
-
-
-class _Instances:
-    """The one instance that a machine of a system serves, whatever it is called."""
-
-    __slots__ = ("_local", "_variables")
-
-    def __init__(self, variables: Any, local: _Local) -> None:
-        self._variables = variables
-        self._local = local
-
-    def known(self, _instance: str, /) -> tuple[Any, _Local]:
-        """What is remembered, and what only the role knows."""
-        return self._variables, self._local
-
-
 class Turn:
     """The instance `me` takes a message, or an act happens to it.
 
@@ -98,7 +73,7 @@ class Turn:
         self._me = me
         self._packet = packet
         self._party = composed.places[me].party
-        self._local = _Local(self._known)
+        self._local = RoleKnows(self._known)
         self._peer = 0
         self._waiting: deque[tuple[Part, Any, int]] = deque()
         self._sent: list[Outgoing] = []
@@ -166,7 +141,7 @@ class Turn:
         try:
             if hasattr(part.wire, "bound"):
                 return self._serve_alone(part, packet)
-            instances = _Instances(self._configuration(part).variables, self._local)
+            instances = Served(self._configuration(part).variables, self._local)
             given = (packet.ext_fields(), packet.body, instances, self._composed.rules)
             asked = part.wire.event_of(packet.code, *given)
         except Refused as refusal:

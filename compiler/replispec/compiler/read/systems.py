@@ -320,21 +320,20 @@ class _Reader:
         for name in tree.items:
             place = tree.place_of(name)
             asked = [each.bindings.local[name] for each in machines if name in each.bindings.local]
-            kinds = [each.type for each in asked]
             if not asked:
                 raise SpecificationError(place, f"no machine asks for local.{name}", "leave it out")
+            kind = asked[0].type
             if isinstance(tree.items[name], Tree):
-                yield LocalSpec(name, kinds[0], self._each(kinds[0], tree.tree(name), me))
+                yield LocalSpec(name, kind, self._each(kind, tree.tree(name), me))
                 continue
             names = dict(me)
             for part in party.parts.values():
                 names |= peer_of(part) if name in part.machine.bindings.local else {}
             node = self._expression(tree.text(name), place, names)
             # What does not fit is refused by the codec that would write it.
-            wanted = replace(kinds[0], kind="int64") if kinds[0].is_integer else kinds[0]
-            scope = replace(self._inside(names), variables=asked[0].of)
-            require(node, wanted, scope, place, f"local.{name}")
-            yield LocalSpec(name, kinds[0], node, tuple(asked[0].of))
+            wanted = replace(kind, kind="int64") if kind.is_integer else kind
+            require(node, wanted, replace(self._inside(names), variables=asked[0].of), place, f"local.{name}")
+            yield LocalSpec(name, kind, node, tuple(asked[0].of))
 
     def _each(self, wanted: Type, tree: Tree, me: Mapping[str, InstanceType]) -> Each:
         """A list of messages, one for each element of a set."""

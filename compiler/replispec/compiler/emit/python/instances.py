@@ -68,9 +68,8 @@ class Instances:
     def names_in(self, text: str) -> dict[str, str]:
         """What a function of this text is given: its name in the system -> that of the parameter."""
         words = bare_words(text)
-        names = {each: each for each in (WORLD, *OTHERS, *self.told)} | {
-            each: self._word(each) for each in self.given
-        }
+        names = {each: each for each in (WORLD, *OTHERS, *self.told)}
+        names |= {each: self._word(each) for each in self.given}
         return {name: word for name, word in sorted(names.items()) if word in words}
 
     def parties_of(self, node: ex.Expression) -> set[str]:

@@ -129,9 +129,8 @@ class _Emitter:
         told = f", {strings(instances.told)}" if instances.told else ""
         given = f"lambda {', '.join(names.values())}: {text}" if names else f"lambda: {text}"
         given = {"frozenset()": "frozenset", "{}": "dict"}.get(text, given)
-        return (
-            f"{_SYSTEMS.Read}({given}, {strings(tuple(names))}, {strings(tuple(parties))}, {words!r}{told})"
-        )
+        reads = f"{strings(tuple(names))}, {strings(tuple(parties))}, {words!r}{told}"
+        return f"{_SYSTEMS.Read}({given}, {reads})"
 
     # Parties
 

@@ -54,9 +54,9 @@ def segment_place(segment: LogicalQueueSegment | None) -> int:
     return UNDECIDED if segment is None or segment.offset_delta is None else segment.offset_delta
 
 
-def begun_at(segment: LogicalQueueSegment, logical_start: int) -> LogicalQueueSegment:
+def begun_at(segment: LogicalQueueSegment | None, logical_start: int) -> LogicalQueueSegment | None:
     """A segment of which it is decided where it begins."""
-    return replace(segment, logical_queue_delta=logical_start)
+    return None if segment is None else replace(segment, logical_queue_delta=logical_start)
 
 
 def items_of_queue(mapping: TopicQueueMappingDetail, index: int) -> Sequence[LogicQueueMappingItem]:

@@ -1,0 +1,153 @@
+"""Errors of logical queues that move, and of static topics that are mapped elsewhere, and who finds each."""
+
+from __future__ import annotations
+
+from tests.explorer.errors import Error
+
+_SEGMENT = "statemachines/rocketmq/logical_queue_segment"
+_QUEUE = "statemachines/rocketmq/static_topic_queue"
+_RUN = "statemachines/rocketmq/static_topic_remapping"
+_SENDS = ("--set", "sends=1", "--set", "lost=0")
+_ENDS = "rule.segment_end(physical_start, event.message_end, logical_start)"
+
+OF_QUEUES = {
+    "nobody decides where the next segment begins": Error(
+        _SEGMENT,
+        f"rule.begun_at(event.target, {_ENDS})",
+        "event.target",
+        "migration",
+        (),
+        "some_day_finished",
+        4,
+    ),
+    "the next segment begins one message too late": Error(
+        _SEGMENT, _ENDS, f"{_ENDS} + 1", "migration", (), "starts_follow_without_a_hole", 8
+    ),
+    "the next segment begins one message too early": Error(
+        _SEGMENT, _ENDS, f"max({_ENDS} - 1, 0)", "migration", (), "no_offset_is_given_twice", 9
+    ),
+    "an end is not recorded": Error(
+        _SEGMENT,
+        "      physical_end: event.message_end\n      successor",
+        "      successor",
+        "migration",
+        (),
+        "a_seal_stays",
+        6,
+    ),
+    "the second target wins": Error(
+        _SEGMENT,
+        "    if: successor == none\n",
+        "    if: successor == none or event.place >= 0\n",
+        "migration",
+        (),
+        "the_first_target_wins",
+        10,
+    ),
+    "a target is read and written at once": Error(
+        _SEGMENT,
+        "    if: event.is_target\n    to: WRITE_ONLY\n    do: [record_segment]",
+        "    if: not event.is_target\n    to: WRITE_ONLY\n    do: [record_segment]",
+        "migration",
+        (),
+        "one_decides_offsets",
+        4,
+    ),
+    "who repeats a question is refused": Error(
+        _SEGMENT,
+        "event: prepared, else: true, to: same, do: [answer_successor]",
+        "event: prepared, else: true, to: same, do: [refuse_undecided]",
+        "migration",
+        (),
+        "some_day_finished",
+        7,
+    ),
+    "a late request ends what its message queue has become": Error(
+        _SEGMENT,
+        "    event: prepared\n    if: event.place != physical_start\n",
+        "    event: prepared\n    if: event.place < 0\n",
+        "migration",
+        ("--set", "deletions=1"),
+        "some_segment_is_written",
+        23,
+    ),
+    "a message queue that was never used is taken again": Error(
+        _SEGMENT,
+        "    if: event.message_end <= physical_start\n",
+        "    if: event.message_end < physical_start\n",
+        "migration",
+        (),
+        "some_segment_is_written",
+        21,
+    ),
+    "the epoch is not checked": Error(
+        _QUEUE,
+        "event.epoch < epoch and not event.is_forced",
+        "event.epoch < epoch and event.is_forced",
+        "remapping",
+        (),
+        "epochs_never_fall",
+        10,
+    ),
+    "an item that changed is taken": Error(
+        _QUEUE,
+        "not event.is_forced and not rule.follows_items(items, event.items)",
+        "event.is_forced and not rule.follows_items(items, event.items)",
+        "remapping",
+        (),
+        "a_start_stays",
+        16,
+    ),
+    "who led goes on as long as it holds an item": Error(
+        _QUEUE,
+        "    if: rule.leader_of(event.items) == event.broker_name\n    to: LEADING",
+        "    if: rule.holds_item(event.items, event.broker_name) and size(event.items) != 3\n    to: LEADING",
+        "remapping",
+        (),
+        "one_decides_offsets",
+        12,
+        (("no_offset_is_given_twice", 12),),
+    ),
+    "who led is told before anybody else takes messages": Error(
+        _RUN,
+        "transitions:\n",
+        "transitions:\n  - from: IDLE\n    event: begun\n    if: event.losing > 0\n    to: LOSING\n"
+        "    do: [set_mapping]\n    assign: {gaining: event.gaining, losing: event.losing, "
+        "others: event.others, waiting: event.losing}\n    clause: ST-REMAP-1\n",
+        "remapping",
+        (),
+        "some_broker_takes_messages",
+        7,
+    ),
+    "a run that was interrupted tells nobody": Error(
+        _RUN,
+        "    if: event.others > 0\n    to: TELLING\n",
+        "    if: event.others > 9\n    to: TELLING\n",
+        "remapping",
+        (),
+        "some_day_finished",
+        3,
+    ),
+    "a mapping that names no item forgets those that were known": Error(
+        _QUEUE,
+        "    if: size(event.items) == 0\n    to: same\n    do: [record_mapping]\n"
+        "    assign: {epoch: event.epoch}",
+        "    if: size(event.items) == 0\n    to: ABSENT\n    do: [record_mapping]\n"
+        "    assign: {epoch: event.epoch, items: event.items}",
+        "remapping",
+        ("--set", "lost=0", "--set", "sends=1"),
+        "some_day_finished",
+        19,
+    ),
+    "an item begins where the one before it ends": Error(
+        "systems/rocketmq/remapping",
+        "rule.next_block(self.read + rule.own_start(part(self.items, 0,\n            size(self.items) - 1), "
+        "text(byte(96 + self.loser))))",
+        "self.read + rule.own_start(part(self.items, 0,\n            size(self.items) - 1), "
+        "text(byte(96 + self.loser)))",
+        "remapping",
+        ("--set", "sends=1", "--set", "stragglers=1", "--set", "lost=0"),
+        "an_item_begins_at_a_block",
+        12,
+    ),
+}
