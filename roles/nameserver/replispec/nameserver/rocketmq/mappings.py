@@ -83,7 +83,7 @@ class _Kept:
         return replace(self, static=said)
 
 
-class Mappings:
+class ToldMappings:
     """The table. `room` bounds the segments in it."""
 
     def __init__(self, room: int) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from replispec.nameserver.rocketmq.mappings import Mappings, Said
+from replispec.nameserver.rocketmq.mappings import Said, ToldMappings
 from replispec.runtime.primitives.bindings import Kept
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.queues.forms import message_of_queues
@@ -112,7 +112,7 @@ class Routes:
         self._by_connection: dict[int, set[Key]] = {}
         self._sets: dict[str, _BrokerSet] = {}
         self._holders: dict[str, set[str]] = {}
-        self._mappings = Mappings(limits.segments)
+        self._mappings = ToldMappings(limits.segments)
         self._routes: dict[str, Kept[TopicRouteData]] = {}
         self._logical: dict[str, _Logical] = {}
         self._logical_routes: dict[str, Kept[TopicRouteData]] = {}

@@ -106,8 +106,7 @@ class NodeShell:
         self._links: dict[int, Link] = {}
         self._last_accepted = 0
         self._events: deque[Event] = deque()
-        self._busy = False
-        self._stopped = False
+        self._busy = self._stopped = False
         self._touched: dict[int, Link] = {}
         # What takes long is done one at a time, one in a turn of the loop: however many peers bring much at
         # once, who brings little waits for one of them.
@@ -442,9 +441,8 @@ class NodeShell:
         """Reading has ended a connection."""
         if isinstance(error, NothingTakenError):
             self._refused += 1
-            self._log.write(
-                Level.WARNING, ROLE, "peer refused", {"peer": link.peer, "reason": reason_of(error)}
-            )
+            values = {"peer": link.peer, "reason": reason_of(error)}
+            self._log.write(Level.WARNING, ROLE, "peer refused", values)
         self._lost(link, reason_of(error))
 
     def _lost(self, link: Link, reason: str, *, by_peer: bool = False) -> None:
