@@ -7,6 +7,7 @@ the suite's notice. Those that stay so are named in lab/rocketmq/edges_without_c
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -56,8 +57,11 @@ class Taken:
 
 def main() -> int:
     """Exit code 1 when an edge is not taken and not named, or named and taken; 2 when a case fails."""
+    parser = argparse.ArgumentParser(prog="python -m lab.rocketmq.edges", description=__doc__)
+    parser.add_argument("words", nargs="*", metavar="WORD", help="words for pytest, behind --, such as -x")
+    words = parser.parse_args().words
     taken = Taken()
-    if pytest.main(["-q", "-p", "no:cacheprovider", *CASES, *sys.argv[1:]], plugins=[taken]):
+    if pytest.main(["-q", "-p", "no:cacheprovider", *CASES, *words], plugins=[taken]):
         return 2
     excepted: Mapping[str, Mapping[str, str]] = yaml.safe_load(EXCEPTIONS.read_text("utf-8"))
     is_wrong = False

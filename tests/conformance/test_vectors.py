@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, NoneType, UnionType
 from typing import Any, get_args, get_type_hints
 
 import pytest
@@ -16,6 +16,7 @@ from replispec.conformance.rocketmq.vector_frames import read_back
 from replispec.conformance.vectors import machine_modules, vector_files, write_vectors
 from replispec.runtime import families
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.primitives.json_messages import JsonMessage
 from replispec.runtime.primitives.machines import Machine, Origin
 from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq.codes import SerializeType
@@ -178,6 +179,12 @@ def test_rules_answer_as_the_vectors_say(rule: dict[str, Any], vector: dict[str,
 
 
 def _value(hint: Any, value: Any) -> Any:
+    if value is None:
+        return None
+    # What may be absent is of the one type that is left, with a list of them as that of its items.
+    some = [each for each in get_args(hint) if each is not NoneType]
+    if isinstance(hint, UnionType) and len(some) == 1:
+        return _value(some[0], value)
     items = get_args(hint)
     if isinstance(value, list):
         found = [_value(items[0], each) for each in value]
@@ -185,14 +192,23 @@ def _value(hint: Any, value: Any) -> Any:
     if isinstance(value, dict) and items and items[0] is int:
         # JSON has no other keys than texts.
         return {int(key): _value(items[1], each) for key, each in value.items()}
-    return hint(**value) if is_dataclass(hint) and isinstance(hint, type) else value
+    if not (is_dataclass(hint) and isinstance(hint, type)):
+        return value
+    kinds = get_type_hints(hint)
+    return hint(**{name: _value(kinds[name], each) for name, each in value.items()})
 
 
 def _plain(value: Any) -> Any:
+    """An answer as JSON has it: of a message, what it has; keys are texts."""
     if isinstance(value, frozenset):
         return sorted(value)
+    if isinstance(value, JsonMessage):
+        every = {each.name: getattr(value, each.name) for each in fields(value) if each.name != "unknown"}
+        return {name: _plain(each) for name, each in every.items() if each is not None}
     if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: getattr(value, each.name) for each in fields(value)}
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in value.items()}
     return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
 
 

@@ -295,7 +295,7 @@ def announced_without_registration(frames: Frames) -> Frames:
 
 def confirmed_too_much(frames: Frames) -> Frames:
     """The last transfer header confirms a byte that no replica has reported."""
-    at = transfers(frames)[-1]
+    at = max(*transfers(frames)[-1:], *transfers(frames, with_body=False)[-1:])
     header = ha.HaTransferHeader.decode(frames[at].data)
     data = replace(header, confirm_offset=header.offset + len(header.body) + 1).encode()
     return put(frames, at, replace(frames[at], data=data))

@@ -89,11 +89,18 @@ def _value(node: Node, wanted: Type, model: Model) -> object:
                 raise SpecificationError(
                     place, f"{wanted.name} has no field {key!r}", "name fields of the message"
                 )
-        return {key: item.value if isinstance(item, Scalar) else None for key, item in node.items.items()}
+        return {key: _bare(item) for key, item in node.items.items()}
     python = {"int32": int, "int64": int, "bool": bool, "string": str}.get(wanted.kind)
     if isinstance(node, Scalar) and python is not None and type(node.value) is python:
         return node.value
     raise SpecificationError(node.place, f"this is no {wanted}", f"give a value of type {wanted}")
+
+
+def _bare(node: Node) -> object:
+    """The plain value of what stands in a field of a message, at any depth."""
+    if isinstance(node, Tree):
+        return {key: _bare(item) for key, item in node.items.items()}
+    return [_bare(item) for item in node.items] if isinstance(node, Sequence) else node.value
 
 
 def _key(text: str, wanted: Type, node: Tree) -> int | str:

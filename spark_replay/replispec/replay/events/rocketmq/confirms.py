@@ -108,7 +108,7 @@ def _covered(now: _Set, row: Observation) -> int | None:
     if replica in others and replica in now.reported and now.latest[replica] == row.connection:
         own = now.reported[replica]
         if own < confirmed:
-            return own if now.told[replica] >= SURELY_TOLD else unseen
+            return own if own == 0 or now.told[replica] >= SURELY_TOLD else unseen
     if not others <= now.reported.keys():
         return unseen
     least = min((now.reported[each] for each in others), default=None)
