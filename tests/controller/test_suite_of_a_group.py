@@ -29,6 +29,8 @@ OF_ONE_LEADER = (
     "controller/generations/",
     "controller/first-generation/",
     "controller/metadata/RIP44-METADATA-1/4",
+    # Who is heard before an election is asked by one leader, and asked anew by the next.
+    "controller/hearing/RIP44-ELECT-17",
 )
 """Played while one leads: that a broker lives is said there by a registration alone, which the others do not
 hear before its heartbeats; and a case that asks twice who leads wants one answer."""
