@@ -9,11 +9,13 @@ was written for known values thus never gives a wrong answer about an unknown on
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, Final, NoReturn, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")
+MessageT = TypeVar("MessageT")
 
 
 class UnknownRead(Exception):
@@ -138,6 +140,14 @@ def with_entry(entries: Mapping[K, V], key: K, value: V) -> Mapping[K, V]:
         unknown: Mapping[K, V] = UNKNOWN
         return unknown
     return {**entries, key: value}
+
+
+def with_fields(message: MessageT, **values: object) -> MessageT:
+    """The message (a dataclass) with other values of these fields; unknown when any of it is."""
+    if any(each is UNKNOWN for each in (message, *values.values())):
+        unknown: MessageT = UNKNOWN
+        return unknown
+    return replace(message, **values)  # type: ignore[type-var]  # every message is a dataclass
 
 
 def without_entries(entries: Mapping[K, V], keys: Iterable[K]) -> Mapping[K, V]:

@@ -8,8 +8,8 @@ spec/vectors/rocketmq/mappings.yaml.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
+from replispec.runtime.primitives.unknown import with_fields
 from replispec.wire.rocketmq.constants import UNDECIDED
 from replispec.wire.rocketmq.logical_queue import LogicalQueueSegment
 from replispec.wire.rocketmq.message_queue import MessageQueue
@@ -56,7 +56,7 @@ def segment_place(segment: LogicalQueueSegment | None) -> int:
 
 def begun_at(segment: LogicalQueueSegment | None, logical_start: int) -> LogicalQueueSegment | None:
     """A segment of which it is decided where it begins."""
-    return None if segment is None else replace(segment, logical_queue_delta=logical_start)
+    return None if segment is None else with_fields(segment, logical_queue_delta=logical_start)
 
 
 def items_of_queue(mapping: TopicQueueMappingDetail, index: int) -> Sequence[LogicQueueMappingItem]:
@@ -83,7 +83,7 @@ def remapped(
 
 def decided_items(items: Sequence[LogicQueueMappingItem], start: int) -> Sequence[LogicQueueMappingItem]:
     """The items where it is decided at which logical offset the last one begins."""
-    return (*items[:-1], replace(items[-1], logic_offset=start)) if items else ()
+    return (*items[:-1], with_fields(items[-1], logic_offset=start)) if items else ()
 
 
 def own_queue(items: Sequence[LogicQueueMappingItem], broker_name: str) -> int | None:

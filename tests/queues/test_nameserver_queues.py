@@ -16,7 +16,7 @@ from replispec.wire.rocketmq.codes import LogicalQueueState as State
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode, RouteFlag
 from replispec.wire.rocketmq.constants import MAPPING_EPOCH_AHEAD_MS
 from replispec.wire.rocketmq.static_topic import DeleteTopicRouteRequest
-from tests.controller.registering_queues import (
+from tests.queues.registering_queues import (
     NOW_MS,
     TOPIC,
     NameServer,

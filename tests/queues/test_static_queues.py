@@ -25,7 +25,7 @@ from replispec.wire.rocketmq.client import (
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.store import LogRecord
 from tests.broker.simulated_set import OK, BrokerSet, message, wanted
-from tests.broker.test_static_topics import SET_IT, Place, detail, header, put
+from tests.queues.test_static_topics import SET_IT, Place, detail, header, put
 
 A0: Place = ("broker-a", 0, 0)
 NOT_LEADER = ResponseCode.NOT_LEADER_FOR_QUEUE
