@@ -15,6 +15,7 @@ from functools import cached_property
 
 from replispec.broker.rocketmq.core.table_file import TableFile, later
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import MessageStore
 from replispec.runtime.rocketmq.queues import LogicalQueue
 from replispec.runtime.rocketmq.queues.forms import queues_of_items
@@ -130,11 +131,13 @@ class Mappings:
         return DataVersion(self.version, 0, 0)
 
     def _info(self, topic: str, detail: TopicQueueMappingDetail) -> TopicQueueMappingInfo:
-        hosted = detail.hosted_queues or {}
-        last = {index: each.items[-1] for index, each in hosted.items() if each.items}
-        led = {index: item.queue_id or 0 for index, item in last.items() if item.bname == self._broker_name}
+        own, led = self._broker_name, dict[int, int]()
+        for index in detail.hosted_queues or {}:
+            items = rules.items_of_queue(detail, index)
+            if rules.leader_of(items) == own:
+                led[index] = rules.own_queue(items, own) or 0
         return TopicQueueMappingInfo(
-            bname=self._broker_name,
+            bname=own,
             curr_id_map=led,
             dirty=False,
             epoch=detail.epoch,

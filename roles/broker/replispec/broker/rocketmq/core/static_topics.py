@@ -36,7 +36,7 @@ from replispec.wire.rocketmq.client import (
     SearchOffsetRequest,
     UpdateConsumerOffsetRequest,
 )
-from replispec.wire.rocketmq.codes import LogMagic, PullFlag, Release, RequestCode
+from replispec.wire.rocketmq.codes import LogMagic, PullFlag, RequestCode
 from replispec.wire.rocketmq.commands import REQUEST_HEADERS
 from replispec.wire.rocketmq.machines import static_topic_queue as machine
 from replispec.wire.rocketmq.machines import static_topic_queue_wire as wire
@@ -167,7 +167,7 @@ class StaticTopics:
 
     def items_of(self, said: TopicQueueMappingDetail, /) -> Items:
         """What it says of the logical queue that answers."""
-        return _items(said, constants.MAPPING_SPEAKER)
+        return rules.items_of_queue(said, constants.MAPPING_SPEAKER)
 
     # Setting a mapping
 
@@ -183,7 +183,7 @@ class StaticTopics:
         instances = self._of(self._mappings.newest(topic))
         for index in sorted({constants.MAPPING_SPEAKER, *instances, *(detail.hosted_queues or {})}):
             state, known = instances.get(index, (machine.MACHINE.initial, machine.MACHINE.variables))
-            mapped = replace(event, items=_items(detail, index))
+            mapped = replace(event, items=rules.items_of_queue(detail, index))
             for effect in edge_of(machine.MACHINE, state, known, mapped, rules).do:
                 if effect in self._bound.answers:
                     give(request, self._bound.answer_of(effect, known, mapped, command.release))
@@ -325,7 +325,7 @@ class StaticTopics:
         found: dict[int, Instance] = {}
         epoch = constants.UNDECIDED if detail.epoch is None else detail.epoch
         for index in sorted({constants.MAPPING_SPEAKER, *(detail.hosted_queues or {})}):
-            items = _items(detail, index)
+            items = rules.items_of_queue(detail, index)
             # What the log has of it is all that is durable; which state that is, the machine says.
             known = machine.Variables(epoch=epoch, items=items)
             event = machine.Recorded(self.broker_name, epoch, items)
@@ -356,8 +356,11 @@ class StaticTopics:
         began = machine.MACHINE.initial, machine.MACHINE.variables
         state, known = self._of(mapped).get(index, began)
         view = self._view(mapped.queues.get(index), header, is_send=is_send)
+        named = getattr(header, "bname", None) or getattr(header, "broker_name", None)
         event = machine.Asked(
-            is_physical=self._is_physical(request, header),
+            is_physical=rules.means_physical(
+                lo=header.lo, version=request.command.header.version or 0, broker_name=named
+            ),
             is_send=is_send,
             is_elsewhere=view is not None and view.segment.queue.broker_name != self.broker_name,
             may_forward=False,
@@ -375,12 +378,6 @@ class StaticTopics:
                     give(request, self._bound.answer_of(refusal, known, unreached, release))
             else:
                 self._serve(request, header, view, handler)
-
-    def _is_physical(self, request: Request, header: Any) -> bool:
-        """Whether a request means a physical queue: it says so, or is of a release before static topics."""
-        version = request.command.header.version or 0
-        named = getattr(header, "bname", None) or getattr(header, "broker_name", None)
-        return header.lo is False or (version < Release.V5_0_0 and not named)
 
     def _view(self, queue: LogicalQueue | None, header: Any, *, is_send: bool) -> LogicalView | None:
         """The segment that a request is about; None where none is."""
@@ -459,11 +456,6 @@ class StaticTopics:
             except (ValueError, StorageFailed) as error:
                 self._outbox.note(Level.ERROR, "a mapping cannot be recorded", topic=topic, reason=str(error))
                 return
-
-
-def _items(said: TopicQueueMappingDetail, index: int) -> Items:
-    found = (said.hosted_queues or {}).get(index)
-    return () if found is None else tuple(found.items or ())
 
 
 def _config(said: UpdateStaticTopicRequest) -> TopicConfig:

@@ -138,27 +138,29 @@ class Pulled:
 
 
 def _asked(
-    topic: str,
-    queue: ClientQueue,
-    question: Callable[[Route, BrokerPlace], Ask],
+    wanted: Callable[[Route | None], LookUp],
+    chosen: Callable[[Route, int], ClientQueue | None],
+    question: Callable[[ClientQueue, BrokerPlace], Ask],
+    failure: Failed,
     *,
     master: bool,
-    again: bool = True,
-) -> Steps[Command]:
-    """Ask whoever answers for a queue; where that was somebody else, ask there. `again`: it does no harm to
-    ask a second time what may have been done."""
+    again: bool,
+) -> Steps[tuple[ClientQueue, BrokerPlace, Command]]:
+    """Ask whoever answers for a queue, `chosen` of the route at each turn; where that was somebody else, ask
+    there. `again`: it does no harm to ask a second time what may have been done. Raises Failed, `failure`
+    where nobody was there to ask."""
     wrong: Route | None = None
-    failure = Failed(f"nobody answers for queue {queue.number} of {topic}")
     for turn in range(REDIRECTS_MAX + 1):
         if turn:
             yield Pausing(REDIRECT_PAUSE_MS << (turn - 1))
-        route = yield LookUp(topic, wrong)
+        route = yield wanted(wrong)
         assert isinstance(route, Route)
-        place = route.place(queue, master=master)
         wrong = route
-        if place is None:
+        queue = chosen(route, turn)
+        place = None if queue is None else route.place(queue, master=master)
+        if queue is None or place is None:
             continue
-        outcome = yield question(route, place)
+        outcome = yield question(queue, place)
         if isinstance(outcome, Failure):
             failure = Failed(f"{place.address}: {outcome.reason}", sent=outcome.sent)
             if outcome.sent and not again:
@@ -166,9 +168,24 @@ def _asked(
             continue
         assert isinstance(outcome, Command)
         if outcome.header.code not in ELSEWHERE:
-            return outcome
+            return queue, place, outcome
         failure = _refused(place.address, outcome)
     raise failure
+
+
+def _asked_of(
+    topic: str, queue: ClientQueue, ask: Callable[[BrokerPlace], Ask], *, master: bool
+) -> Steps[Command]:
+    """Ask whoever answers for this queue, as often as it takes. Raises Failed."""
+    *_, answer = yield from _asked(
+        lambda wrong: LookUp(topic, wrong),
+        lambda _route, _turn: queue,
+        lambda _queue, place: ask(place),
+        Failed(f"nobody answers for queue {queue.number} of {topic}"),
+        master=master,
+        again=True,
+    )
+    return answer
 
 
 def _refused(address: str, answer: Command) -> Failed:
@@ -194,36 +211,22 @@ def _granted(queue: ClientQueue, answer: Command) -> Command:
 
 def send(message: MessageToSend, group: str, turn: int, now_ms: int) -> Steps[Stored]:
     """Store a message: in its queue, else in the one whose turn it is. Raises Failed."""
-    wrong: Route | None = None
-    failure = Failed(f"no queue of {message.topic} is written")
-    for attempt in range(REDIRECTS_MAX + 1):
-        if attempt:
-            yield Pausing(REDIRECT_PAUSE_MS << (attempt - 1))
-        route = yield LookUp(message.topic, wrong, makes=True)
-        assert isinstance(route, Route)
-        wrong = route
-        queue = message.queue or _whose_turn(route, turn + attempt)
-        place = route.place(queue, master=True) if queue is not None else None
-        if queue is None or place is None:
-            continue
-        outcome = yield Ask(
-            place.address,
-            RequestCode.SEND_MESSAGE_V2,
-            _sending(message, queue, place, group, now_ms),
-            message.body,
-        )
-        if isinstance(outcome, Failure):
-            failure = Failed(f"{place.address}: {outcome.reason}", sent=outcome.sent)
-            if outcome.sent:
-                break
-            continue
-        assert isinstance(outcome, Command)
-        if outcome.header.code in STORED:
-            return _sent(queue, outcome)
-        failure = _refused(place.address, outcome)
-        if outcome.header.code not in ELSEWHERE:
-            break
-    raise failure
+
+    def question(queue: ClientQueue, place: BrokerPlace) -> Ask:
+        header = _sending(message, queue, place, group, now_ms)
+        return Ask(place.address, RequestCode.SEND_MESSAGE_V2, header, message.body)
+
+    queue, place, answer = yield from _asked(
+        lambda wrong: LookUp(message.topic, wrong, makes=True),
+        lambda route, attempt: message.queue or _whose_turn(route, turn + attempt),
+        question,
+        Failed(f"no queue of {message.topic} is written"),
+        master=True,
+        again=False,
+    )
+    if answer.header.code not in STORED:
+        raise _refused(place.address, answer)
+    return _sent(queue, answer)
 
 
 def _whose_turn(route: Route, turn: int) -> ClientQueue | None:
@@ -288,10 +291,10 @@ def pull(wanted: Pull, *, after_ms: int = 0) -> Steps[Pulled]:
         bname=wanted.queue.broker,
     )
 
-    def question(_route: Route, place: BrokerPlace) -> Ask:
+    def question(place: BrokerPlace) -> Ask:
         return Ask(place.address, RequestCode.PULL_MESSAGE, header, more_ms=wanted.hold_ms)
 
-    answer = yield from _asked(wanted.topic, wanted.queue, question, master=False)
+    answer = yield from _asked_of(wanted.topic, wanted.queue, question, master=False)
     if answer.header.code not in READ:
         raise _refused(f"the broker of queue {wanted.queue.number}", answer)
     said = _header(PullMessageResponse, answer)
@@ -341,10 +344,10 @@ def position(topic: str, queue: ClientQueue, group: str) -> Steps[int | None]:
         bname=queue.broker,
     )
 
-    def question(_route: Route, place: BrokerPlace) -> Ask:
+    def question(place: BrokerPlace) -> Ask:
         return Ask(place.address, RequestCode.QUERY_CONSUMER_OFFSET, header)
 
-    answer = yield from _asked(topic, queue, question, master=True)
+    answer = yield from _asked_of(topic, queue, question, master=True)
     if answer.header.code == ResponseCode.QUERY_NOT_FOUND:
         return None
     offset = _header(QueryConsumerOffsetResponse, _granted(queue, answer)).offset
@@ -361,10 +364,10 @@ def commit(topic: str, queue: ClientQueue, group: str, offset: int) -> Steps[int
 
 
 def _question(topic: str, queue: ClientQueue, code: RequestCode, header: Header) -> Steps[Command]:
-    def question(_route: Route, place: BrokerPlace) -> Ask:
+    def question(place: BrokerPlace) -> Ask:
         return Ask(place.address, code, header)
 
-    answer = yield from _asked(topic, queue, question, master=True)
+    answer = yield from _asked_of(topic, queue, question, master=True)
     return _granted(queue, answer)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from replispec.runtime.primitives.unknown import with_fields
+from replispec.wire.rocketmq.codes import Release
 from replispec.wire.rocketmq.constants import UNDECIDED
 from replispec.wire.rocketmq.logical_queue import LogicalQueueSegment
 from replispec.wire.rocketmq.message_queue import MessageQueue
@@ -101,6 +102,11 @@ def own_start(items: Sequence[LogicQueueMappingItem], broker_name: str) -> int:
 def queues_on(items: Sequence[LogicQueueMappingItem], broker_name: str) -> frozenset[int]:
     """The physical queues of all items on a broker."""
     return frozenset(each.queue_id or 0 for each in items if each.bname == broker_name)
+
+
+def means_physical(*, lo: bool | None, version: int, broker_name: str | None) -> bool:
+    """Whether a request about a queue means a physical one."""
+    return lo is False or (version < Release.V5_0_0 and not broker_name)
 
 
 def _last_on(items: Sequence[LogicQueueMappingItem], broker_name: str) -> LogicQueueMappingItem | None:
