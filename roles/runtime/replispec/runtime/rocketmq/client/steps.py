@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.headers import Header
+from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.client.messages import MessageToSend, ReadMessage, messages_in
 from replispec.runtime.rocketmq.client.routes import BrokerPlace, ClientQueue, Route
 from replispec.runtime.rocketmq.framing import Command
@@ -48,26 +49,6 @@ from replispec.wire.rocketmq.constants import (
 
 T = TypeVar("T")
 HeaderT = TypeVar("HeaderT", bound=Header)
-
-STORED: Final = {
-    ResponseCode.SUCCESS: "SEND_OK",
-    ResponseCode.FLUSH_DISK_TIMEOUT: "FLUSH_DISK_TIMEOUT",
-    ResponseCode.FLUSH_SLAVE_TIMEOUT: "FLUSH_SLAVE_TIMEOUT",
-    ResponseCode.SLAVE_NOT_AVAILABLE: "SLAVE_NOT_AVAILABLE",
-}
-"""The answers of a broker that has stored a message, as Java's client calls them."""
-ELSEWHERE: Final = frozenset(
-    {ResponseCode.NOT_LEADER_FOR_QUEUE, ResponseCode.TOPIC_NOT_EXIST, ResponseCode.SERVICE_NOT_AVAILABLE}
-)
-"""By these a broker says that it did nothing, and that another one may."""
-READ: Final = frozenset(
-    {
-        ResponseCode.SUCCESS,
-        ResponseCode.PULL_NOT_FOUND,
-        ResponseCode.PULL_RETRY_IMMEDIATELY,
-        ResponseCode.PULL_OFFSET_MOVED,
-    }
-)
 
 
 class Failed(Exception):
@@ -167,7 +148,7 @@ def _asked(
                 raise failure
             continue
         assert isinstance(outcome, Command)
-        if outcome.header.code not in ELSEWHERE:
+        if not rules.asks_elsewhere(outcome.header.code):
             return queue, place, outcome
         failure = _refused(place.address, outcome)
     raise failure
@@ -224,9 +205,10 @@ def send(message: MessageToSend, group: str, turn: int, now_ms: int) -> Steps[St
         master=True,
         again=False,
     )
-    if answer.header.code not in STORED:
+    status = rules.send_status(answer.header.code)
+    if status is None:
         raise _refused(place.address, answer)
-    return _sent(queue, answer)
+    return _sent(queue, answer, status)
 
 
 def _whose_turn(route: Route, turn: int) -> ClientQueue | None:
@@ -253,10 +235,10 @@ def _sending(
     )
 
 
-def _sent(queue: ClientQueue, answer: Command) -> Stored:
+def _sent(queue: ClientQueue, answer: Command, status: str) -> Stored:
     said = _header(SendMessageResponse, answer)
     offset = UNDECIDED if said.queue_offset is None else said.queue_offset
-    return Stored(queue, offset, STORED[ResponseCode(answer.header.code)], said.msg_id or "")
+    return Stored(queue, offset, status, said.msg_id or "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +277,7 @@ def pull(wanted: Pull, *, after_ms: int = 0) -> Steps[Pulled]:
         return Ask(place.address, RequestCode.PULL_MESSAGE, header, more_ms=wanted.hold_ms)
 
     answer = yield from _asked_of(wanted.topic, wanted.queue, question, master=False)
-    if answer.header.code not in READ:
+    if not rules.was_read(answer.header.code):
         raise _refused(f"the broker of queue {wanted.queue.number}", answer)
     said = _header(PullMessageResponse, answer)
     messages: Sequence[ReadMessage] = ()

@@ -6,6 +6,7 @@ is decided by golden examples in the specification.
 """
 
 from replispec.runtime.rocketmq.rules.addresses import canonical_address
+from replispec.runtime.rocketmq.rules.clients import asks_elsewhere, send_status, was_read
 from replispec.runtime.rocketmq.rules.elections import elect, untold
 from replispec.runtime.rocketmq.rules.epochs import (
     consistent_point,
@@ -94,6 +95,7 @@ __all__ = [
     "acknowledged_offset",
     "address_of",
     "addresses_of",
+    "asks_elsewhere",
     "begun_at",
     "canonical_address",
     "caught_up_at",
@@ -154,6 +156,7 @@ __all__ = [
     "segment_place",
     "segment_said",
     "segment_start",
+    "send_status",
     "signature",
     "start_at",
     "start_inside",
@@ -162,6 +165,7 @@ __all__ = [
     "survives",
     "untold",
     "used_percent",
+    "was_read",
     "with_epoch",
     "with_start",
 ]
