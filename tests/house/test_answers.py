@@ -16,7 +16,11 @@ RUNTIME = ROOT / "roles" / "runtime" / "replispec" / "runtime"
 # Who hands on what was generated: it is given answers, and looks into none.
 CARRIERS = frozenset({"remoting", "primitives"})
 # Who asks and never answers: it reads what others say.
-ASKERS = (ROOT / "roles" / "administrator", RUNTIME / "rocketmq" / "client")
+ASKERS = (
+    ROOT / "roles" / "administrator",
+    RUNTIME / "rocketmq" / "client",
+    RUNTIME / "rocketmq" / "rules" / "clients.py",
+)
 HANDED_ON = {
     # Answers of a broker set wait for the log; those that never change are kept with their bytes.
     "roles/controller/replispec/controller/rocketmq/core/broker_set.py": {"Answer", "Prepared"},
