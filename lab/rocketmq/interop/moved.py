@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from lab.errors import LabError
 from lab.rocketmq import questions, settings, waiting
 from lab.rocketmq.apache import JraftApache
 from lab.rocketmq.interop.stage import MESSAGES, Stage
+from lab.rocketmq.interop.tools import CLI
 from lab.rocketmq.roles import OURS
 from lab.subjects.subject import Subject
 
@@ -72,7 +72,7 @@ def _start_controller(stage: Stage, subject: Subject, values: Settings) -> None:
 
 def _found(configuration: Path, folder: Path) -> str:
     """Have our group begin with a folder of theirs."""
-    command = [sys.executable, "-P", "-m", "replispec.cli", "controller", "import"]
+    command = [*CLI, "controller", "import"]
     done = subprocess.run(
         [*command, "-c", str(configuration), "--from-folder", str(folder)],
         capture_output=True,

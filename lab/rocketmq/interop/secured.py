@@ -13,7 +13,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tarfile
 import time
 from collections.abc import Mapping, Sequence
@@ -31,7 +30,7 @@ from lab.rocketmq.interop.relieved import JOIN_S, stood_still_s
 from lab.rocketmq.interop.relieved import REASON as RELIEVED
 from lab.rocketmq.interop.secrets import ADMINISTRATOR, CLIENT, READER, SealedApache, Security
 from lab.rocketmq.interop.stage import MESSAGES, TOPIC, Stage
-from lab.rocketmq.interop.tools import ClientFailedError, Tools
+from lab.rocketmq.interop.tools import CLI, ClientFailedError, Tools
 from lab.rocketmq.roles import OURS
 from replispec.wire.rocketmq.codes import RemotingFlag
 
@@ -46,7 +45,6 @@ POLL_S: Final = 0.5
 GO_CLIENT: Final = Path(__file__).with_name("goclient")
 GO_MESSAGES: Final = 100
 GO_S_MAXIMUM: Final = 300
-CLI: Final = (sys.executable, "-P", "-m", "replispec.cli")
 FEW: Final = 3
 # In each header of remoting that is not sealed.
 PLAIN_FLAG: Final = re.compile(rb'"flag":(\d+)')

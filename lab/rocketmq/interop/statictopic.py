@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -18,13 +17,15 @@ from lab.ports import LOOPBACK
 from lab.processes import environment
 from lab.rocketmq import questions, settings
 from lab.rocketmq.interop.stage import Stage
+from lab.rocketmq.interop.tools import CLI
 from lab.rocketmq.peer import Peer
 from replispec.runtime.primitives.headers import Header
+from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.broker import GetRouteInfoRequest, TopicRouteData
 from replispec.wire.rocketmq.client import GetMaxOffsetRequest, GetMaxOffsetResponse
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
-from replispec.wire.rocketmq.constants import LOGIC_OFFSET_BLOCK, TEMPLATE_TOPIC, UNDECIDED
+from replispec.wire.rocketmq.constants import TEMPLATE_TOPIC, UNDECIDED
 from replispec.wire.rocketmq.static_topic import (
     TopicConfigAndQueueMapping,
     TopicRemappingDetailWrapper,
@@ -33,7 +34,6 @@ from replispec.wire.rocketmq.static_topic import (
 
 TOPIC: Final = "StaticTopic"
 PLAIN: Final = "PlainTopic"
-CLI: Final = (sys.executable, "-P", "-m", "replispec.cli")
 BROKERS: Final = {"broker-1": "broker-a", "broker-2": "broker-b", "broker-3": "broker-c"}
 STEADY, PAUSE_MS, MESSAGE_BYTES, IDLE_MS = 400, 5, 100, 5_000
 COMMAND_S_MAXIMUM: Final = 60
@@ -207,7 +207,7 @@ def _decide(stage: Stage, planned: TopicRemappingDetailWrapper) -> None:
                 if last.logic_offset != UNDECIDED:
                     continue
                 end = (before.logic_offset or 0) + _end(stage, before.bname or "", before.queue_id or 0)
-                last.logic_offset = (end // LOGIC_OFFSET_BLOCK + 2) * LOGIC_OFFSET_BLOCK
+                last.logic_offset = rules.next_block(end)
 
 
 def _end(stage: Stage, broker: str, queue: int) -> int:

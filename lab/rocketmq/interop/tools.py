@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,8 @@ from lab.rocketmq.apache import Apache, java
 
 CLIENT = Path(__file__).with_name("LabClient.java")
 TOOL_S_MAXIMUM = 120
+# Our own commands, of the interpreter that runs the lab.
+CLI = (sys.executable, "-P", "-m", "replispec.cli")
 # Between two commands of mqadmin.
 NEXT = ","
 STOP_S_MAXIMUM = 30
