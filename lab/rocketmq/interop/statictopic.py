@@ -20,12 +20,11 @@ from lab.rocketmq.interop.stage import Stage
 from lab.rocketmq.interop.tools import CLI
 from lab.rocketmq.peer import Peer
 from replispec.runtime.primitives.headers import Header
-from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.broker import GetRouteInfoRequest, TopicRouteData
 from replispec.wire.rocketmq.client import GetMaxOffsetRequest, GetMaxOffsetResponse
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
-from replispec.wire.rocketmq.constants import TEMPLATE_TOPIC, UNDECIDED
+from replispec.wire.rocketmq.constants import LOGIC_OFFSET_BLOCK, TEMPLATE_TOPIC, UNDECIDED
 from replispec.wire.rocketmq.static_topic import (
     TopicConfigAndQueueMapping,
     TopicRemappingDetailWrapper,
@@ -207,7 +206,7 @@ def _decide(stage: Stage, planned: TopicRemappingDetailWrapper) -> None:
                 if last.logic_offset != UNDECIDED:
                     continue
                 end = (before.logic_offset or 0) + _end(stage, before.bname or "", before.queue_id or 0)
-                last.logic_offset = rules.next_block(end)
+                last.logic_offset = (end // LOGIC_OFFSET_BLOCK + 2) * LOGIC_OFFSET_BLOCK
 
 
 def _end(stage: Stage, broker: str, queue: int) -> int:
