@@ -97,7 +97,8 @@ class PipedAdapter:
         )
         living = await self._brokers.start(starting)
         host, _, port = living.listening["remoting"].rpartition(":")
-        place = wire.Endpoint(purpose=wire.ENDPOINT_PURPOSE_REMOTING, host=host, port=int(port))
+        asked = told.listen[0].port  # of an address that a case reserved
+        place = wire.Endpoint(purpose=wire.ENDPOINT_PURPOSE_REMOTING, host=host, port=asked or int(port))
         return wire.Ready(instance=told.instance, listening=[place])
 
 
