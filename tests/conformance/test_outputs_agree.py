@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -47,7 +48,7 @@ def test_a_run_that_does_not_end_with_0_is_bad_in_every_output(
     run, code, said = RUNS[name]
     show_run(run)
     text, page, junit = capsys.readouterr().out, html_page([run]), _bad_in_junit(run)
-    assert command._exit_code(run, []) == code  # noqa: SLF001  what the command ends with
+    assert command._exit_code(run, []) == code
     assert all(said in each for each in (text, page, junit))
     assert bool(junit) is bool(code)
     assert ('class="subject bad"' in page) is bool(code)
@@ -55,27 +56,24 @@ def test_a_run_that_does_not_end_with_0_is_bad_in_every_output(
     assert from_json(to_json(run), "").findings() == run.findings()
 
 
-def _closed(where: Path) -> int:
+def _closed() -> int:
     """A pipe that nobody reads any more."""
     reader, writer = os.pipe()
     os.close(reader)
     return writer
 
 
-def _full(where: Path) -> int:
+def _full() -> int:
     """A disk without room."""
     return os.open("/dev/full", os.O_WRONLY)
 
 
 @pytest.mark.parametrize(("output", "code"), [(_closed, 1), (_full, 2)])
 def test_reports_do_not_depend_on_who_reads_the_output(
-    output: Callable[[Path], int], code: int, tmp_path: Path
+    output: Callable[[], int], code: int, tmp_path: Path
 ) -> None:
-    import subprocess
-
     program = (
-        "import sys; from replispec.cli import main, conformance as c; "
-        "from replispec.conformance.run import run_suite; from replispec.conformance.results import from_json; "
+        "import sys; from replispec.cli import main; from replispec.conformance.results import from_json; "
         "found = from_json(open(sys.argv.pop(), 'rb').read(), ''); "
         "import replispec.conformance.run as r; r.run_suite = lambda *_: found; main.main()"
     )
@@ -83,7 +81,7 @@ def test_reports_do_not_depend_on_who_reads_the_output(
     (tmp_path / "run.json").write_bytes(to_json(run))
     report = tmp_path / "found.xml"
     words = ["conformance", "run", "--kind", "controller", "--target", "127.0.0.1:1", "--junit", str(report)]
-    writer = output(tmp_path)
+    writer = output()
     try:
         done = subprocess.run(
             [sys.executable, "-P", "-c", program, *words, str(tmp_path / "run.json")],
@@ -99,11 +97,9 @@ def test_reports_do_not_depend_on_who_reads_the_output(
 
 
 def test_a_report_that_cannot_be_written_takes_no_other_with_it(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     full, junit, html = Path("/dev/full"), tmp_path / "r.xml", tmp_path / "r.html"
-    assert list(command._write(a_run(PASSED), full, junit, html)) == [  # noqa: SLF001  as the command does
-        "/dev/full: No space left on device"
-    ]
+    assert list(command._write(a_run(PASSED), full, junit, html)) == ["/dev/full: No space left on device"]
     assert b"testcase" in junit.read_bytes()
     assert b"No findings" in html.read_bytes()

@@ -18,6 +18,7 @@ _WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
 _STANDARD = "tag:yaml.org,2002:"
 # No number of any protocol has as many, and what is longer cannot be read as one.
 DIGITS_MAXIMUM = 100
+_TOO_DEEP = f"values stand within values too deeply: {NESTED_MAX} deep is the most"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +61,20 @@ def read(path: Path, shown: str) -> Item:
     except (UnicodeDecodeError, yaml.YAMLError) as fault:
         raise CaseError(CasePlace(shown, 1), f"no YAML: {' '.join(str(fault).split())}") from None
     except RecursionError:
-        raise CaseError(CasePlace(shown, 1), "values stand within values too deeply") from None
+        raise CaseError(CasePlace(shown, _too_deep(path)), _TOO_DEEP) from None
     if node is None:
         raise CaseError(CasePlace(shown, 1), "the file is empty")
     return _item(node, shown, set(), 0)
+
+
+def _too_deep(path: Path) -> int:
+    """The line where values stand too deep for more than to be looked over."""
+    depth = 0
+    for event in yaml.parse(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > NESTED_MAX:
+            return event.start_mark.line + 1 if event.start_mark else 1
+    return 1
 
 
 def _item(node: yaml.Node, file: str, seen: set[int], depth: int) -> Item:
@@ -71,7 +82,7 @@ def _item(node: yaml.Node, file: str, seen: set[int], depth: int) -> Item:
     if id(node) in seen:
         raise CaseError(place, "anchors are not used in cases: write it out, or make it a given")
     if depth > NESTED_MAX:
-        raise CaseError(place, f"values stand within values too deeply: {NESTED_MAX} deep is the most")
+        raise CaseError(place, _TOO_DEEP)
     seen.add(id(node))
     tag = "" if node.tag.startswith(_STANDARD) else node.tag.removeprefix("!")
     if isinstance(node, yaml.MappingNode):
