@@ -1,6 +1,7 @@
 """Adapters that lie, hang, flood or die are counted against the adapter, never against the run."""
 
 import os
+import re
 import select
 import shlex
 import sys
@@ -92,6 +93,60 @@ def fault_of(command: Sequence[str], *, crash: bool = False) -> str:
 )
 def test_what_the_protocol_does_not_allow_is_the_adapters_fault(words: list[str], blamed: str) -> None:
     assert fault_of(scripted(*words)).startswith(blamed)
+
+
+def test_a_port_that_was_asked_for_is_the_port() -> None:
+    """Who cannot choose is told one: members of a group know each other by it before any lives."""
+    line = fault_of(scripted(described(abilities=[]), ready(NOBODY)))
+    assert re.fullmatch(r"it says that controller listens at 127.0.0.1:1: port \d+ was asked for", line)
+
+
+def test_a_port_that_a_case_reserved_is_the_port() -> None:
+    async def start() -> None:
+        async with running(scripted(described(), ready(NOBODY)), 1.0) as adapter:
+            await adapter.start(Starting("controller", "controller", at_once=True, address="127.0.0.1:9"))
+
+    with pytest.raises(AdapterFault, match=r"listens at 127.0.0.1:1: port 9 was asked for"):
+        trio.run(start)
+
+
+def test_one_purpose_has_one_place() -> None:
+    places = [
+        wire.Endpoint(purpose=wire.ENDPOINT_PURPOSE_REMOTING, host="127.0.0.1", port=port) for port in (1, 2)
+    ]
+    twice = said(2, ready=wire.Ready(instance="controller", listening=places))
+    line = fault_of(scripted(described(), twice))
+    assert line.endswith("listens at 127.0.0.1:2, too, and not only at 127.0.0.1:1: one place is wanted")
+
+
+@pytest.mark.parametrize(
+    ("reason", "lives"),
+    [
+        (wire.REFUSAL_REASON_FAILED, True),
+        (wire.REFUSAL_REASON_UNSUPPORTED, True),
+        (wire.REFUSAL_REASON_UNKNOWN_INSTANCE, False),
+        (wire.REFUSAL_REASON_TIMED_OUT, False),
+    ],
+)
+def test_what_could_not_be_ended_lives_and_may_be_said_to_have_ended_later(
+    reason: int, *, lives: bool
+) -> None:
+    """The last two say that it is gone."""
+    refusal = said(3, refusal=wire.Refusal(reason=reason))  # type: ignore[arg-type]  # a reason
+    ended = said(0, exited=wire.Exited(instance="controller", status=1)) if lives else ""
+
+    async def end() -> None:
+        words = (described(), ready(NOBODY), refusal, said(4, done=DONE) + ended)
+        async with running(scripted(*words), 1.0) as adapter:
+            await adapter.start(Starting("controller", "controller", at_once=True))
+            with pytest.raises(AdapterRefused):
+                await adapter.stop("controller")
+            assert adapter.lives("controller") is lives
+            await adapter.suspend("controller")
+            while lives and not adapter.how_ended("controller"):
+                await trio.lowlevel.checkpoint()
+
+    trio.run(end)
 
 
 def test_an_adapter_that_cannot_be_started_is_at_fault(tmp_path: Path) -> None:

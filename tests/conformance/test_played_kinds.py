@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 import trio
 
-from replispec.conformance.adapter_requests import AdapterFault
+from replispec.conformance.adapter_requests import AdapterFault, AdapterRefused
 from replispec.conformance.cases import load
 from replispec.conformance.encoding import Unsendable
 from replispec.conformance.families import family_of
@@ -200,3 +200,41 @@ def test_a_verdict_is_told_before_an_adapter_fails_at_ending_what_it_started() -
 
     trio.run(run)
     assert [each.verdict for each in told] == [CaseVerdict.PASS]
+
+
+class _Reluctant(InsideAdapter):
+    """Ends nothing at once; perhaps not even in order. Keeps what it was asked."""
+
+    refuses = ""
+
+    def __init__(self, nursery: trio.Nursery, wrong: Wrong) -> None:
+        super().__init__(nursery, wrong)
+        self.asked: list[str] = []
+
+    async def crash(self, name: str) -> None:  # noqa: ARG002  whichever
+        """It cannot: nobody shall ask."""
+        self.asked.append("crash")
+        raise AdapterRefused("UNSUPPORTED", "")
+
+    async def stop(self, name: str) -> None:
+        """In order, or not at all."""
+        self.asked.append("stop")
+        if self.refuses:
+            raise AdapterRefused(self.refuses, "")
+        self.living.pop(name).cancel()
+
+    async def reset(self, name: str) -> None:
+        """What lives still writes: to ask for that is against the protocol."""
+        self.asked.append("reset while it lives" if self.lives(name) else "reset")
+
+
+@pytest.mark.parametrize(("refuses", "asked"), [("", ["stop", "reset"]), ("FAILED", ["stop"])])
+def test_what_a_case_started_is_ended_as_the_adapter_can(
+    refuses: str, asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_Reluctant, "refuses", refuses)
+    monkeypatch.setattr(f"{__name__}.InsideAdapter", _Reluctant)
+    result, adapter = played("register/BID-NEXT-1/1", lacks="crash")
+    assert result.verdict is CaseVerdict.PASS
+    assert isinstance(adapter, _Reluctant)
+    assert adapter.asked == asked

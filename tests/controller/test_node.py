@@ -256,6 +256,7 @@ def test_metadata_names_the_port_that_was_really_opened() -> None:
     [
         rb"scanNotActiveBrokerInterval=\ud800",
         rb"scanNotActiveBrokerInterval=\u0000",
+        rb"controllerThreadPoolNums=many",
         rb"mappedFileSize=\ud800",
         rb"mappedFileSize=a\nb",
         rb"configStorePath\udfff=1",

@@ -29,6 +29,7 @@ class Watching:
         self.answer: Answer = Answer(ResponseCode.CONTROLLER_BROKER_METADATA_NOT_EXIST)
         self.granting = Granting()
         self.ids: list[int] = []
+        self.stood_still: list[int] = []
         files = SimulatedStorage(disk).files("store")
         self.playbook = Playbook({CONTROLLER: self._answered}, files=files)
         self.watch = Watch(
@@ -38,6 +39,7 @@ class Watching:
             files,
             LearnerOptions(broker_cluster_name="C", broker_name="broker-a", controller_addr=(CONTROLLER,)),
             lambda broker_id, _now_ms: self.ids.append(broker_id),
+            self.stood_still.append,
         )
         self.playbook >> (lambda now_ms: self.watch.begin("l:1", now_ms))
 
@@ -85,6 +87,7 @@ def test_a_learner_that_is_named_master_stands_still_until_another_is() -> None:
     learner.says(OURS, "l:1", OURS)
     assert not learner.watch.may_follow("l:1")
     assert any("names this learner master" in note.what for note in learner.playbook.notes)
+    assert learner.stood_still
     learner.says(2, "m:1", 2)
     assert learner.watch.may_follow("m:1")
 

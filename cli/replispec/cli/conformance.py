@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from replispec.cli.failures import complain
 from replispec.cli.finite import Finite
 from replispec.cli.junit_command import JUnitCommand
+from replispec.cli.output import GONE, drop_output
 from replispec.cli.progress import counting
 from replispec.cli.stopping import SIGNALLED, interrupted_by_signals
 
@@ -231,7 +234,6 @@ def run(
     html_file: Path | None,
 ) -> int:
     """Play the cases of a kind against a subject, and say what it does not do."""
-    from replispec.cli.conformance_text import show_case, show_run
     from replispec.conformance.model import CaseError
     from replispec.conformance.planning import PlanError, cases_for, make_plan
     from replispec.conformance.probe import NoSubject
@@ -253,6 +255,7 @@ def run(
             patience=patience,
             known={"set": broker_set},
             adapter=adapter or (),
+            strict=strict,
         )
         cases, expected = cases_for(plan, folder, added)
         total = sum(map(plan.chooses, cases))
@@ -263,33 +266,58 @@ def run(
             result = run_suite(plan, cases, expected, lambda case, done, total: tell(case.id, done, total))
     except (CaseError, NoSubject, PlanError) as fault:
         if junit_file is not None:
-            junit_file.write_bytes(nothing_judged(kind, str(fault)))
+            with suppress(OSError):  # why nothing was judged is told all the same
+                junit_file.write_bytes(nothing_judged(kind, str(fault)))
         raise click.ClickException(str(fault)) from None
-    if trace:
-        for case in result.results:
-            show_case(case)
-    show_run(result, strict=strict)
-    _write(result, json_file, junit_file, html_file)
+    unwritten = list(_write(result, json_file, junit_file, html_file))
+    _tell(result, trace=trace)
+    for line in unwritten:
+        complain(line)
+    return _exit_code(result, came) or (EXIT_NOTHING_JUDGED if unwritten else 0)
+
+
+def _exit_code(result: RunResult, came: list[int]) -> int:
+    """What a run found; `came` are the signals that ended it."""
     if result.cut_short:
         return SIGNALLED + came[0] if came else EXIT_INTERRUPTED
     if result.adapter_fault:
         return EXIT_ADAPTER
     if not result.judged():
         return EXIT_NOTHING_JUDGED
-    return EXIT_FINDINGS if result.findings(strict=strict) or result.stale else 0
+    return EXIT_FINDINGS if result.findings() or result.stale else 0
 
 
-def _write(result: RunResult, json: Path | None, junit: Path | None, html: Path | None) -> None:
+def _tell(result: RunResult, *, trace: bool) -> None:
+    """On standard output, as long as somebody reads it: what was found does not depend on that."""
+    from replispec.cli.conformance_text import show_case, show_run
+
+    try:
+        for case in result.results if trace else ():
+            show_case(case)
+        show_run(result)
+    except OSError as gone:
+        if gone.errno not in GONE:
+            raise
+        drop_output()
+
+
+def _write(result: RunResult, json: Path | None, junit: Path | None, html: Path | None) -> Iterator[str]:
+    """Write the reports; a line for each that cannot be written, which keeps none of the others."""
     from replispec.conformance.report_html import html_page
     from replispec.conformance.report_junit import junit_xml
     from replispec.conformance.results import to_json
 
-    if json is not None:
-        json.write_bytes(to_json(result))
-    if junit is not None:
-        junit.write_bytes(junit_xml(result))
-    if html is not None:
-        html.write_text(html_page([result]), encoding="utf-8")
+    reports: tuple[tuple[Path | None, Callable[[], bytes]], ...] = (
+        (junit, lambda: junit_xml(result)),
+        (json, lambda: to_json(result)),
+        (html, lambda: html_page([result]).encode()),
+    )
+    for path, made in reports:
+        if path is not None:
+            try:
+                path.write_bytes(made())
+            except OSError as fault:
+                yield f"{path}: {fault.strerror or fault}"
 
 
 @conformance.command(epilog=EXPLAIN_EXAMPLES, short_help="Say what a case does or a clause demands.")

@@ -22,18 +22,16 @@ _SHOWN_OTHERS = 5
 _SHOWN_CHARACTERS = 2000
 
 
-def show_run(run: RunResult, *, strict: bool) -> None:
+def show_run(run: RunResult) -> None:
     """The findings by cause, each with its reason and how to look closer, then lines of counts."""
     from replispec.conformance.causes import causes
 
     for note in run.notes:
         click.echo(visible(note, _SHOWN_CHARACTERS))
-    findings = run.findings(strict=strict)
+    findings = run.findings()
     found = causes(findings)
     for cause in found:
         _show_cause(cause)
-    for place in run.stale:
-        click.echo(f"{_word('error')} {place}: the entry is stale, its case is not for release {run.release}")
     known = sum(case.standing.value == "expected failure" for case in run.results)
     warned = sum(case.standing.value == "warning" for case in run.results)
     for line in _not_judged(run):
@@ -46,14 +44,8 @@ def show_run(run: RunResult, *, strict: bool) -> None:
     click.echo(f"{len(findings)} findings{of}, {known} expected failures, {warned} failed recommendations")
     for line in _by_basis(run, findings):
         click.echo(line)
-    if run.adapter_fault:
-        click.secho(
-            f"THE ADAPTER FAILED, not its subject: {visible(run.adapter_fault, 400)}", fg="red", bold=True
-        )
-    if run.cut_short:
-        click.secho("INTERRUPTED: only what is counted here was played", fg="red", bold=True)
-    elif not run.judged() and not run.adapter_fault:
-        click.secho("NOTHING WAS JUDGED: no case of the core came to a verdict", fg="red", bold=True)
+    for wrong in run.beside():
+        click.secho(visible(wrong, _SHOWN_CHARACTERS), fg="red", bold=True)
     if found and found[0].findings[0].trace:
         first = found[0].findings[0].id
         click.echo(f"Look closer: --case '{first}' --trace; replispec conformance explain {first}")

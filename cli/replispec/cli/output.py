@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 # A pipe that nobody reads, and a terminal that is not there any more.
-_GONE = frozenset((errno.EPIPE, errno.EIO))
+GONE = frozenset((errno.EPIPE, errno.EIO))
 
 
 class ReaderGone(Exception):
@@ -26,7 +26,7 @@ def standard_output() -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
     except OSError as error:
-        if error.errno not in _GONE:
+        if error.errno not in GONE:
             raise
         drop_output()
         raise ReaderGone from None
@@ -68,7 +68,7 @@ class _Unheard(io.RawIOBase):
         try:
             return os.write(self._number, view)
         except OSError as error:
-            if error.errno not in _GONE:
+            if error.errno not in GONE:
                 raise
             return view.nbytes
 

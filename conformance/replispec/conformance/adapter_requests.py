@@ -19,6 +19,8 @@ from replispec.runtime.documents.delimited import delimited
 
 # What an adapter may take for a request beyond the time that the request itself names.
 ANSWER_S = 15.0
+# Who refuses what was never put to an adapter, and why: a bound of the suite, which is nobody's fault.
+SUITE = "SUITE"
 
 
 class AdapterFault(Exception):
@@ -35,10 +37,12 @@ class AdapterRefused(Exception):
 
     def __init__(self, reason: str, remark: str) -> None:
         super().__init__(f"{reason}: {remark}" if remark else reason)
+        self.reason = reason
         self.unsupported = reason == "UNSUPPORTED"
+        self.by_suite = reason == SUITE
 
 
-def _not_noted(_content: Any) -> None:
+def _not_noted(_content: Any, _refused: AdapterRefused | None) -> None:
     pass
 
 
@@ -47,13 +51,13 @@ class AdapterRequest:
     """One request.
 
     `make` gives its content, by its name, when its turn has come; `noted` has the content of the answer,
-    or None when it was refused. `begins`: nothing runs yet for whoever asks.
+    or None and the refusal. `begins`: nothing runs yet for whoever asks.
     """
 
     wanted: str
     make: Callable[[], Awaitable[Mapping[str, Any]]]
     within_s: float = 0.0
-    noted: Callable[[Any], None] = _not_noted
+    noted: Callable[[Any, AdapterRefused | None], None] = _not_noted
     begins: bool = False
     given_up: bool = False
     content: Any = None
@@ -99,7 +103,7 @@ class AdapterRequests:
                 request.content = await self._answer_to(request)
             except AdapterRefused as refused:
                 request.refused = refused
-            request.noted(request.content)
+            request.noted(request.content, request.refused)
             request.settled.set()
 
     async def _next(self) -> AdapterRequest:

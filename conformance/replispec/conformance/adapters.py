@@ -19,6 +19,7 @@ import trio
 
 from replispec.adapter.v1 import adapter_pb2 as wire
 from replispec.conformance.adapter_requests import (
+    SUITE,
     AdapterFault,
     AdapterRefused,
     AdapterRequest,
@@ -46,6 +47,8 @@ _LOOK_S = 0.02
 # How long the last words and the status of an adapter that ended are waited for.
 _LAST_WORDS_S = 1.0
 _SHOWN_BYTES = 24
+# An end that is refused so has come all the same: by itself before, or by force when its time was over.
+_GONE_ALL_THE_SAME = ("UNKNOWN_INSTANCE", "TIMED_OUT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,20 +127,23 @@ class Adapter:
 
     async def start(self, starting: Starting) -> Living:
         """Bring an instance to life. Raises AdapterRefused, AdapterFault."""
-        if len(self._names) >= INSTANCES_MAXIMUM:
-            raise AdapterRefused("FAILED", f"a run starts at most {INSTANCES_MAXIMUM} instances")
+        if len(self._names) >= INSTANCES_MAXIMUM and starting.name not in self._names:
+            raise AdapterRefused(SUITE, f"a run starts at most {INSTANCES_MAXIMUM} instances")
         self._names.add(starting.name)
         living = Living(starting.name)
 
+        asked = {}
+
         async def request() -> Mapping[str, Any]:
             self._living[starting.name] = living
-            return {"start": await self._start_of(starting)}
+            asked["start"] = await self._start_of(starting)
+            return asked
 
-        def noted(ready: Any) -> None:
+        def noted(ready: Any, _: AdapterRefused | None) -> None:
             if ready is None:
                 self._living.pop(starting.name, None)
             else:
-                living.listening = self._listening(starting, ready)
+                living.listening = _listening(asked["start"], ready)
 
         within_s = START_S * self._patience
         await self._requests.ask(AdapterRequest("ready", request, within_s, noted, starting.begins))
@@ -210,8 +216,10 @@ class Adapter:
     async def _end(self, name: str, within_s: float = 0.0, **request: Any) -> None:
         living = self._living[name]
 
-        def noted(_: Any) -> None:
-            self._living.pop(name, None)
+        def noted(_: Any, refused: AdapterRefused | None) -> None:
+            # What could not be ended lives on, and may be ended later.
+            if refused is None or refused.reason in _GONE_ALL_THE_SAME:
+                self._living.pop(name, None)
 
         await self._requests.ask(AdapterRequest("done", partial(_as_it_is, request), within_s, noted))
         for address in living.listening.values():
@@ -221,25 +229,6 @@ class Adapter:
     async def _ask(self, wanted: str, **request: Any) -> Any:
         """Make one request that changes nothing here, and give the content of its answer."""
         return await self._requests.ask(AdapterRequest(wanted, partial(_as_it_is, request)))
-
-    def _listening(self, starting: Starting, ready: Any) -> dict[str, str]:
-        if ready.instance != starting.name:
-            raise AdapterFault(f"it says that {line(ready.instance)!r} is ready, not {starting.name}")
-        found: dict[str, str] = {}
-        for each in ready.listening:
-            purpose = word(wire.EndpointPurpose, each.purpose)
-            if purpose not in starting.purposes:
-                # Nobody asked for it: its own matter.
-                continue
-            if not 0 < each.port < 65536 or each.host != LOOPBACK:
-                where = f"{line(each.host)}:{each.port}"
-                wanted = f"host {LOOPBACK} and a port from 1 to 65535 are wanted"
-                raise AdapterFault(f"it says that {starting.name} listens at {where}: {wanted}")
-            found[purpose] = f"{each.host}:{each.port}"
-        lacking = [each for each in starting.purposes if each not in found]
-        if lacking:
-            raise AdapterFault(f"it does not say where {starting.name} listens for {lacking[0]}")
-        return found
 
     async def _send(self, data: bytes) -> None:
         assert self._process.stdin is not None
@@ -400,6 +389,31 @@ def _fault_in(error: Exception) -> Exception:
             (each for each in map(_fault_in, error.exceptions) if isinstance(each, AdapterFault)), error
         )
     return error
+
+
+def _listening(start: Any, ready: Any) -> dict[str, str]:
+    """Where an instance listens, by purpose, as it was asked to. Raises AdapterFault."""
+    if ready.instance != start.instance:
+        raise AdapterFault(f"it says that {line(ready.instance)!r} is ready, not {start.instance}")
+    asked = {word(wire.EndpointPurpose, each.purpose): each.port for each in start.listen}
+    found: dict[str, str] = {}
+    for each in ready.listening:
+        purpose = word(wire.EndpointPurpose, each.purpose)
+        if purpose not in asked:
+            # Nobody asked for it: its own matter.
+            continue
+        where = f"{line(each.host)}:{each.port}"
+        said = f"it says that {start.instance} listens at {where}"
+        if not 0 < each.port < 65536 or each.host != LOOPBACK:
+            raise AdapterFault(f"{said}: host {LOOPBACK} and a port from 1 to 65535 are wanted")
+        if asked[purpose] not in (0, each.port):
+            raise AdapterFault(f"{said}: port {asked[purpose]} was asked for")
+        if found.setdefault(purpose, where) != where:
+            raise AdapterFault(f"{said}, too, and not only at {found[purpose]}: one place is wanted")
+    lacking = [each for each in asked if each not in found]
+    if lacking:
+        raise AdapterFault(f"it does not say where {start.instance} listens for {lacking[0]}")
+    return found
 
 
 async def _as_it_is(request: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from replispec.conformance.bounds import known_releases
+from replispec.conformance.case_order import check_order
 from replispec.conformance.families import clauses_of, family_of
 from replispec.conformance.family import Family
 from replispec.conformance.macros import Macro, expanded, read_macros
@@ -21,30 +22,19 @@ from replispec.conformance.model import (
     CaseError,
     CasePlace,
     CaseStep,
-    End,
     Fate,
     GivenStep,
-    Listen,
-    Others,
-    Raw,
-    Reserve,
-    Sent,
-    Serve,
     Severity,
-    Wait,
 )
-from replispec.conformance.sendable import check_bytes
 from replispec.conformance.sources import Item, read
 from replispec.conformance.steps import (
     listed,
-    matcherless,
     one_of,
     only,
     read_steps,
     text,
     truth,
 )
-from replispec.conformance.values import UnknownVariable, names_in
 from replispec.runtime.primitives.releases import Releases
 
 _FILE = ("kind", "topic", "profile", "releases", "cases")
@@ -199,7 +189,7 @@ def _case(item: Item, file: Mapping[str, Item], shared: _Shared) -> Case:
     for step in case.afterwards:
         if isinstance(step.action, Bring | Fate):
             raise CaseError(step.place, "what a case started is ended with it: no `afterwards` is needed")
-    _check_variables(case, family)
+    check_order(case, family)
     return case
 
 
@@ -267,47 +257,3 @@ def _prepared(item: Item, given: Collection[str], givens: Mapping[str, GivenStep
     for name in given:
         add(name)
     return tuple(steps)
-
-
-def _check_variables(case: Case, family: Family) -> None:
-    """Every variable is built in or saved before it is used; what is sent holds no comparison."""
-    known = set(family.variables())
-    connections: set[str] = set()
-    for step in (*case.prepared, *case.steps, *case.afterwards):
-        _check_connection(step, connections)
-        if isinstance(step.action, Listen):
-            known.add(step.action.name)
-        if isinstance(step.action, Serve):
-            known.add(step.action.name)
-        if isinstance(step.action, Reserve | Others):
-            known.update(step.action.names)
-        if isinstance(step.action, Bring):
-            known |= {step.action.name, *(f"{step.action.name}_{each}" for each in step.action.purposes)}
-        for name in _mentioned(step):
-            if name not in known:
-                raise CaseError(step.place, f"${name} is not saved by a step before")
-        if isinstance(step.action, Sent | Raw):
-            if not matcherless(step.action):
-                raise CaseError(step.place, "a tag compares what came; it cannot be sent")
-            check_bytes(step.action, step.place, family)
-        for outcome in step.expect:
-            known.update(outcome.save)
-
-
-def _check_connection(step: CaseStep, known: set[str]) -> None:
-    """What is closed or only listened to was opened, used or set up before. Adds this step's connection."""
-    action = step.action
-    named = action.name if isinstance(action, End) else step.on if action is None else None
-    if named is not None and named not in known:
-        raise CaseError(step.place, f"no step before uses the connection {named!r}")
-    if isinstance(action, Listen | Serve):
-        known.add(action.name)
-    elif not isinstance(action, End | Wait):
-        known.add(step.on)
-
-
-def _mentioned(step: CaseStep) -> list[str]:
-    try:
-        return list(names_in([step.action, *step.expect]))
-    except UnknownVariable as fault:
-        raise CaseError(step.place, str(fault)) from None

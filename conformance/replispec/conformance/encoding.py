@@ -14,7 +14,7 @@ from replispec.conformance.values import Variables, filled, number
 from replispec.conformance.vocabulary import Vocabulary
 from replispec.runtime.primitives.errors import LocalProtocolError
 
-LANDMARK = re.compile(r"([a-z_]+)(?:\s*([+-])\s*([0-9]+))?")
+LANDMARK = re.compile(r"([a-z_]+)(?:\s*([+-])\s*([0-9]{1,9}))?")
 
 # So many milliseconds nobody waits for: half of them are longer than any wait of a case.
 OUTLASTS_MS = 60_000
@@ -89,9 +89,14 @@ class Encoder:
             )
         for at, digits in raw.overwrite.items():
             piece = bytes.fromhex(digits)
+            if at + len(piece) > len(data):
+                raise Unsendable(f"of {len(data)} bytes none at {at} can be overwritten with {len(piece)}")
             data = data[:at] + piece + data[at + len(piece) :]
         if raw.keep is not None:
-            data = data[: self.place(raw.keep, data)]
+            kept = self.place(raw.keep, data)
+            if not 0 <= kept <= len(data):
+                raise Unsendable(f"keep {raw.keep}: there are {len(data)} bytes")
+            data = data[:kept]
         says = " + ".join(part.says for part in parts) or f"{len(data)} bytes"
         return Encoded(data, tuple(each for part in parts for each in part.questions), f"bytes of {says}")
 

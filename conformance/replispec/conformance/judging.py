@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from replispec.conformance.adapter_requests import AdapterRefused
 from replispec.conformance.family import SubjectKind
 from replispec.conformance.model import AllowedOutcome, CaseStep, Sent
 from replispec.conformance.observed import allowed
@@ -21,6 +23,8 @@ from replispec.conformance.values import Variables, difference, filled, names_in
 from replispec.conformance.vocabulary import Dialect, message_values
 
 GONE = "the subject is gone"
+# A member of a list by its place, from its end with a minus.
+_AT = re.compile(r"-?[0-9]{1,9}")
 Judgement = tuple[CaseVerdict, str, str]
 """The verdict, its reason for people, and the symptom of a failure."""
 
@@ -166,7 +170,7 @@ def _followed(value: object, path: Sequence[str]) -> object:
     for name in path:
         if isinstance(value, Mapping):
             value = value.get(name)
-        elif isinstance(value, list) and name.lstrip("-").isdigit() and -len(value) <= int(name) < len(value):
+        elif isinstance(value, list) and _AT.fullmatch(name) and -len(value) <= int(name) < len(value):
             value = value[int(name)]
         else:
             return None
@@ -195,6 +199,15 @@ def not_prepared(step: CaseStep, failure: Judgement, *, told: bool) -> Judgement
 def not_judged(step: CaseStep, label: str, what: str) -> Judgement:
     """The subject's answer fits, but with what it told a case cannot go on: nothing is said of its clause."""
     return CaseVerdict.SKIPPED, f"could not go on: {label} ({step.place}): {what}", f"{label}: {what}"
+
+
+def not_done(step: CaseStep, label: str, refused: AdapterRefused) -> Judgement:
+    """The adapter did not do what a step asks for: its subject's fault, or it says that it never can."""
+    reason = f"{label} ({step.place}): {refused}"
+    if refused.by_suite:
+        return CaseVerdict.ERROR, reason, ""
+    verdict = CaseVerdict.UNSUPPORTED if refused.unsupported else CaseVerdict.FAIL
+    return verdict, reason, f"{label}: the adapter could not do it"
 
 
 def says(received: Received | None, code: str, dialect: Dialect) -> bool:

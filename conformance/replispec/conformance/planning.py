@@ -39,6 +39,7 @@ def make_plan(
     patience: float = 1.0,
     known: Mapping[str, str | None] | None = None,
     adapter: Sequence[str] = (),
+    strict: bool = False,
 ) -> RunPlan:
     """A plan with everything filled in that was left out. Raises PlanError."""
     there = {name: value for name, value in addresses.items() if value is not None}
@@ -82,6 +83,7 @@ def make_plan(
         patience=patience,
         known={name: value for name, value in (known or {}).items() if value is not None},
         adapter=tuple(adapter),
+        strict=strict,
     )
 
 

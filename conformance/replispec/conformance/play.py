@@ -33,6 +33,7 @@ from replispec.conformance.judging import (
     fitting,
     mentioned,
     missing,
+    not_done,
     not_judged,
     not_prepared,
     saved,
@@ -109,9 +110,9 @@ class _Player:
         self.trace = Trace()
         self.observed_alone = False  # what came last differs from the observed behaviour alone
         self._family = subject.family
-        self._dialect = Dialect(
-            self._family.vocabulary, subject.release, subject.kind.success, subject.lenient
-        )
+        # What an implementation has beyond the proposals, nobody asked for: not of a case of theirs.
+        lenient = subject.lenient and case.basis == PROPOSAL
+        self._dialect = Dialect(self._family.vocabulary, subject.release, subject.kind.success, lenient)
         fresh = self._family.fresh(rng, now_ms)
         self.variables = {**fresh, **subject.addresses, **subject.known}
         self._encoder = self._family.encoder(subject.release, rng.randrange(1, INT32[1] // 2))
@@ -190,8 +191,7 @@ class _Player:
         except LacksAbility as missing:
             return CaseVerdict.UNSUPPORTED, f"the adapter {missing}", ""
         except AdapterRefused as refused:
-            verdict = CaseVerdict.UNSUPPORTED if refused.unsupported else CaseVerdict.FAIL
-            return verdict, f"{label} ({step.place}): {refused}", f"{label}: the adapter could not do it"
+            return not_done(step, label, refused)
         except NotThere as missing:
             return CaseVerdict.FAIL, f"{label} ({step.place}): {missing}", f"{label}: {GONE}"
         except (StepFailed, NotAmongThem) as failed:

@@ -64,13 +64,17 @@ class PagePart(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """One run as the page shows it; `places` are the anchors of the cases that are not as they should be."""
+    """One run as the page shows it: `beside` is what is wrong with the run itself.
+
+    `places` are the anchors of the cases that are not as they should be.
+    """
 
     run: RunResult
     name: str
     place: str
     parts: tuple[PagePart, ...]
     findings: int
+    beside: Sequence[str]
     results: tuple[CaseResult, ...]
     places: Mapping[str, str]
 
@@ -101,8 +105,8 @@ def _shown(run: RunResult, place: str) -> Shown:
     results = tuple(sorted(run.results, key=lambda each: (_ORDER.index(each.standing), each.id)))
     loud = [each.id for each in results if each.standing is not Standing.AS_IT_SHOULD]
     places = {name: f"{place}-case-{number}" for number, name in enumerate(loud, start=1)}
-    findings = len(run.findings(strict=False)) + len(run.stale)
-    return Shown(run, label(run), place, tuple(_parts(run)), findings, results, places)
+    findings = len(run.findings()) + len(run.stale)
+    return Shown(run, label(run), place, tuple(_parts(run)), findings, run.beside(), results, places)
 
 
 def _parts(run: RunResult) -> Iterator[PagePart]:

@@ -11,7 +11,7 @@ from replispec.conformance.results import CaseResult, CaseVerdict, RunResult, St
 # Source: Extensible Markup Language 1.0, 2.2 "Characters".
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ONE_ERROR = {"tests": "1", "failures": "0", "errors": "1", "skipped": "0"}
-_BAD = (Standing.UNEXPECTED, Standing.UNEXPECTED_PASS, Standing.OTHER_SYMPTOM)
+_NOT_JUDGED = "nothing judged"
 
 
 def junit_xml(run: RunResult) -> bytes:
@@ -23,14 +23,14 @@ def junit_xml(run: RunResult) -> bytes:
         suite = ET.SubElement(top, "testsuite", name=f"{run.kind}/{topic}", tests=str(len(cases)))
         counts = {"failures": 0, "errors": 0, "skipped": 0}
         for case in cases:
-            kind = _add(suite, case)
+            kind = _add(suite, case, is_finding=run.is_finding(case))
             if kind:
                 counts[kind] += 1
         suite.attrib.update({name: str(count) for name, count in counts.items()})
         suite.set("time", f"{sum(case.took_s for case in cases):.3f}")
         suite.set("timestamp", run.began)
-    if run.adapter_fault:
-        _add_nothing_judged(top, run.kind, run.adapter_fault)
+    for wrong in run.beside():
+        _add_error(top, run.kind, "the run itself", wrong)
     for name in ("tests", "failures", "errors", "skipped"):
         top.set(name, str(sum(int(suite.get(name, "0")) for suite in top)))
     top.set("time", f"{run.took_s:.3f}")
@@ -40,14 +40,14 @@ def junit_xml(run: RunResult) -> bytes:
 def nothing_judged(kind: str, reason: str) -> bytes:
     """The document of a run that found nobody to judge: one test with an error."""
     top = ET.Element("testsuites", name=kind, attrib=_ONE_ERROR)
-    _add_nothing_judged(top, kind, reason)
+    _add_error(top, kind, "a subject that can be judged", reason)
     return _document(top)
 
 
-def _add_nothing_judged(top: ET.Element, kind: str, reason: str) -> None:
+def _add_error(top: ET.Element, kind: str, name: str, reason: str) -> None:
     suite = ET.SubElement(top, "testsuite", name=kind, attrib=_ONE_ERROR)
-    test = ET.SubElement(suite, "testcase", classname=kind, name="a subject that can be judged")
-    ET.SubElement(test, "error", type="nothing judged", message=_printable(reason))
+    test = ET.SubElement(suite, "testcase", classname=kind, name=name)
+    ET.SubElement(test, "error", type=_NOT_JUDGED, message=_printable(reason))
 
 
 def _document(top: ET.Element) -> bytes:
@@ -55,18 +55,18 @@ def _document(top: ET.Element) -> bytes:
     return bytes(ET.tostring(top, encoding="utf-8", xml_declaration=True)) + b"\n"
 
 
-def _add(suite: ET.Element, case: CaseResult) -> str:
+def _add(suite: ET.Element, case: CaseResult, *, is_finding: bool) -> str:
     """One test; returns what it counts as beside having run."""
     test = ET.SubElement(suite, "testcase", classname=case.clause, name=case.id, time=f"{case.took_s:.3f}")
     said = _printable(case.reason or case.standing.value)
-    if case.standing in _BAD:
-        found = ET.SubElement(test, "failure", type=case.standing.value, message=said)
-        found.text = _printable(_trace(case))
-        return "failures"
-    if case.verdict is CaseVerdict.ERROR or case.standing is Standing.NOT_JUDGED:
+    if case.standing is Standing.NOT_JUDGED:
         found = ET.SubElement(test, "error", type=case.standing.value, message=said)
         found.text = _printable(_trace(case))
         return "errors"
+    if is_finding:
+        found = ET.SubElement(test, "failure", type=case.standing.value, message=said)
+        found.text = _printable(_trace(case))
+        return "failures"
     if case.verdict is not CaseVerdict.PASS:
         why = f"{case.standing.value}: {case.expected or case.reason}"
         ET.SubElement(test, "skipped", message=_printable(why))

@@ -117,6 +117,7 @@ class RunResult:
     adapter_fault: str = (
         ""  # what the program did that was to bring the subject to life, against its protocol
     )
+    strict: bool = False  # whether failed recommendations count as findings
     format: int = FORMAT
 
     def counts(self) -> dict[str, int]:
@@ -133,17 +134,35 @@ class RunResult:
         core = [each for each in tried if each.profile != "admin"]
         return any(each.verdict in (CaseVerdict.PASS, CaseVerdict.FAIL) for each in core or tried)
 
-    def findings(self, *, strict: bool) -> list[CaseResult]:
-        """The results that make a run fail; with `strict` also failed recommendations."""
-        bad = {Standing.UNEXPECTED, Standing.UNEXPECTED_PASS, Standing.OTHER_SYMPTOM, Standing.NOT_JUDGED}
-        if strict:
-            bad.add(Standing.WARNING)
-        return [each for each in self.results if each.standing in bad]
+    def findings(self, *, strict: bool = False) -> list[CaseResult]:
+        """The results that make a run fail; failed recommendations, too, where that is asked."""
+        return [each for each in self.results if self.is_finding(each, strict=strict)]
+
+    def is_finding(self, result: CaseResult, *, strict: bool = False) -> bool:
+        """Whether a result makes a run fail."""
+        return result.standing in (_STRICTLY_BAD if strict or self.strict else _BAD)
+
+    def beside(self) -> list[str]:
+        """What is wrong with the run itself, whatever its cases say: a line each, in every report."""
+        lines = [
+            f"{place}: the entry is stale, its case is not for release {self.release}" for place in self.stale
+        ]
+        if self.adapter_fault:
+            lines.append(f"THE ADAPTER FAILED, not its subject: {self.adapter_fault}")
+        if self.cut_short:
+            lines.append("INTERRUPTED: only what is counted here was played")
+        elif not self.judged() and not self.adapter_fault:
+            lines.append("NOTHING WAS JUDGED: no case of the core came to a verdict")
+        return lines
 
 
 def to_json(run: RunResult) -> bytes:
     """The run as JSON, one document, stable in its order."""
     return orjson.dumps(asdict(run), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+_BAD = frozenset((Standing.UNEXPECTED, Standing.UNEXPECTED_PASS, Standing.OTHER_SYMPTOM, Standing.NOT_JUDGED))
+_STRICTLY_BAD = _BAD | {Standing.WARNING}
 
 
 class ResultError(Exception):

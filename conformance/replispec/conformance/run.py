@@ -13,7 +13,7 @@ from replispec.conformance.expectations import Expected, apply
 from replispec.conformance.families import family_of
 from replispec.conformance.family import Family
 from replispec.conformance.judged import JudgedSubject
-from replispec.conformance.model import PROPOSAL, TARGET, Case
+from replispec.conformance.model import TARGET, Case
 from replispec.conformance.play import play
 from replispec.conformance.probe import probe
 from replispec.conformance.results import CaseResult, CaseVerdict, RunResult
@@ -49,10 +49,15 @@ class RunPlan:
     patience: float = 1.0
     known: Mapping[str, object] = field(default_factory=dict)
     adapter: tuple[str, ...] = ()
+    strict: bool = False
 
     def target(self) -> str:
         """Where the subject is, or who brings it to life."""
-        return self.addresses.get(TARGET) or f"adapter {self.adapter[0]}"
+        return self.addresses.get(TARGET) or f"adapter {self.program()}"
+
+    def program(self) -> str:
+        """The program that brings the subject to life, as text: its path may be none."""
+        return _as_text(self.adapter[0])
 
     def family(self) -> Family:
         """The family of the kind. Raises FamilyError."""
@@ -73,7 +78,7 @@ class RunPlan:
             self.release,
             self.known,
             self.patience,
-            lenient=self.bases == (PROPOSAL,),
+            lenient=bool(self.bases) and family.vocabulary.implementation not in self.bases,
         )
 
     def chooses(self, case: Case) -> bool:
@@ -140,7 +145,7 @@ class _Judging:
             async with running(self._plan.adapter, self._plan.patience) as adapter:
                 await self._started_by(adapter)
         except AdapterFault as fault:
-            self._adapter_fault = f"the adapter {self._plan.adapter[0]}: {fault}"
+            self._adapter_fault = _as_text(f"the adapter {self._plan.program()}: {fault}")
             said = fault.said.decode("utf-8", "replace").splitlines()
             self._notes = [
                 *self._notes,
@@ -229,9 +234,15 @@ class _Judging:
             cut_short=cut_short,
             notes=self._notes,
             adapter_fault=self._adapter_fault,
+            strict=plan.strict,
         )
         apply(result, self._expected, plan.family().vocabulary, plan.release)
         return result
+
+
+def _as_text(words: str) -> str:
+    """Words of the system, whose names are bytes: what is no text of them is a question mark."""
+    return words.encode("utf-8", "replace").decode()
 
 
 def _left_out(case: Case, plan: RunPlan, addresses: Mapping[str, str]) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import cast
 
 from replispec.conformance.encoding import Encoder, Unsendable
 from replispec.conformance.family import Family
-from replispec.conformance.model import CaseError, CasePlace, Raw, Sent
-from replispec.conformance.values import UnknownVariable, names_in
+from replispec.conformance.model import Answered, CaseError, CasePlace, Raw, Sent
+from replispec.conformance.steps import matcherless
+from replispec.conformance.values import UnknownVariable, filled, names_in
 from replispec.runtime.primitives.texts import INT32
 
 # What stands for a value that only a run has, an address or what an earlier step saved.
@@ -36,6 +39,24 @@ def check_bytes(action: Sent | Raw, place: CasePlace, family: Family) -> None:
     if isinstance(action, Raw):
         named = tuple(each for each in action.split if isinstance(each, str))
         _check_cuts(replace(action, split=named) if later else action, data.data, encoder, place)
+
+
+def check_answer(answered: Answered, place: CasePlace, family: Family) -> None:
+    """Refuse an answer that can be written to a subject of no release. Raises CaseError."""
+    if not matcherless((answered.header, answered.body)):
+        raise CaseError(place, "a tag compares what came; it cannot be answered")
+    fresh = family.fresh(random.Random(0), _NOW_MS)
+    variables = {**fresh, **dict.fromkeys(set(names_in(answered)) - fresh.keys(), _LATER)}
+    faults = []
+    for release in reversed(family.vocabulary.known_releases()):
+        try:
+            header, body = filled(answered.header, variables), filled(answered.body, variables)
+            family.encoder(release, 1).answer(answered.code, 1, cast("Mapping[str, object]", header), body)
+        except (Unsendable, UnknownVariable) as fault:
+            faults.append(str(fault))
+        else:
+            return
+    raise CaseError(place, faults[-1])
 
 
 def _check_cuts(raw: Raw, data: bytes, encoder: Encoder, place: CasePlace) -> None:

@@ -10,11 +10,15 @@ from pathlib import Path
 import yaml
 
 from replispec.conformance.model import CaseError, CasePlace, Matcher
+from replispec.runtime.primitives.jsons import NESTED_MAX
 
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 _DECIMAL = re.compile(r"-?[0-9]+\.[0-9]+")
 _WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
 _STANDARD = "tag:yaml.org,2002:"
+# No number of any protocol has as many, and what is longer cannot be read as one.
+DIGITS_MAXIMUM = 100
+_TOO_DEEP = f"values stand within values too deeply: {NESTED_MAX} deep is the most"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,26 +61,38 @@ def read(path: Path, shown: str) -> Item:
     except (UnicodeDecodeError, yaml.YAMLError) as fault:
         raise CaseError(CasePlace(shown, 1), f"no YAML: {' '.join(str(fault).split())}") from None
     except RecursionError:
-        raise CaseError(CasePlace(shown, 1), "values stand within values too deeply") from None
+        raise CaseError(CasePlace(shown, _too_deep(path)), _TOO_DEEP) from None
     if node is None:
         raise CaseError(CasePlace(shown, 1), "the file is empty")
-    return _item(node, shown, set())
+    return _item(node, shown, set(), 0)
 
 
-def _item(node: yaml.Node, file: str, seen: set[int]) -> Item:
+def _too_deep(path: Path) -> int:
+    """The line where values stand too deep for more than to be looked over."""
+    depth = 0
+    for event in yaml.parse(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > NESTED_MAX:
+            return event.start_mark.line + 1 if event.start_mark else 1
+    return 1
+
+
+def _item(node: yaml.Node, file: str, seen: set[int], depth: int) -> Item:
     place = CasePlace(file, node.start_mark.line + 1)
     if id(node) in seen:
         raise CaseError(place, "anchors are not used in cases: write it out, or make it a given")
+    if depth > NESTED_MAX:
+        raise CaseError(place, _TOO_DEEP)
     seen.add(id(node))
     tag = "" if node.tag.startswith(_STANDARD) else node.tag.removeprefix("!")
     if isinstance(node, yaml.MappingNode):
-        return Item(place, dict(_pairs(node, file, seen)), tag)
+        return Item(place, dict(_pairs(node, file, seen, depth)), tag)
     if isinstance(node, yaml.SequenceNode):
-        return Item(place, [_item(each, file, seen) for each in node.value], tag)
-    return Item(place, _scalar(node), tag)
+        return Item(place, [_item(each, file, seen, depth + 1) for each in node.value], tag)
+    return Item(place, _scalar(node, place), tag)
 
 
-def _pairs(node: yaml.MappingNode, file: str, seen: set[int]) -> Iterator[tuple[str, Item]]:
+def _pairs(node: yaml.MappingNode, file: str, seen: set[int], depth: int) -> Iterator[tuple[str, Item]]:
     known: set[str] = set()
     for key, value in node.value:
         place = CasePlace(file, key.start_mark.line + 1)
@@ -85,15 +101,24 @@ def _pairs(node: yaml.MappingNode, file: str, seen: set[int]) -> Iterator[tuple[
         if key.value in known:
             raise CaseError(place, f"the key {key.value!r} stands twice")
         known.add(key.value)
-        yield key.value, _item(value, file, seen)
+        yield _whole(key.value, place), _item(value, file, seen, depth + 1)
 
 
-def _scalar(node: yaml.Node) -> object:
-    text = str(node.value)
+def _whole(text: str, place: CasePlace) -> str:
+    """A text as it stands, which an escape may have given half a character. Raises CaseError."""
+    if any("\ud800" <= each <= "\udfff" for each in text):
+        raise CaseError(place, f"half a character is no text: {text[:DIGITS_MAXIMUM]!a}")
+    return text
+
+
+def _scalar(node: yaml.Node, place: CasePlace) -> object:
+    text = _whole(str(node.value), place)
     if getattr(node, "style", None) is not None:
         return text
     if text in _WORDS:
         return _WORDS[text]
+    if len(text) > DIGITS_MAXIMUM and (_INTEGER.fullmatch(text) or _DECIMAL.fullmatch(text)):
+        raise CaseError(place, f"a number has at most {DIGITS_MAXIMUM} digits, not {len(text)}")
     if _INTEGER.fullmatch(text):
         return int(text)
     return float(text) if _DECIMAL.fullmatch(text) else text

@@ -325,9 +325,15 @@ class Stage:
             name = self._called(each)
             with suppress(AdapterRefused):
                 if self._adapter.lives(name):
-                    await self._adapter.crash(name)
-                if "reset" in self._adapter.described.abilities:
+                    await self._gone(name, self._adapter)
+            with suppress(AdapterRefused):
+                # What could not be ended still writes: to remove that would be asked against the protocol.
+                if "reset" in self._adapter.described.abilities and not self._adapter.lives(name):
                     await self._adapter.reset(name)
+
+    async def _gone(self, name: str, adapter: Adapter) -> None:
+        """End an instance: at once where the adapter can, else in order, which every adapter can."""
+        await (adapter.crash(name) if "crash" in adapter.described.abilities else adapter.stop(name))
 
     def ended(self) -> str:
         """Which instance ended by itself, and how; empty when none did."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields as fields_of
 
@@ -29,7 +30,7 @@ from replispec.conformance.model import (
     Wait,
 )
 from replispec.conformance.sources import Item
-from replispec.conformance.values import TAGS
+from replispec.conformance.values import TAGS, is_variable
 from replispec.conformance.vocabulary import Vocabulary, message_fields
 from replispec.runtime.primitives.texts import INT32
 
@@ -71,6 +72,9 @@ _OUTCOME = (
     "once",
 )
 _RECORD_BYTES = 100
+# What one step may send of a log: more than any case needs, and what a machine has room for.
+_LOG_BYTES_MAXIMUM = 64 * 1024 * 1024
+_AT = re.compile(r"[0-9]{1,9}")
 _RAW = ("of", "hex", "keep", "patch", "overwrite", "split", "pause")
 
 
@@ -256,7 +260,11 @@ def _log_run(item: Item | None, message: str | None) -> LogRun | None:
     if message is None or not {"from", "records"} <= fields.keys():
         raise CaseError(item.place, "log needs `from` and `records`, and belongs to a message")
     size = integer(fields["bytes"]) if "bytes" in fields else _RECORD_BYTES
-    return LogRun(fields["from"].plain(), integer(fields["records"]), size)
+    records = integer(fields["records"])
+    if records < 1 or size < 1 or records * size > _LOG_BYTES_MAXIMUM:
+        most = f"above 0 and at most {_LOG_BYTES_MAXIMUM:,} in all"
+        raise CaseError(item.place, f"{records} records of {size} bytes: {most}")
+    return LogRun(fields["from"].plain(), records, size)
 
 
 def read_raw(item: Item, names: Vocabulary) -> Raw:
@@ -306,7 +314,7 @@ def _overwrites(item: Item | None) -> Mapping[int, str]:
         return {}
     fields = item.mapping("overwrite")
     for place, digits in fields.items():
-        if not place.isdecimal():
+        if not _AT.fullmatch(place):
             raise CaseError(digits.place, f"{place!r} is no place in bytes")
     return {int(place): _hex(digits) for place, digits in fields.items()}
 
@@ -326,9 +334,11 @@ def _codes(item: Item | None, names: Vocabulary) -> tuple[str, ...]:
     if item.tag and isinstance(item.value, list):
         raise CaseError(item.place, f"a code, or a list of codes is expected, not !{item.tag}")
     listed = item.value if isinstance(item.value, list) else [item]
+    if not listed:
+        raise CaseError(item.place, "no code is no outcome: name one, or a list of them")
     return tuple(
         text(each)
-        if str(each.value).startswith("$")
+        if is_variable(str(each.value))
         else _known(each, names.response_code, "a code of answers") or ""
         for each in listed
     )

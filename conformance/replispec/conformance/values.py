@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from replispec.conformance.model import Matcher
 
-_WHOLE = re.compile(r"\$(\w+)(?:\s*([+-])\s*([0-9]+))?")
+_WHOLE = re.compile(r"\$(\w+)(?:\s*([+-])\s*([0-9]{1,20}))?")
 _INSIDE = re.compile(r"\$\{(\w+)\}")
 _LOOKS_LIKE_ONE = re.compile(r"\$[\w{]")
 TAGS = frozenset(
@@ -71,6 +71,11 @@ def names_in(value: object) -> Iterator[str]:
     elif is_dataclass(value):
         for part in fields(value):
             yield from names_in(getattr(value, part.name))
+
+
+def is_variable(text: str) -> bool:
+    """Whether a text is nothing but a variable, perhaps counted on from."""
+    return _WHOLE.fullmatch(text) is not None
 
 
 def filled(value: object, variables: Variables) -> object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import fnmatch
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -11,12 +12,12 @@ from replispec.runtime.primitives.commands import BodyType, HeaderType
 from replispec.runtime.primitives.releases import NamedNumber, Releases
 
 Release = tuple[int, ...]
+_RELEASE = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})*")
 
 
 def parse_release(text: str) -> Release | None:
     """5.1.1 as numbers, None when it is no release."""
-    parts = text.split(".")
-    return tuple(map(int, parts)) if all(part.isdecimal() for part in parts) else None
+    return tuple(map(int, text.split("."))) if _RELEASE.fullmatch(text) else None
 
 
 def release_text(release: Release) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import socket
 import sys
 
@@ -20,6 +21,7 @@ from replispec.conformance.trace import Trace
 from replispec.conformance.vocabulary import Dialect
 
 CONNECT_S = 5.0
+_PORT = re.compile(r"[0-9]{1,5}")
 PIECE_BYTES = 65536
 # What a subject may send beyond what is asked before it counts as flooding.
 WAITING_MAXIMUM = 256
@@ -132,8 +134,9 @@ class Wire:
 def split_address(address: str) -> tuple[str, int]:
     """HOST:PORT in two. Raises ValueError."""
     host, colon, port = address.rpartition(":")
-    if not colon or not port.isdigit() or not 0 < int(port) < 65536 or not host:
-        raise ValueError(f"{address!r} is not HOST:PORT")
+    is_port = _PORT.fullmatch(port) is not None and 0 < int(port) < 65536
+    if not colon or not is_port or not host or not host.isprintable():
+        raise ValueError(f"{address!a} is not HOST:PORT")
     return host.strip("[]"), int(port)
 
 
@@ -145,6 +148,8 @@ async def connect(address: str) -> trio.SocketStream:
             stream = await trio.open_tcp_stream(host, port)
     except trio.TooSlowError:
         raise Unreachable(f"{address} does not accept a connection within {CONNECT_S:g} s") from None
+    except UnicodeError:
+        raise Unreachable(f"nobody listens at {address}: that is no name of a host") from None
     except OSError as fault:
         raise Unreachable(f"nobody listens at {address}: {_cause(fault)}") from None
     stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -92,13 +92,19 @@ class GoodController(Controller):
         """1009: changes what may be changed while a controller runs."""
         changes = {item.name: item.value for item in Properties.decode(request.body).properties}
         self.check_changeable(changes)
-        self.properties.update(changes)
+        self.properties.update(
+            (name, value) for name, value in changes.items() if self.is_value(name, value)
+        )
         return Answer()
 
     def check_changeable(self, changes: dict[str, str]) -> None:
         """Some properties are fixed at the start."""
         if any(name in changes for name in FIXED_PROPERTIES):
             raise Refused(ResponseCode.NO_PERMISSION, "a fixed property")
+
+    def is_value(self, name: str, value: str) -> bool:
+        """Whether the property takes this value; what it does not take changes nothing."""
+        return value.isdecimal() or not self.properties.get(name, "").isdecimal()
 
     def get_config(self, _request: Command) -> Answer:
         """1010: all properties."""

@@ -198,6 +198,14 @@ class ForgetsConfiguration(GoodController):
 
 
 @fault
+class TakesWordsForNumbers(GoodController):
+    """1009 writes down whatever stands there, and 1010 tells it."""
+
+    def is_value(self, name: str, value: str) -> bool:  # noqa: ARG002  whatever it is
+        return True
+
+
+@fault
 class ChangesFixedProperties(GoodController):
     """1009 changes what is fixed at the start."""
 

@@ -92,8 +92,14 @@ class PipedAdapter:
         if number in self._instead:
             await self._answers.send_all(self._instead[number])
             await trio.sleep_forever()
+        reserved = told.listen[0].port
         starting = Starting(
-            told.instance, "broker", told.cluster_name, told.broker_name, tuple(told.controllers)
+            told.instance,
+            "broker",
+            told.cluster_name,
+            told.broker_name,
+            tuple(told.controllers),
+            address=f"{LOOPBACK}:{reserved}" if reserved else "",
         )
         living = await self._brokers.start(starting)
         host, _, port = living.listening["remoting"].rpartition(":")

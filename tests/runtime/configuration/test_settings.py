@@ -176,6 +176,22 @@ def test_the_controller_in_a_name_server_has_what_the_name_server_was_given() ->
     assert dict(inside.without_effect)["mappedFileSize"] == "9"
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "controllerThreadPoolNums=many",
+        "controllerThreadPoolNums=",
+        "controllerRequestThreadPoolQueueCapacity=5e4",
+        "electMasterMaxRetryCount=2147483648",
+        "isProcessReadEvent=perhaps",
+    ],
+)
+def test_what_has_no_effect_is_what_it_is_shown_as(line: str) -> None:
+    """An administrator who reads the configuration counts on numbers in the places of numbers."""
+    with pytest.raises(ConfigurationError, match=line.partition("=")[0]):
+        parse(f"{line}\n", CONTROLLER)
+
+
 @dataclass(frozen=True)
 class ToyOptions:
     """What a role with one parameter is made of; it is called otherwise, too."""

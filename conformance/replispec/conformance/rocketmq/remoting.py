@@ -13,7 +13,7 @@ from replispec.conformance.rocketmq.names import VOCABULARY
 from replispec.conformance.values import Variables, filled, number, wire_text
 from replispec.conformance.vocabulary import Release
 from replispec.runtime.primitives import jsons
-from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 from replispec.runtime.primitives.frames import FrameBuffer
 from replispec.runtime.primitives.texts import INT32
 from replispec.runtime.rocketmq.framing import Command, decode_command
@@ -74,7 +74,10 @@ class RemotingEncoder(Encoder):
             flag=RemotingFlag.RESPONSE,
             ext_fields=fields or None,
         )
-        return Command(answered, b"" if body is None else jsons.dumps(body)).encode()
+        try:
+            return Command(answered, b"" if body is None else jsons.dumps(body)).encode()
+        except LocalProtocolError as fault:
+            raise Unsendable(f"the answer {code}: {fault}") from None
 
     def landmarks(self, data: bytes) -> Mapping[str, int]:
         """The fixed fields, the header, the body, and where the next frame begins."""

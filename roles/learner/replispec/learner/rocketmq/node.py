@@ -76,7 +76,9 @@ class LearnerNode:
             self._outbox, self._requests.take, limits=options.limits, version=BROKER_RELEASE
         )
         controllers = Controllers(self._calls, options.controller_addr)
-        self._watch = Watch(self._outbox, self._writes, controllers, files, options, self._identified)
+        self._watch = Watch(
+            self._outbox, self._writes, controllers, files, options, self._identified, self._stand_still
+        )
         self._name_servers = NameServers(
             self._outbox,
             self._calls,
@@ -189,7 +191,12 @@ class LearnerNode:
 
     def _identified(self, broker_id: int, now_ms: int) -> None:
         """The id is known: introduce this learner to masters and name servers."""
-        self._replica = HaReplica(
+        self._replica = self._replica_of_nobody(broker_id)
+        self._name_servers.announce(now_ms)
+
+    def _replica_of_nobody(self, broker_id: int) -> HaReplica:
+        """Copies from the first master that it is told to follow."""
+        return HaReplica(
             self._outbox,
             self._store,
             self._commit,
@@ -199,7 +206,12 @@ class LearnerNode:
             is_learner=True,
             plain=is_plain(self._options.tls),
         )
-        self._name_servers.announce(now_ms)
+
+    def _stand_still(self, now_ms: int) -> None:
+        """Nobody is copied: also not the master of before, whose log this one might go on with."""
+        if self._replica is not None and self._replica.address is not None:
+            self._replica.stop(now_ms)
+            self._replica = self._replica_of_nobody(self._watch.broker_id)
 
     def _announcement(self) -> Announcement | None:
         if self._replica is None:

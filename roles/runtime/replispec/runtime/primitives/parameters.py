@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any, Final, Generic, TypeVar
 
+from replispec.runtime.primitives.texts import INT32
+
 T = TypeVar("T")
 PORT_MAX: Final = 65_535
 _NUMBER: Final = re.compile(r"-?[0-9]{1,19}")
@@ -100,11 +102,18 @@ class RoleParameters(Generic[T]):
         return _without_effect(self.options)
 
     def idle(self, written: Mapping[str, str]) -> dict[str, str]:
-        """What of this has no effect. Raises ConfigurationError for a text that could not be shown."""
-        found = {name: text for name, text in written.items() if name in self.without_effect}
+        """What of this has no effect. Raises ConfigurationError for a text that could not be shown.
+
+        What is shown as a number, or as true or false, stays one: whoever reads it counts on that.
+        """
+        defaults = self.without_effect
+        found = {name: text for name, text in written.items() if name in defaults}
         for name, text in found.items():
-            if not _is_line(text):
-                raise ConfigurationError(name, text, TEXT.allowed)
+            kind = _kind_of(defaults[name])
+            try:
+                kind.read(text)
+            except ValueError:
+                raise ConfigurationError(name, text, kind.allowed) from None
         return found
 
     def make(self, values: Mapping[str, Any], without_effect: Mapping[str, str]) -> T:
@@ -189,6 +198,13 @@ def _without_effect(options: Any) -> dict[str, str]:
 
 def _required(kind: Any) -> Iterator[str]:
     return (each.name for each in fields(kind) if each.default is MISSING)
+
+
+def _kind_of(default: str) -> ValueKind[Any]:
+    """What values are like the one that is shown when none was given."""
+    if default in ("true", "false"):
+        return FLAG
+    return JAVA_INT if _NUMBER.fullmatch(default) else TEXT
 
 
 # Kinds of values
@@ -283,6 +299,7 @@ FLAG: Final = ValueKind(
     lambda value: _known(value.lower(), ("true", "false")) == "true",
     lambda value: str(value).lower(),
 )
+JAVA_INT: Final = number(*INT32)
 PORT: Final = _number(0, PORT_MAX, "a port")
 ADDRESSES: Final = ValueKind("HOST:PORT, several with ; between them", _addresses, ";".join)
 """Values are tuples of HOST:PORT; an IPv6 host stands in brackets."""

@@ -26,7 +26,8 @@ from replispec.wire.rocketmq.options import LearnerOptions
 
 
 class Watch:
-    """`identified` is called once, with the id that is for good, as soon as it is on the disk."""
+    """`identified` is called once, with the id that is for good, as soon as it is on the disk; `stand_still`
+    whenever a controller names this learner master: nobody is copied then, until another one is named."""
 
     def __init__(
         self,
@@ -36,12 +37,14 @@ class Watch:
         files: FilesReader,
         options: LearnerOptions,
         identified: Callable[[int, int], None],
+        stand_still: Callable[[int], None],
     ) -> None:
         self._outbox = outbox
         self._complaints = Complaints(outbox)
         self._controllers = controllers
         self._options = options
         self._identified = identified
+        self._stand_still = stand_still
         self._registration = Registration(
             outbox,
             writes,
@@ -104,6 +107,7 @@ class Watch:
         """A controller has made this learner master: nothing is taken from it, and nothing copied."""
         self._outbox.note(Level.ERROR, "a controller names this learner master; it stands still")
         self._serves = False
+        self._stand_still(self._runner.now_ms)
         return ()
 
     def find_leader(self, _event: object) -> Nothing:
