@@ -25,6 +25,7 @@ FREQUENT: Final = (ObservationKind.ACKNOWLEDGED, ObservationKind.PULLED)
 _RARE: Final = (
     ObservationKind.MAPPED,
     ObservationKind.POSITION,
+    ObservationKind.LIMIT,
     ObservationKind.BROKER,
     ObservationKind.UNSEEN,
 )

@@ -37,7 +37,7 @@ from replispec.replay.events.rocketmq.addresses import in_one_form
 from replispec.replay.events.rocketmq.command import Command
 from replispec.replay.events.rocketmq.durations import durations, latencies_of
 from replispec.replay.events.rocketmq.facts import facts_of
-from replispec.replay.events.rocketmq.mappings import ANSWERS, mappings_of, told_of
+from replispec.replay.events.rocketmq.mappings import ANSWERS, SaidBy, mappings_of, told_of
 from replispec.replay.events.rocketmq.queue_traffic import TRAFFIC, of_logical_queues, traffic_of
 from replispec.replay.events.rocketmq.registrations import STEPS, steps_of
 from replispec.replay.events.rocketmq.sends import acknowledged, body_crc, born_ms, message_of
@@ -109,9 +109,11 @@ def interesting(frames: Delivered, request_of: Integers) -> tuple[Integers, Inte
 
 
 def _is_news(observation: Observation, told: dict[tuple[object, ...], object]) -> bool:
-    """False for a name or address that its connection has told before, and for a mapping that it has told
-    last: heartbeats, registrations and routes repeat them."""
+    """False for a name or address that its connection has told before, and for a mapping that was registered
+    there last: heartbeats and registrations repeat them."""
     if isinstance(observation, Mapped):
+        if observation.said_by != SaidBy.REGISTERED:
+            return True
         about, what = told_of(observation)
         is_new = told.get(about) != what
         told[about] = what

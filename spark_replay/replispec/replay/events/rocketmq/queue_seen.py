@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 from replispec.replay.events.observation import Acknowledged, Observation
-from replispec.replay.events.queue_observations import Position, Pulled
+from replispec.replay.events.queue_observations import Limit, Position, Pulled
 from replispec.replay.events.rocketmq.mappings import LOGICAL
 from replispec.replay.events.rocketmq.queue_segments import Topic
 from replispec.replay.events.stream_event import StreamEvent
@@ -29,6 +29,7 @@ class SeenTopic:
     unseen: frozenset[str]
     pulled: list[Pulled] = field(default_factory=list)
     positions: list[Position] = field(default_factory=list)
+    limits: list[Limit] = field(default_factory=list)
     sent: list[Acknowledged] = field(default_factory=list)
 
     def event(self, stream: str, name: str, row: Observation, /, **told: Any) -> StreamEvent:
@@ -36,7 +37,7 @@ class SeenTopic:
         about = {"topic": self.name, "group": OF_TOPIC + self.name, "row": row}
         return StreamEvent(stream, name, SimpleNamespace(**told, **about))
 
-    def is_logical(self, row: Pulled | Position) -> bool:
+    def is_logical(self, row: Pulled | Position | Limit) -> bool:
         """Whether a request means a logical queue of a static topic."""
         if self.mapping.form == LOGICAL or row.logical is False:
             return False

@@ -139,17 +139,23 @@ class Topic:
         found = self.chains[index].at(offset) if index in self.chains else []
         return found[0] if len(found) == 1 else None
 
+    def segments(self, index: int) -> list[Segment]:
+        """The segments of a logical queue, by ascending starts."""
+        return self.chains[index].segments if index in self.chains else []
+
     def border(self, index: int, segment: Segment) -> int | None:
         """Where the segment after one begins; None where none is known."""
         return self.chains[index].following(segment)
 
-    def logical(self, broker: str, queue_id: int, offset: int) -> tuple[int, int] | None:
+    def logical(
+        self, broker: str, queue_id: int, offset: int, *, at_end: bool = False
+    ) -> tuple[int, int] | None:
         """Index and logical offset of a physical one; None where no segment is known that has it, or several
-        are."""
+        are. `at_end`: the end of a segment is one of its offsets."""
         found = {
             (index, offset + each.delta)
             for index, each in self._physical.get((broker, queue_id), ())
-            if each.physical_start <= offset and (each.end is None or offset < each.end)
+            if each.physical_start <= offset and (each.end is None or offset < each.end + at_end)
         }
         return found.pop() if len(found) == 1 else None
 

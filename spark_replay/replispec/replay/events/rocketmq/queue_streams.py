@@ -11,8 +11,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import pairwise
 
 from replispec.replay.events.observation import Acknowledged, Broker, Observation, Unseen, ends_of
-from replispec.replay.events.queue_observations import Mapped, Position, Pulled
+from replispec.replay.events.queue_observations import Limit, Mapped, Position, Pulled
 from replispec.replay.events.rocketmq.mappings import LOGICAL, SaidBy
+from replispec.replay.events.rocketmq.queue_answers import answer_events
 from replispec.replay.events.rocketmq.queue_positions import position_events
 from replispec.replay.events.rocketmq.queue_reads import delivery_events, place_events, read_events
 from replispec.replay.events.rocketmq.queue_seen import SeenTopic
@@ -67,6 +68,8 @@ def _seen(rows: Collection[Observation]) -> list[SeenTopic]:
             seen.pulled.append(row)
         elif isinstance(row, Position):
             seen.positions.append(row)
+        elif isinstance(row, Limit):
+            seen.limits.append(row)
         elif isinstance(row, Acknowledged):
             seen.sent.append(row)
     return [*found.values()]
@@ -207,5 +210,5 @@ def _infos(seen: SeenTopic) -> Iterator[StreamEvent]:
 
 _MAKERS = (
     *(_mappings, _segments, _chains, _leads, _infos),
-    *(place_events, read_events, delivery_events, position_events),
+    *(place_events, read_events, delivery_events, position_events, answer_events),
 )

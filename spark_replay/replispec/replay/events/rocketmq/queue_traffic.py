@@ -22,7 +22,7 @@ from replispec.replay.pairing.delivery import Delivered, Integers
 from replispec.runtime.primitives.headers import Header
 from replispec.runtime.primitives.keyed import declared
 from replispec.wire.rocketmq import broker, client
-from replispec.wire.rocketmq.codes import PullFlag, RemotingFlag, RequestCode
+from replispec.wire.rocketmq.codes import PullFlag, RemotingFlag, RequestCode, RouteFlag
 from replispec.wire.rocketmq.constants import MOCK_BROKER_PREFIX
 
 _PULLS: Final = (RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE)
@@ -33,7 +33,7 @@ def _key(header: type[Header], name: str) -> str:
     return next(each.key for each in declared(header) if each.name == name)
 
 
-_BROKER, _LOGICAL = (_key(broker.PullMessageRequest, name) for name in ("bname", "lo"))
+_BROKER, _LOGICAL, _FLAGS = (_key(broker.PullMessageRequest, name) for name in ("bname", "lo", "sys_flag"))
 _DELTA, _REDIRECT = (_key(broker.PullMessageResponse, name) for name in ("offset_delta", "redirect"))
 
 
@@ -57,6 +57,10 @@ def _is_logical(frames: Delivered, at: Integers, asks: Integers) -> npt.NDArray[
 
     named = pc.fill_null(pc.starts_with(said(_BROKER, asks), MOCK_BROKER_PREFIX), False)
     found = np.asarray(named) | np.asarray(pc.is_valid(said(_LOGICAL, asks)))
+    # Who asks brokers for segments of logical queues says so, too.
+    flags = pc.match_substring_regex(said(_FLAGS, asks), "^[0-9]{1,9}$")
+    plain = pc.if_else(pc.fill_null(flags, False), said(_FLAGS, asks), "0").cast(pa.int32())
+    found |= (np.asarray(plain) & RouteFlag.LOGICAL_QUEUE) != 0
     for key in (_DELTA, _REDIRECT):
         found |= np.asarray(pc.is_valid(said(key, at)))
     return found
