@@ -70,7 +70,7 @@ def _belongs(seen: SeenTopic, place: tuple[int, int], lies: Any, *, queue: bool)
     """Where the message of a logical offset should lie. Behind the start of the last segment there may be
     others that were not seen."""
     segment = seen.mapping.holding(*place)
-    if segment is None:
+    if segment is None or lies is UNKNOWN:
         return UNKNOWN
     found = segment.place if queue else segment.broker
     if found != lies and seen.mapping.border(place[0], segment) is None:
