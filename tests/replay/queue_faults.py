@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from replispec.runtime.primitives.headers import Header
 from replispec.wire.rocketmq.broker import (
     PullMessageRequest,
     PullMessageResponse,
-    RegisterBrokerBody,
-    RegisterBrokerRequest,
     SendMessageResponse,
     SendMessageV2Request,
     TopicRouteData,
@@ -23,7 +22,7 @@ from replispec.wire.rocketmq.client import (
     QueryConsumerOffsetRequest,
     QueryConsumerOffsetResponse,
 )
-from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
+from replispec.wire.rocketmq.codes import RemotingFlag, ResponseCode
 from replispec.wire.rocketmq.static_topic import (
     TopicConfigAndQueueMapping,
     TopicQueueMappingDetail,
@@ -36,8 +35,6 @@ from tests.replay.queues import (
     FIRST_EPOCH,
     LATE_GROUP,
     RECORD_BYTES,
-    SECOND_EPOCH,
-    TOPIC,
     item,
     moved,
 )
@@ -53,9 +50,7 @@ class Fault:
     diverges: frozenset[str] = frozenset()
 
 
-def _fault(
-    edit: Edit, *breaks: str, doubts: Sequence[str] = (), diverges: Sequence[str] = ()
-) -> Fault:
+def _fault(edit: Edit, *breaks: str, doubts: Sequence[str] = (), diverges: Sequence[str] = ()) -> Fault:
     return Fault(edit, frozenset(breaks), frozenset(doubts), frozenset(diverges))
 
 
@@ -241,10 +236,8 @@ def an_end_that_changes(frames: Frames) -> Frames:
     sets = _sets(frames, "broker-c")
     for at, end in ((sets[-2], 3), (sets[-1], 5)):
         first = replace(item(0, "broker-a", 0, 0), end_offset=end)
-        start = -1 if end == 3 else 10_000
-        frames = _remapped(
-            frames, at, lambda each, first=first, start=start: _hosting(each, {0: [first, moved(start)[0][1]]})
-        )
+        items = [first, moved(-1 if end == 3 else 10_000)[0][1]]
+        frames = _remapped(frames, at, partial(_hosting, hosted={0: items}))
     return frames
 
 

@@ -36,15 +36,6 @@ from replispec.wire.rocketmq.client import (
 )
 from replispec.wire.rocketmq.codes import LogMagic, ResponseCode
 from replispec.wire.rocketmq.constants import MOCK_BROKER_GLOBAL, UNDECIDED
-from replispec.wire.rocketmq.logical_queue import (
-    LogicalQueues,
-    LogicalQueueSegment,
-    LogicalQueueSegments,
-    MigrateLogicalQueue,
-    PrepareMigrationRequest,
-    PrepareMigrationResponse,
-)
-from replispec.wire.rocketmq.message_queue import MessageQueue
 from replispec.wire.rocketmq.static_topic import (
     LogicQueueItems,
     LogicQueueMappingItem,
@@ -62,7 +53,9 @@ TOPIC = "TopicS"
 CLUSTER = "DefaultCluster"
 NAME_SERVER: Endpoint = ("10.0.0.1", 9876)
 PRODUCER, CONSUMER, ADMIN = "10.0.0.21", "10.0.0.22", "10.0.0.23"
-BROKERS: dict[str, Endpoint] = {f"broker-{name}": (f"10.0.0.1{at}", 10911) for at, name in enumerate("abc", 1)}
+BROKERS: dict[str, Endpoint] = {
+    f"broker-{name}": (f"10.0.0.1{at}", 10911) for at, name in enumerate("abc", 1)
+}
 FIRST_EPOCH, SECOND_EPOCH = 1_700_000_000_000, 1_700_000_100_000
 RECORD_BYTES = 200
 GROUP, LATE_GROUP = "readers", "late-readers"
@@ -153,13 +146,17 @@ class World:
     def register(self, broker: str, wrapper: TopicConfigTable | None = None) -> None:
         """A broker tells the name server who it is, and which mappings it has."""
         host, port = BROKERS[broker]
-        header = RegisterBrokerRequest(broker, f"{host}:{port}", CLUSTER, f"{host}:{port + 1}", 0, compressed=False)
+        header = RegisterBrokerRequest(
+            broker, f"{host}:{port}", CLUSTER, f"{host}:{port + 1}", 0, compressed=False
+        )
         body = RegisterBrokerBody([], wrapper or TopicConfigTable())
         self.ask(host, NAME_SERVER, header, RegisterBrokerResponse(), body=body)
 
     def route(self, who: str, data: TopicRouteData) -> None:
         """Somebody asks the name server for the route."""
-        data.broker_datas = [BrokerData({0: f"{host}:{port}"}, name) for name, (host, port) in BROKERS.items()]
+        data.broker_datas = [
+            BrokerData({0: f"{host}:{port}"}, name) for name, (host, port) in BROKERS.items()
+        ]
         self.ask(who, NAME_SERVER, GetRouteInfoRequest(TOPIC), told=data)
 
     def store(self, broker: str, queue: int) -> Stored:
@@ -238,9 +235,7 @@ class World:
         header = UpdateConsumerOffsetRequest(MOCK_BROKER_GLOBAL, group, TOPIC, queue, offset)
         self.ask(CONSUMER, BROKERS[broker], header, UpdateConsumerOffsetResponse())
 
-    def position(
-        self, broker: str, queue: int, offset: int, group: str = GROUP, who: str = CONSUMER
-    ) -> None:
+    def position(self, broker: str, queue: int, offset: int, group: str = GROUP, who: str = CONSUMER) -> None:
         """A group asks how far it has read, or a broker for it."""
         lo, name = (None, MOCK_BROKER_GLOBAL) if who == CONSUMER else (False, broker)
         header = QueryConsumerOffsetRequest(group, TOPIC, queue, bname=name, lo=lo)

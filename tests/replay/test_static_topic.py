@@ -70,7 +70,7 @@ def test_what_is_seen_is_what_the_clients_printed() -> None:
         if each.name == "placed" and each.event.how == "acknowledged":
             acknowledged[str(each.event.index)].append(each.event.offset)
     assert {index: sorted(own) for index, own in acknowledged.items()} == TRUTH["acknowledged"]
-    readers = defaultdict(lambda: defaultdict(list))
+    readers: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for each in events:
         if each.name == "passed":
             assert each.event.read

@@ -2,9 +2,9 @@
 
 Layout of a family: statemachines/FAMILY/*.yaml, systems/FAMILY/*.yaml, invariants/FAMILY/*.yaml
 (streams.yaml and NAME_streams.yaml declare the streams of events), parameters/FAMILY/*.yaml (roles.yaml
-names the roles), constants/FAMILY/*.yaml, metrics/FAMILY/*.yaml (labels.yaml declares their labels), clauses/FAMILY/*.yaml
-(coverage.yaml says which of them cover a document's paragraphs), vectors/FAMILY/*.yaml. All are optional, so
-that a family may grow; its documents lie below docs/FAMILY."""
+names the roles), constants/FAMILY/*.yaml, metrics/FAMILY/*.yaml (labels.yaml declares their labels),
+clauses/FAMILY/*.yaml (coverage.yaml says which of them cover a document's paragraphs),
+vectors/FAMILY/*.yaml. All are optional, so that a family may grow; its documents lie below docs/FAMILY."""
 
 from __future__ import annotations
 
@@ -264,9 +264,7 @@ def _systems(
     return found
 
 
-def _streams(
-    trees: Mapping[str, Tree], model: Model
-) -> tuple[Mapping[str, EventStream], Sequence[Tree]]:
+def _streams(trees: Mapping[str, Tree], model: Model) -> tuple[Mapping[str, EventStream], Sequence[Tree]]:
     """The streams of events, and the trees that hold invariants, which are those of the other files."""
     found: dict[str, EventStream] = {}
     others: list[Tree] = []

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 from replispec.replay.events.fields import Fields
 
@@ -278,8 +278,8 @@ class Acknowledged(Told):
 
     `text`: the client's id of the message; `born_ms`: without one, when its request says that it was made;
     `body_digest`: of the request's body; `body_crc`: CRC-32 of it, where it is that of one message.
-    `request_order` is the `order` of that request; `epoch` is told by `join`. `topic`: of the message, which the
-    answer says to be in `queue_id` at `queue_offset`; `physical`: the request asked for a physical queue.
+    `request_order` is the `order` of that request; `epoch` is told by `join`. `topic`: of the message, which
+    the answer says to be in `queue_id` at `queue_offset`; `physical`: the request asked for a physical queue.
     """
 
     kind = ObservationKind.ACKNOWLEDGED

@@ -73,8 +73,8 @@ class Pulled(_OfQueue):
 
 @dataclass(frozen=True, slots=True)
 class Position(_OfQueue):
-    """How far `consumer_group` has read: what it commits (`committed`), or what it is told. `code` is None of a
-    commit that is not answered."""
+    """How far `consumer_group` has read: what it commits (`committed`), or what it is told. `code` is None of
+    a commit that is not answered."""
 
     kind = ObservationKind.POSITION
     consumer_group: str | None = None

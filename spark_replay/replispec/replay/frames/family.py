@@ -50,8 +50,8 @@ class FramesFamily:
     sends may be (True), or the other end (False), or one of which that is unknown (None), most telling first.
     `told`: the kinds that hints leave for a direction, none where they say nothing. `peers`: what the
     other direction is. `neighbours`: how far from the port of a listener the others are at which the same
-    process listens; `ports`: where they listen when nobody chooses. `held`: which bodies hold entries of a log,
-    or messages; a family whose messages travel in streams of another one has only these.
+    process listens; `ports`: where they listen when nobody chooses. `held`: which bodies hold entries of a
+    log, or messages; a family whose messages travel in streams of another one has only these.
     """
 
     readers: Callable[[Hints], Mapping[str, FrameReader]]

@@ -23,7 +23,7 @@ STATIC, LOGICAL = "ST", "LQ"
 
 class SaidBy(StrEnum):
     """How a mapping is said: an administrator set it, who has it told it (to one who copies it: COPIED), its
-    broker registered it, a name server told it; it was deleted at a broker, or at a name server (FORGOTTEN)."""
+    broker registered it, a name server told it; it was deleted at a broker, or a name server (FORGOTTEN)."""
 
     SET = "set"
     TOLD = "told"
@@ -36,8 +36,9 @@ class SaidBy(StrEnum):
 
 def mappings_of(command: Command) -> Iterator[Observation]:
     """The mappings in one command. Raises RemoteProtocolError."""
-    if command.request is not None and command.asked in _ANSWERS and not command.code:
-        yield from _ANSWERS[command.asked](command, command.request)
+    request = command.request
+    if request is not None and request.code in _ANSWERS and not command.code:
+        yield from _ANSWERS[request.code](command, request)
 
 
 def told_of(row: Mapped) -> tuple[tuple[object, ...], tuple[object, ...]]:
@@ -112,9 +113,7 @@ def _detail(
 
 
 def _info(command: Command, by: SaidBy, topic: str, info: static_topic.TopicQueueMappingInfo) -> Mapped:
-    leads = [
-        {"index": index, "queue_id": queue} for index, queue in sorted((info.curr_id_map or {}).items())
-    ]
+    leads = [{"index": index, "queue_id": queue} for index, queue in sorted((info.curr_id_map or {}).items())]
     told = {"name": info.bname, "mapping_epoch": info.epoch, "total": info.total_queues, "leads": leads}
     return _said(command, by, STATIC, topic, **told)
 
@@ -177,12 +176,12 @@ def _registered(answer: Command, request: Command) -> Iterator[Mapped]:
     told = None if body is None else body.topic_config_serialize_wrapper
     if told is None:
         return
-    own = {"own_name": header.broker_name, "address": header.broker_addr}
+    name, address = header.broker_name, header.broker_addr
     for topic, info in sorted((told.topic_queue_mapping_info_map or {}).items()):
-        yield replace(_info(answer, SaidBy.REGISTERED, topic, info), **own)
+        yield replace(_info(answer, SaidBy.REGISTERED, topic, info), own_name=name, address=address)
     for topic, queues in sorted((told.logical_queues_info_map or {}).items()):
-        own |= {"name": header.broker_name, "segments": _queues(queues.queues or {})}
-        yield _said(answer, SaidBy.REGISTERED, LOGICAL, topic, **own)
+        own = {"own_name": name, "address": address, "name": name}
+        yield _said(answer, SaidBy.REGISTERED, LOGICAL, topic, **own, segments=_queues(queues.queues or {}))
 
 
 def _route(answer: Command, request: Command) -> Iterator[Mapped]:

@@ -13,12 +13,12 @@ from replispec.runtime.primitives.unknown import UNKNOWN
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 
 Question = tuple[int, str, str, int, int]
-"""A code, which group asks (none but for positions), the host of who leads, the logical queue and an offset."""
+"""A code, which group asks (none but for positions), the host of who leads, the logical queue, an offset."""
 
 
 def answer_events(seen: SeenTopic) -> Iterator[StreamEvent]:
     """Every end, time and position that was answered about a logical queue."""
-    rows = [*seen.limits, *(each for each in seen.positions if not each.committed)]
+    rows: list[Limit | Position] = [*seen.limits, *(each for each in seen.positions if not each.committed)]
     rows = [each for each in rows if each.code == ResponseCode.SUCCESS and _is_offset(each)]
     handed = {asked for each in rows if each.logical is False and (asked := _handed(seen, each)) is not None}
     for row in rows:
@@ -60,9 +60,7 @@ def _handed(seen: SeenTopic, row: Limit | Position) -> Question | None:
     return _code(row), row.consumer_group or "", asks, *place
 
 
-def _explained(
-    seen: SeenTopic, row: Limit | Position, index: int, offset: int, handed: set[Question]
-) -> Any:
+def _explained(seen: SeenTopic, row: Limit | Position, index: int, offset: int, handed: set[Question]) -> Any:
     leader = seen.brokers.get(row.address or "")
     segments = [each for each in seen.mapping.segments(index) if each.start <= offset]
     if leader is None or not segments:

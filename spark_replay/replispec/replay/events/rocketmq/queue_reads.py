@@ -128,7 +128,7 @@ def read_events(seen: SeenTopic) -> Iterator[StreamEvent]:
             border=_border(seen, row.queue_id, segment) if is_logical else None,
             filtered=bool(row.filtered),
             delta=delta if is_logical else None,
-            segment_delta=_delta(seen, row, first, segment) if is_logical else None,
+            segment_delta=_delta(seen, row, segment) if is_logical else None,
         )
 
 
@@ -137,7 +137,7 @@ def _border(seen: SeenTopic, index: int, segment: Segment | None) -> Any:
     return UNKNOWN if found is None else found
 
 
-def _delta(seen: SeenTopic, row: Pulled, first: int, segment: Segment | None) -> Any:
+def _delta(seen: SeenTopic, row: Pulled, segment: Segment | None) -> Any:
     """The distance that the segment has. Behind the start of the last segment there may be others."""
     asked = seen.mapping.holding(row.queue_id or 0, row.asked or 0)
     if segment is None or asked is None:

@@ -1,7 +1,7 @@
 """Which segments the logical queues of one topic have, by all mappings that a capture holds.
 
-Static topics name them by their generation, logical queues of RIP-21 by their physical place. A segment counts
-where its logical start is decided; where mappings contradict each other it is unknown.
+Static topics name them by their generation, logical queues of RIP-21 by their physical place. A segment
+counts where its logical start is decided; where mappings contradict each other it is unknown.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class Segment(NamedTuple):
         return None if self.end is None else self.end + self.delta
 
 
-class Said(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Said:
     """One segment as a mapping says it: what names it, where it is, and what it is, None where its start is
     undecided. `order`: generation, or logical start."""
 

@@ -56,7 +56,7 @@ def _is_logical(frames: Delivered, at: Integers, asks: Integers) -> npt.NDArray[
         return text_of(key, frames.frames, frames.rows[places])
 
     named = pc.fill_null(pc.starts_with(said(_BROKER, asks), MOCK_BROKER_PREFIX), False)
-    found = np.asarray(named) | np.asarray(pc.is_valid(said(_LOGICAL, asks)))
+    found: npt.NDArray[np.bool_] = np.asarray(named) | np.asarray(pc.is_valid(said(_LOGICAL, asks)))
     # Who asks brokers for segments of logical queues says so, too.
     flags = pc.match_substring_regex(said(_FLAGS, asks), "^[0-9]{1,9}$")
     plain = pc.if_else(pc.fill_null(flags, False), said(_FLAGS, asks), "0").cast(pa.int32())
@@ -69,7 +69,9 @@ def _is_logical(frames: Delivered, at: Integers, asks: Integers) -> npt.NDArray[
 def traffic_of(command: Command) -> Iterator[Observation]:
     """What one command tells. Raises RemoteProtocolError."""
     asked = command.asked
-    if asked in TRAFFIC and (command.is_answer or asked == RequestCode.UPDATE_CONSUMER_OFFSET):
+    if asked is None or asked not in TRAFFIC:
+        return
+    if command.is_answer or asked == RequestCode.UPDATE_CONSUMER_OFFSET:
         yield from TRAFFIC[asked](command)
 
 

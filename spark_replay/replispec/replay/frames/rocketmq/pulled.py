@@ -28,9 +28,10 @@ _KEPT: Final = 1_024
 
 def _holding(messages: Sequence[Any]) -> Iterable[int]:
     for at, each in enumerate(messages):
-        if each is not None and each.code == _SUCCESS and each.flag & _RESPONSE and each.ext_fields:
-            if _NEXT in each.ext_fields:
-                yield at
+        if each is None or each.code != _SUCCESS or not each.flag & _RESPONSE:
+            continue
+        if each.ext_fields and _NEXT in each.ext_fields:
+            yield at
 
 
 def _read(_: Any, buffer: bytes, begin: int, end: int) -> Sequence[Pulled] | None:

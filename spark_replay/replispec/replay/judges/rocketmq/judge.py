@@ -30,9 +30,7 @@ from replispec.wire.rocketmq.invariants import INVARIANTS
 from replispec.wire.rocketmq.machines import WATCHED
 
 SURVIVAL = "acknowledged-send-survives"
-RULES: Mapping[str, Invariant] = {
-    name: each for name, each in INVARIANTS.items() if each.group == ("group",)
-}
+RULES: Mapping[str, Invariant] = {name: each for name, each in INVARIANTS.items() if each.group == ("group",)}
 """The rules about broker sets."""
 # Events that only tell others what they mean: a group of which nothing else is known has no findings.
 _CONTEXT = ("epoch_started", "epoch_unseen", "epoch_left_out")
