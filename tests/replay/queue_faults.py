@@ -11,8 +11,11 @@ from replispec.runtime.primitives.headers import Header
 from replispec.wire.rocketmq.broker import (
     PullMessageRequest,
     PullMessageResponse,
+    RegisterBrokerBody,
+    RegisterBrokerRequest,
     SendMessageResponse,
     SendMessageV2Request,
+    TopicConfigTable,
     TopicRouteData,
 )
 from replispec.wire.rocketmq.client import (
@@ -23,21 +26,21 @@ from replispec.wire.rocketmq.client import (
     QueryConsumerOffsetResponse,
 )
 from replispec.wire.rocketmq.codes import RemotingFlag, ResponseCode
+from replispec.wire.rocketmq.logical_queue import (
+    LogicalQueues,
+    LogicalQueueSegment,
+    LogicalQueueSegments,
+    MigrateLogicalQueue,
+    PrepareMigrationRequest,
+)
 from replispec.wire.rocketmq.static_topic import (
     TopicConfigAndQueueMapping,
     TopicQueueMappingDetail,
     UpdateStaticTopicRequest,
 )
+from tests.replay import logical_queues as lq
 from tests.replay.faults import Edit, Frame, Frames, put, with_fields
-from tests.replay.queues import (
-    BROKERS,
-    CONSUMER,
-    FIRST_EPOCH,
-    LATE_GROUP,
-    RECORD_BYTES,
-    item,
-    moved,
-)
+from tests.replay.queues import BROKERS, CONSUMER, FIRST_EPOCH, LATE_GROUP, RECORD_BYTES, TOPIC, item, moved
 
 
 @dataclass(frozen=True)
@@ -305,7 +308,7 @@ STATIC_FAULTS = (
     _fault(a_border_before_the_end, "acknowledged-is-read"),
     _fault(two_leaders_of_one_epoch, "one-writable-segment"),
     _fault(an_item_that_changes, "decided-segments-stay", doubts=_WHICH),
-    _fault(a_start_that_is_decided_twice, "decided-segments-stay"),
+    _fault(a_start_that_is_decided_twice, "decided-segments-stay", doubts=_WHICH),
     _fault(a_start_that_does_not_grow, "segments-follow", doubts=_WHICH),
     _fault(an_older_mapping_is_taken, "mapping-epochs-grow"),
     _fault(a_mapping_of_another_broker, "mappings-are-for-their-broker"),
@@ -319,4 +322,95 @@ STATIC_FAULTS = (
     _fault(by_java(a_start_that_does_not_grow), diverges=["segments-follow"], doubts=_WHICH),
     _fault(by_java(a_mapping_of_another_broker), diverges=["mappings-are-for-their-broker"]),
     _fault(by_java(an_older_route), diverges=["mapping-epochs-grow", "routes-are-the-newest"]),
+)
+
+
+# ---- logical queues ------------------------------------------------------------------------------
+
+
+def _registrations(frames: Frames, broker: str) -> list[int]:
+    return asked(frames, RegisterBrokerRequest, broker_name=broker)
+
+
+def _with_segments(frames: Frames, at: int, *segments: LogicalQueueSegment) -> Frames:
+    """A broker registers these instead."""
+    said = RegisterBrokerBody.decode(frames[at].command()[0].body)
+    queues: dict[int, list[LogicalQueueSegment]] = {}
+    for each in segments:
+        queues.setdefault(each.logical_queue_index or 0, []).append(each)
+    told = LogicalQueues({index: LogicalQueueSegments(own) for index, own in queues.items()})
+    wrapper = TopicConfigTable(logical_queues_info_map={TOPIC: told})
+    return _with_body(frames, at, replace(said, topic_config_serialize_wrapper=wrapper).encode())
+
+
+def two_normal_segments(frames: Frames) -> Frames:
+    """The target has a segment that is written in two of its queues."""
+    at = _registrations(frames, "broker-b")[2]
+    other = lq.segment(0, lq.B, 2, 7)
+    return _with_segments(frames, at, lq.OTHER, lq.SECOND, other)
+
+
+def an_end_that_moves(frames: Frames) -> Frames:
+    """The source registers another end than it decided."""
+    at = _registrations(frames, "broker-a")[1]
+    return _with_segments(frames, at, replace(lq.SEALED, offset_max=4))
+
+
+def a_segment_that_moves(frames: Frames) -> Frames:
+    """The target registers another start than was decided."""
+    at = _registrations(frames, "broker-b")[2]
+    return _with_segments(frames, at, lq.OTHER, replace(lq.SECOND, logical_queue_delta=2))
+
+
+def a_start_off_by_one(frames: Frames) -> Frames:
+    """The source decides a start one before its end, and everybody is told so."""
+    second = replace(lq.SECOND, logical_queue_delta=2)
+    (first, *_) = answers(frames, asked(frames, PrepareMigrationRequest))
+    frames = _with_body(frames, first, MigrateLogicalQueue(lq.SEALED, second).encode())
+    frames = _with_segments(frames, _registrations(frames, "broker-b")[2], lq.OTHER, second)
+    sealed = replace(lq.SECOND_SEALED, logical_queue_delta=2)
+    frames = _with_segments(frames, _registrations(frames, "broker-b")[3], lq.OTHER, sealed)
+    second_run = answers(frames, asked(frames, PrepareMigrationRequest))[1]
+    third = replace(lq.THIRD, logical_queue_delta=4)
+    frames = _with_body(frames, second_run, MigrateLogicalQueue(sealed, third).encode())
+    frames = _with_segments(frames, _registrations(frames, "broker-a")[-1], third)
+    routes = [at for at, frame in enumerate(frames) if b'"logicalQueuesInfo"' in frame.data]
+    for at, told in zip(routes[1:], ((lq.SEALED, second), (sealed, third)), strict=True):
+        data = TopicRouteData.decode(frames[at].command()[0].body)
+        queues = {0: LogicalQueueSegments([*told]), 1: LogicalQueueSegments([lq.OTHER])}
+        frames = _with_body(frames, at, replace(data, logical_queues_info=queues).encode())
+    return frames
+
+
+def a_message_behind_the_seal(frames: Frames) -> Frames:
+    """The last message of a segment is acknowledged behind the end that was decided."""
+    at = _sends(frames, "broker-b")[-1]
+    return put(frames, at, with_fields(frames[at], SendMessageResponse, queue_offset=4))
+
+
+def a_position_that_is_lost(frames: Frames) -> Frames:
+    """A broker that is asked how far a group has read says less than it took."""
+    at = answers(frames, asked(frames, QueryConsumerOffsetRequest, "broker-a"))[0]
+    return put(frames, at, with_fields(frames[at], QueryConsumerOffsetResponse, offset=0))
+
+
+def a_hole_in_a_segment(frames: Frames) -> Frames:
+    """The second of three messages of a segment is not handed out."""
+    at = _pulls(frames, "broker-a", queue_offset=0)[0]
+    body = frames[at].command()[0].body
+    third = len(body) // 3
+    return _with_body(frames, at, body[:third] + body[2 * third :])
+
+
+LOGICAL_FAULTS = (
+    _fault(two_normal_segments, "one-writable-segment"),
+    _fault(an_end_that_moves, "segment-ends-stay"),
+    _fault(a_segment_that_moves, "decided-segments-stay", doubts=["message-lies-in-its-segment"]),
+    _fault(
+        a_start_off_by_one,
+        *("segments-follow", "logical-offset-is-one-message", "message-lies-in-its-segment"),
+    ),
+    _fault(a_message_behind_the_seal, "message-lies-in-its-segment", "message-has-one-logical-offset"),
+    _fault(a_position_that_is_lost, "positions-never-fall"),
+    _fault(a_hole_in_a_segment, "reads-are-contiguous", "acknowledged-is-read"),
 )

@@ -29,6 +29,8 @@ MANY: Final = frozenset(
         ObservationKind.LATENCY,
         ObservationKind.PAIRED,
         ObservationKind.PULLED,
+        ObservationKind.POSITION,
+        ObservationKind.LIMIT,
     )
 )
 """Kinds that there is much of."""

@@ -21,11 +21,14 @@ from replispec.replay.judges.findings import FindingRow
 from replispec.replay.judges.rocketmq.queues import judge_queues
 from replispec.replay.pairing.pairs import EVERYTHING
 
-FREQUENT: Final = (ObservationKind.ACKNOWLEDGED, ObservationKind.PULLED)
-_RARE: Final = (
-    ObservationKind.MAPPED,
+FREQUENT: Final = (
+    ObservationKind.ACKNOWLEDGED,
+    ObservationKind.PULLED,
     ObservationKind.POSITION,
     ObservationKind.LIMIT,
+)
+_RARE: Final = (
+    ObservationKind.MAPPED,
     ObservationKind.BROKER,
     ObservationKind.UNSEEN,
 )

@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from replispec.replay.events.queue_observations import Position
+from replispec.replay.events.queue_observations import Position, Pulled
+from replispec.replay.events.rocketmq.mappings import LOGICAL
 from replispec.replay.events.rocketmq.queue_seen import SeenTopic
 from replispec.replay.events.stream_event import StreamEvent
 from replispec.wire.rocketmq.codes import ResponseCode
@@ -28,9 +29,10 @@ def position_events(seen: SeenTopic) -> Iterator[StreamEvent]:
     """What groups are told. Another order of connections is another last commit: it is sure on one alone."""
     commits = _commits(seen)
     for row in seen.positions:
-        if row.committed or row.code not in _TOLD or row.queue_id is None or not seen.is_logical(row):
+        queue = _queue(seen, row)
+        if row.committed or row.code not in _TOLD or queue is None:
             continue
-        own = commits.get((row.consumer_group or "", row.queue_id), ())
+        own = commits.get((row.consumer_group or "", queue), ())
         asked = row.order if row.request_order is None else row.request_order
         before = [each for each in own if each.order < asked]
         last = before[-1] if before else None
@@ -39,7 +41,7 @@ def position_events(seen: SeenTopic) -> Iterator[StreamEvent]:
             "positions",
             "told",
             row,
-            index=row.queue_id,
+            queue=queue,
             reader=row.consumer_group or "",
             offset=UNDECIDED if found is None else found,
             floor=None if last is None else last.offset,
@@ -47,20 +49,29 @@ def position_events(seen: SeenTopic) -> Iterator[StreamEvent]:
         )
 
 
-def _commits(seen: SeenTopic) -> dict[tuple[str, int], Sequence[_Commit]]:
-    """By groups and logical queues, in the order of the capture."""
-    found: dict[tuple[str, int], list[_Commit]] = defaultdict(list)
+def _queue(seen: SeenTopic, row: Position | Pulled) -> str | None:
+    """The queue of which a group has a position: a logical one, or, where clients of logical queues keep it,
+    the physical one of a segment. None of what brokers ask each other."""
+    if row.queue_id is None:
+        return None
+    if seen.is_logical(row):
+        return f"logical queue {row.queue_id}"
+    broker = seen.brokers.get(row.address or "")
+    return None if seen.mapping.form != LOGICAL or broker is None else f"{broker}/{row.queue_id}"
+
+
+def _commits(seen: SeenTopic) -> dict[tuple[str, str], Sequence[_Commit]]:
+    """By groups and queues, in the order of the capture."""
+    found: dict[tuple[str, str], list[_Commit]] = defaultdict(list)
     for row in seen.positions:
-        taken = row.code is None or row.code == ResponseCode.SUCCESS
-        if row.committed and taken and row.queue_offset is not None and _is_logical(seen, row):
+        taken = row.committed and (row.code is None or row.code == ResponseCode.SUCCESS)
+        queue = _queue(seen, row)
+        if taken and row.queue_offset is not None and queue is not None:
             commit = _Commit(row.order, row.connection, row.queue_offset, row.code is not None)
-            found[row.consumer_group or "", row.queue_id or 0].append(commit)
+            found[row.consumer_group or "", queue].append(commit)
     for pull in seen.pulled:
-        if pull.carried is not None and pull.queue_id is not None and seen.is_logical(pull):
+        queue = _queue(seen, pull)
+        if pull.carried is not None and queue is not None:
             commit = _Commit(pull.order, pull.connection, pull.carried, False)
-            found[pull.consumer_group or "", pull.queue_id].append(commit)
+            found[pull.consumer_group or "", queue].append(commit)
     return {key: sorted(own) for key, own in found.items()}
-
-
-def _is_logical(seen: SeenTopic, row: Position) -> bool:
-    return row.queue_id is not None and seen.is_logical(row)

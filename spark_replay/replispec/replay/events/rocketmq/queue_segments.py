@@ -45,6 +45,18 @@ class Segment(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """A segment, and the logical queue that it is of."""
+
+    index: int
+    segment: Segment
+
+    def has(self, offset: int, *, at_end: bool = False) -> bool:
+        """Whether it has a physical offset that it begins before; `at_end`: its end is one of them."""
+        return self.segment.end is None or offset < self.segment.end + at_end
+
+
+@dataclass(frozen=True, slots=True)
 class Said:
     """One segment as a mapping says it: what names it, where it is, and what it is, None where its start is
     undecided. `order`: generation, or logical start."""
@@ -81,26 +93,31 @@ def segments_in(row: Mapped) -> Iterator[Said]:
 
 @dataclass(slots=True)
 class Chain:
-    """The segments of one logical queue, by ascending starts; `starts` are these."""
+    """The segments of one logical queue, by ascending starts; `starts` are these. `disputed`: the least start
+    of a segment of which mappings contradict each other, from where on none of them tells anything."""
 
     segments: list[Segment] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)
+    disputed: int | None = None
 
     @classmethod
-    def of(cls, said: Iterable[Segment]) -> Chain:
-        """Of all that is said; the end of a segment is known where anybody says it."""
+    def of(cls, said: Iterable[tuple[str, Segment]]) -> Chain:
+        """Of all that is said, by what names a segment; its end is known where anybody says it."""
         known: dict[tuple[Any, ...], Segment] = {}
-        for each in said:
+        named: dict[str, set[tuple[Any, ...]]] = defaultdict(set)
+        for name, each in said:
             key = each[:-1]
+            named[name].add(key)
             before = known.get(key)
             known[key] = each if before is None or before.end is None else before
         segments = sorted(known.values(), key=lambda each: each.start)
-        return cls(segments, [each.start for each in segments])
+        disputed = [key[0] for keys in named.values() if len(keys) > 1 for key in keys]
+        return cls(segments, [each.start for each in segments], min(disputed, default=None))
 
     def at(self, offset: int) -> list[Segment]:
         """The segments that may have a logical offset: one, unless mappings contradict each other."""
         begun = bisect_right(self.starts, offset)
-        if not begun:
+        if not begun or (self.disputed is not None and offset >= self.disputed):
             return []
         first = self.segments[begun - 1].start
         return [each for each in self.segments[:begun] if each.start == first]
@@ -119,12 +136,13 @@ class Topic:
         self.form = LOGICAL if any(each.form == LOGICAL for each in rows) else rows[0].form
         self.deleted = any(each.said_by in DELETIONS for each in rows)
         self._borders = _borders(rows)
-        said: dict[int, list[Segment]] = defaultdict(list)
+        said: dict[int, list[tuple[str, Segment]]] = defaultdict(list)
         physical: dict[tuple[str, int], set[tuple[int, Segment]]] = defaultdict(set)
         for row in rows:
             for each in segments_in(row):
                 if each.segment is not None:
-                    said[each.index].append(each.segment)
+                    name = f"{self.life(row.mapping_epoch)} {each.name}"
+                    said[each.index].append((name, each.segment))
         self.chains: Mapping[int, Chain] = {index: Chain.of(own) for index, own in said.items()}
         for index, chain in self.chains.items():
             for segment in chain.segments:
@@ -148,17 +166,26 @@ class Topic:
         """Where the segment after one begins; None where none is known."""
         return self.chains[index].following(segment)
 
+    def held(self, broker: str, queue_id: int, offset: int) -> Held | None:
+        """The segment that a physical offset lies in or behind; None where none is known, or several are."""
+        begun = [
+            Held(index, each)
+            for index, each in self._physical.get((broker, queue_id), ())
+            if each.physical_start <= offset
+        ]
+        last = max((each.segment.physical_start for each in begun), default=0)
+        found = [each for each in begun if each.segment.physical_start == last]
+        return found[0] if len(found) == 1 else None
+
     def logical(
         self, broker: str, queue_id: int, offset: int, *, at_end: bool = False
     ) -> tuple[int, int] | None:
         """Index and logical offset of a physical one; None where no segment is known that has it, or several
         are. `at_end`: the end of a segment is one of its offsets."""
-        found = {
-            (index, offset + each.delta)
-            for index, each in self._physical.get((broker, queue_id), ())
-            if each.physical_start <= offset and (each.end is None or offset < each.end + at_end)
-        }
-        return found.pop() if len(found) == 1 else None
+        held = self.held(broker, queue_id, offset)
+        if held is None or not held.has(offset, at_end=at_end):
+            return None
+        return held.index, offset + held.segment.delta
 
 
 def _borders(rows: Iterable[Mapped]) -> list[int]:

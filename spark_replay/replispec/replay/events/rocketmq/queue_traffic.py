@@ -1,7 +1,7 @@
-"""What is read, kept and asked of logical queues: pulls, positions of consumer groups, limits of queues.
+"""What is read, kept and asked of queues: pulls, positions of consumer groups, limits of queues.
 
-Only what a client asks of a logical queue, or one broker of another, is told: the request says so by its
-broker's name or by `lo`, or its answer by the distance of the offsets.
+Of pulls only those are told that may be about logical queues: the request says so by its broker's name, by
+`lo` or a flag, or its answer by the distance of the offsets; or its client is of a release without marks.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from replispec.replay.pairing.delivery import Delivered, Integers
 from replispec.runtime.primitives.headers import Header
 from replispec.runtime.primitives.keyed import declared
 from replispec.wire.rocketmq import broker, client
-from replispec.wire.rocketmq.codes import PullFlag, RemotingFlag, RequestCode, RouteFlag
+from replispec.wire.rocketmq.codes import PullFlag, Release, RemotingFlag, RequestCode, RouteFlag
 from replispec.wire.rocketmq.constants import MOCK_BROKER_PREFIX
 
 _PULLS: Final = (RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE)
+_UNMARKED: Final = int(Release.V5_0_0)
 _ALL_TAGS: Final = ("*", "", None)
 
 
@@ -38,11 +39,11 @@ _DELTA, _REDIRECT = (_key(broker.PullMessageResponse, name) for name in ("offset
 
 
 def of_logical_queues(frames: Delivered, at: Integers, request_of: Integers) -> Integers:
-    """Those of the commands at some places that are not of TRAFFIC, or are about a logical queue."""
+    """Those of the commands at some places that are no pulls, or may be about a logical queue."""
     codes = frames.integers("code")
     is_answer = (frames.integers("flag", at) & RemotingFlag.RESPONSE) != 0
     asks = np.where(is_answer & (request_of[at] >= 0), request_of[at], at)
-    mine = np.isin(codes[asks], sorted(TRAFFIC))
+    mine = np.isin(codes[asks], _PULLS)
     if not mine.any():
         return at
     told = np.flatnonzero(mine)
@@ -61,6 +62,7 @@ def _is_logical(frames: Delivered, at: Integers, asks: Integers) -> npt.NDArray[
     flags = pc.match_substring_regex(said(_FLAGS, asks), "^[0-9]{1,9}$")
     plain = pc.if_else(pc.fill_null(flags, False), said(_FLAGS, asks), "0").cast(pa.int32())
     found |= (np.asarray(plain) & RouteFlag.LOGICAL_QUEUE) != 0
+    found |= np.asarray(pc.fill_null(pc.equal(frames.values("version", asks), _UNMARKED), False))
     for key in (_DELTA, _REDIRECT):
         found |= np.asarray(pc.is_valid(said(key, at)))
     return found
