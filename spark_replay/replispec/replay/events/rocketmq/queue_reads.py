@@ -136,7 +136,7 @@ def read_events(seen: SeenTopic) -> Iterator[StreamEvent]:
         where = seen.where(row) or (None if is_logical else Where(row.queue_id, 0))
         if where is None or row.asked is None or row.next_begin is None:
             continue
-        index, delta = where
+        index, delta = where.index, where.delta
         shift = 0 if is_logical else delta
         first = row.pulled[0]["queue_offset"] + delta
         segment = seen.mapping.holding(index, first) if is_logical else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from replispec.replay.events.observation import Acknowledged, Observation
 from replispec.replay.events.queue_observations import Limit, Position, Pulled
@@ -18,7 +18,8 @@ OF_TOPIC: Final = "topic "
 """What the groups of findings about topics begin with."""
 
 
-class Where(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Where:
     """A logical queue, and by how much its offsets are greater than those that records have."""
 
     index: int
