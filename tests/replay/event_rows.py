@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from replispec.replay.events.observation import KINDS, Observation
+from replispec.replay.events.kinds import KINDS
+from replispec.replay.events.observation import Observation
 from replispec.replay.events.tables import Events, rows_of
 
 

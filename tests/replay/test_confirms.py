@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from replispec.replay.events.observation import Observation, ObservationKind, of_kind
+from replispec.replay.events.kinds import of_kind
+from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.confirms import confirms
 from replispec.runtime.primitives.unknown import UNKNOWN
 from replispec.wire.rocketmq.ha import HaEpochEntry, HaHandshakeAnswer, HaHandshakeId, HaTransferHeader

@@ -10,9 +10,8 @@ import pytest
 
 from replispec.replay.engines.decoding import decode_capture
 from replispec.replay.events.observe import observe
-from replispec.replay.judges.rocketmq.judge import Judgement, judge_capture
+from replispec.replay.judges.rocketmq.judge import RULES, Judgement, judge_capture
 from replispec.runtime.primitives.invariants import Verdict
-from replispec.wire.rocketmq.invariants import INVARIANTS
 from replispec.wire.rocketmq.machines import WATCHED
 from tests.replay import expectations as rule
 from tests.replay.faults import Edit, Frame, taken, written
@@ -94,4 +93,4 @@ def test_what_apache_is_known_to_do_is_diverged_once_the_learner_is_known() -> N
 
 def test_every_rule_and_every_machine_has_a_fault() -> None:
     seeded = {invariant for fault in SEEDED for invariant in fault.breaks}
-    assert seeded == {*INVARIANTS, *WATCHED}
+    assert seeded == {*RULES, *WATCHED}

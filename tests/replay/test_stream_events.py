@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from replispec.replay.events.observation import Observation, ObservationKind, of_kind
+from replispec.replay.events.kinds import of_kind
+from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.stream_events import join
 from replispec.replay.events.tables import to_tables
 from replispec.replay.judges.rocketmq.judge import judge_capture

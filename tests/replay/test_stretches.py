@@ -12,7 +12,8 @@ import pytest
 
 from replispec.replay.events.capture_events import Columns
 from replispec.replay.events.event_tables import EventTable
-from replispec.replay.events.observation import Observation, ObservationKind, of_kind
+from replispec.replay.events.kinds import of_kind
+from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.recounts import (
     Ahead,
     Around,

@@ -9,7 +9,8 @@ import numpy as np
 
 from replispec.replay.events.capture_events import CaptureEvents, Columns
 from replispec.replay.events.event_tables import Coded, Flags
-from replispec.replay.events.observation import Observation, ObservationKind, of_kind
+from replispec.replay.events.kinds import of_kind
+from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.recounts import (
     Members,
     Recounts,

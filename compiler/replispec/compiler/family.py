@@ -1,10 +1,10 @@
 """Everything that the specification's YAML becomes: machines, rules, invariants, clauses, documents.
 
 Layout of a family: statemachines/FAMILY/*.yaml, systems/FAMILY/*.yaml, invariants/FAMILY/*.yaml
-(streams.yaml declares the streams of events), parameters/FAMILY/*.yaml (roles.yaml names the roles),
-constants/FAMILY/*.yaml, metrics/FAMILY/*.yaml (labels.yaml declares their labels), clauses/FAMILY/*.yaml
-(coverage.yaml says which of them cover a document's paragraphs), vectors/FAMILY/*.yaml. All are optional, so
-that a family may grow; its documents lie below docs/FAMILY."""
+(streams.yaml and NAME_streams.yaml declare the streams of events), parameters/FAMILY/*.yaml (roles.yaml
+names the roles), constants/FAMILY/*.yaml, metrics/FAMILY/*.yaml (labels.yaml declares their labels),
+clauses/FAMILY/*.yaml (coverage.yaml says which of them cover a document's paragraphs),
+vectors/FAMILY/*.yaml. All are optional, so that a family may grow; its documents lie below docs/FAMILY."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from replispec.compiler.model.constant import NamedConstant
 from replispec.compiler.model.coverage import Coverage
 from replispec.compiler.model.example import Example
 from replispec.compiler.model.faults import attempt, whole_since
-from replispec.compiler.model.invariant import InvariantSpec
+from replispec.compiler.model.invariant import EventStream, InvariantSpec
 from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.message import Model, Place, SpecificationError
 from replispec.compiler.model.metric import MetricsSpec
@@ -53,7 +53,7 @@ from replispec.compiler.read.clauses import read_clauses
 from replispec.compiler.read.constants import read_constants
 from replispec.compiler.read.coverage import read_coverage
 from replispec.compiler.read.examples import read_examples
-from replispec.compiler.read.invariants import read_invariants, read_streams
+from replispec.compiler.read.invariants import STREAMS_END, read_invariants, read_streams
 from replispec.compiler.read.machines import read_machine
 from replispec.compiler.read.metrics import read_metrics
 from replispec.compiler.read.parameters import check_timers, read_parameters
@@ -221,23 +221,13 @@ def _read(model: Model, trees: Mapping[str, Tree], sources: Mapping[str, bytes])
         check_timers(configuration, machines)
     systems = _systems(_only(trees, f"systems/{model.family}/"), model, types, machines)
     invariants: dict[str, InvariantSpec] = {}
-    folder = f"invariants/{model.family}"
-    if _only(trees, f"{folder}/") and f"{folder}/streams.yaml" not in sources:
+    streams, of_invariants = _streams(_only(trees, f"invariants/{model.family}/"), model)
+    for tree in of_invariants:
         with attempt():
-            raise SpecificationError(
-                f"{folder}/streams.yaml", "invariants, but no streams of events", "declare the streams there"
-            )
-    if f"{folder}/streams.yaml" in trees:
-        streams = read_streams(trees[f"{folder}/streams.yaml"], model)
-        for name, tree in _only(trees, folder).items():
-            if not name.endswith("/streams.yaml"):
-                with attempt():
-                    for found in read_invariants(tree, model, streams, types, machines):
-                        if found.id in invariants:
-                            raise SpecificationError(
-                                found.place, f"duplicate invariant {found.id}", "rename one"
-                            )
-                        invariants[found.id] = found
+            for found in read_invariants(tree, model, streams, types, machines):
+                if found.id in invariants:
+                    raise SpecificationError(found.place, f"duplicate invariant {found.id}", "rename one")
+                invariants[found.id] = found
     with attempt():
         _check_findings(machines, invariants)
     return FamilySpec(
@@ -272,6 +262,31 @@ def _systems(
                 )
             found[system.name] = system
     return found
+
+
+def _streams(trees: Mapping[str, Tree], model: Model) -> tuple[Mapping[str, EventStream], Sequence[Tree]]:
+    """The streams of events, and the trees that hold invariants, which are those of the other files."""
+    found: dict[str, EventStream] = {}
+    others: list[Tree] = []
+    for name, tree in trees.items():
+        if not name.endswith(STREAMS_END):
+            others.append(tree)
+            continue
+        for each in read_streams(tree, model).values():
+            with attempt():
+                if each.name in found:
+                    raise SpecificationError(
+                        each.place, f"duplicate stream {each.name}", f"see {found[each.name].place}"
+                    )
+                found[each.name] = each
+    if others and len(others) == len(trees):
+        with attempt():
+            raise SpecificationError(
+                f"invariants/{model.family}/streams.yaml",
+                "invariants, but no streams of events",
+                "declare the streams there",
+            )
+    return found, others if found else []
 
 
 def _take_rules(tree: Tree, model: Model, rules: dict[str, RuleSource]) -> None:

@@ -21,7 +21,7 @@ from replispec.compiler.read.clauses import read_clauses
 from replispec.compiler.read.coverage import read_coverage
 from replispec.compiler.read.declared import check_declared, read_declared
 from replispec.compiler.read.descriptors import proto_files, read_descriptors
-from replispec.compiler.read.invariants import read_streams
+from replispec.compiler.read.invariants import STREAMS_END, read_streams
 from replispec.compiler.read.own_messages import own_packages
 from replispec.compiler.read.protos import read_model
 from replispec.compiler.read.yaml_source import read_yaml
@@ -140,8 +140,8 @@ def _family(spec: Path, parsed: Sequence[_File], name: str) -> SpecNode:
 
 def _streams(spec: Path, model: Model) -> dict[str, EventStream]:
     """All streams of events, those too that no invariant watches."""
-    path = spec / "invariants" / model.family / "streams.yaml"
-    return read_streams(read_yaml(path, spec), model) if path.is_file() else {}
+    paths = sorted((spec / "invariants" / model.family).glob(f"*{STREAMS_END}"))
+    return {name: each for path in paths for name, each in read_streams(read_yaml(path, spec), model).items()}
 
 
 def _own(parsed: Sequence[_File], packages: Sequence[str]) -> Iterator[tuple[str, dict[str, object]]]:

@@ -29,6 +29,8 @@ from replispec.compiler.read.machines import guard_types
 from replispec.compiler.read.yaml_source import Scalar, Tree
 
 _ID: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+STREAMS_END: Final = "streams.yaml"
+"""How a file is called that declares streams; the others hold invariants."""
 _Present = frozenset[ex.Expression]
 _COMMON: Final = ("id", "about", "shape", "stream", "group", "key", "evaluated", "says", "unseen", "clause")
 _SHAPES: Final = {

@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from replispec.replay.events.event_tables import Coded, Codes, Counted, Flags, Rows, combined, split
-from replispec.replay.events.observation import KINDS, Observation, ObservationKind
+from replispec.replay.events.kinds import KINDS
+from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.tables import SCHEMAS, Events, rows_of
 
 MANY: Final = frozenset(
@@ -27,6 +28,9 @@ MANY: Final = frozenset(
         ObservationKind.HEARTBEAT,
         ObservationKind.LATENCY,
         ObservationKind.PAIRED,
+        ObservationKind.PULLED,
+        ObservationKind.POSITION,
+        ObservationKind.LIMIT,
     )
 )
 """Kinds that there is much of."""

@@ -70,6 +70,31 @@ class Fields:
     entries: Sequence[dict[str, int]] | None
     opened: bool | None
     whole: bool | None
+    topic: str | None
+    said_by: str | None
+    form: str | None
+    own_name: str | None
+    language: str | None
+    mapping_epoch: int | None
+    total: int | None
+    forced: bool | None
+    leads: Sequence[dict[str, int]] | None
+    segments: Sequence[dict[str, Any]] | None
+    queue_id: int | None
+    queue_offset: int | None
+    logical: bool | None
+    physical: bool | None
+    consumer_group: str | None
+    asked: int | None
+    next_begin: int | None
+    min_offset: int | None
+    end_offset: int | None
+    offset_delta: int | None
+    filtered: bool | None
+    carried: int | None
+    pulled: Sequence[dict[str, Any]] | None
+    committed: bool | None
+    asked_code: int | None
 
     def __getattr__(self, name: str) -> Any:
         """Called for what the kind has no field for."""

@@ -8,9 +8,9 @@ the fields of its class are its columns (`tables.py`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 from replispec.replay.events.fields import Fields
 
@@ -45,6 +45,10 @@ class ObservationKind(StrEnum):
     LATENCY = "latency"
     UNDECODABLE = "undecodable"
     MEMBER = "member"
+    MAPPED = "mapped"
+    PULLED = "pulled"
+    POSITION = "position"
+    LIMIT = "limit"
 
 
 class Place(NamedTuple):
@@ -274,7 +278,8 @@ class Acknowledged(Told):
 
     `text`: the client's id of the message; `born_ms`: without one, when its request says that it was made;
     `body_digest`: of the request's body; `body_crc`: CRC-32 of it, where it is that of one message.
-    `request_order` is the `order` of that request; `epoch` is told by `join`.
+    `request_order` is the `order` of that request; `epoch` is told by `join`. `topic`: of the message, which
+    the answer says to be in `queue_id` at `queue_offset`; `physical`: the request asked for a physical queue.
     """
 
     kind = ObservationKind.ACKNOWLEDGED
@@ -285,6 +290,10 @@ class Acknowledged(Told):
     body_digest: int | None = None
     body_crc: int | None = None
     request_order: int | None = None
+    topic: str | None = None
+    queue_id: int | None = None
+    queue_offset: int | None = None
+    physical: bool | None = None
     epoch: int | None = field(default=None, metadata=_BY_JOIN)
 
 
@@ -464,30 +473,6 @@ class Member(Observation):
     entries: Sequence[dict[str, int]] | None = None
     opened: bool | None = None
     whole: bool | None = None
-
-
-_ALL: Final[tuple[type[Observation], ...]] = (
-    Controller, Broker, Alive, Closed, Leader,
-    Registration, Start, Decision,
-    Granted, Cleaned, Fact, Alteration, Acknowledged, Epochs,
-    Opened, Gap, Handshake, Answer, Report, Batch, Heartbeat,
-    Paired, Mispaired, Unseen, Latency, Undecodable,
-    Member,
-)  # fmt: skip
-KINDS: Final[Mapping[ObservationKind, type[Observation]]] = {
-    each.kind: each for each in sorted(_ALL, key=lambda each: each.kind)
-}
-"""The class of each kind, by its name."""
-
-
-def of_kind(kind: ObservationKind, *place: Any, **told: Any) -> Observation:
-    """An observation of a kind that is known only now. Raises TypeError for a field that it has not."""
-    return KINDS[kind](*place, **told)
-
-
-def names_of(kind: ObservationKind) -> tuple[str, ...]:
-    """The fields of a kind that its table has as columns, in their order."""
-    return tuple(each.name for each in fields(KINDS[kind]) if not each.metadata)
 
 
 def ends_of(connection: str) -> Sequence[str]:

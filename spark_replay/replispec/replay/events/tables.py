@@ -10,10 +10,24 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from replispec.replay.events.observation import KINDS, Observation, ObservationKind, names_of
-from replispec.replay.frames.tables import ENTRY, RECORD
+from replispec.replay.events.kinds import KINDS, names_of
+from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.frames.tables import ENTRY, PULLED, RECORD
 
 _ENTRY: Final = pa.struct([("epoch", pa.int32()), ("start_offset", pa.int64())])
+_LEAD: Final = pa.struct([("index", pa.int32()), ("queue_id", pa.int32())])
+_SEGMENT: Final = pa.struct(
+    [
+        ("index", pa.int32()),
+        ("generation", pa.int32()),
+        ("broker", pa.string()),
+        ("queue_id", pa.int32()),
+        ("logical_start", pa.int64()),
+        ("physical_start", pa.int64()),
+        ("physical_end", pa.int64()),
+        ("state", pa.string()),
+    ]
+)
 _TYPES: Final[Mapping[str, pa.DataType]] = {
     "order": pa.int64(),
     "time_ns": pa.int64(),
@@ -62,6 +76,25 @@ _TYPES: Final[Mapping[str, pa.DataType]] = {
     "entries": pa.list_(ENTRY),
     "opened": pa.bool_(),
     "whole": pa.bool_(),
+    "mapping_epoch": pa.int64(),
+    "total": pa.int32(),
+    "forced": pa.bool_(),
+    "leads": pa.list_(_LEAD),
+    "segments": pa.list_(_SEGMENT),
+    "queue_id": pa.int32(),
+    "queue_offset": pa.int64(),
+    "logical": pa.bool_(),
+    "physical": pa.bool_(),
+    "asked": pa.int64(),
+    "next_begin": pa.int64(),
+    "min_offset": pa.int64(),
+    "end_offset": pa.int64(),
+    "offset_delta": pa.int64(),
+    "filtered": pa.bool_(),
+    "carried": pa.int64(),
+    "pulled": pa.list_(PULLED),
+    "committed": pa.bool_(),
+    "asked_code": pa.int32(),
 }
 """The types of columns that are no text."""
 SCHEMAS: Final[Mapping[ObservationKind, pa.Schema]] = {

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from replispec.replay.frames.hints import Hints
-from replispec.replay.frames.readers import Entry, FrameReader
+from replispec.replay.frames.readers import FrameReader
 from replispec.replay.tcp.directions import Direction
 from replispec.runtime import families
 
@@ -28,16 +28,18 @@ class MessageColumns:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EntryBodies:
-    """Bodies with entries of an agreed log, in streams of one kind, whichever family reads these.
+class HeldBodies:
+    """Bodies that hold something of `column` (entries of an agreed log, messages), in streams of one kind,
+    whichever family reads these.
 
     `holding` says which of some messages have such bodies, by their places; `read` is given one of these
     and its body `buffer[begin:end]`, and answers with None when that cannot be read.
     """
 
     kind: str
+    column: str
     holding: Callable[[Sequence[Any]], Iterable[int]]
-    read: Callable[[Any, bytes, int, int], Sequence[Entry] | None]
+    read: Callable[[Any, bytes, int, int], Sequence[tuple[Any, ...]] | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,8 +50,8 @@ class FramesFamily:
     sends may be (True), or the other end (False), or one of which that is unknown (None), most telling first.
     `told`: the kinds that hints leave for a direction, none where they say nothing. `peers`: what the
     other direction is. `neighbours`: how far from the port of a listener the others are at which the same
-    process listens; `ports`: where they listen when nobody chooses. `entries`: which bodies hold entries of
-    a log; a family whose messages travel in streams of another one has only these.
+    process listens; `ports`: where they listen when nobody chooses. `held`: which bodies hold entries of a
+    log, or messages; a family whose messages travel in streams of another one has only these.
     """
 
     readers: Callable[[Hints], Mapping[str, FrameReader]]
@@ -59,7 +61,7 @@ class FramesFamily:
     columns: Sequence[MessageColumns]
     neighbours: Sequence[int] = ()
     ports: Sequence[int] = ()
-    entries: Sequence[EntryBodies] = ()
+    held: Sequence[HeldBodies] = ()
 
 
 @cache
@@ -75,9 +77,9 @@ def readers(hints: Hints) -> Mapping[str, FrameReader]:
 
 
 @cache
-def entry_bodies(kind: str) -> tuple[EntryBodies, ...]:
-    """What reads entries of logs in streams of a kind."""
-    return tuple(each for family in frames_families() for each in family.entries if each.kind == kind)
+def held_bodies(kind: str) -> tuple[HeldBodies, ...]:
+    """What reads what bodies hold in streams of a kind."""
+    return tuple(each for family in frames_families() for each in family.held if each.kind == kind)
 
 
 @cache

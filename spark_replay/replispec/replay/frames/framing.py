@@ -18,9 +18,9 @@ from replispec.replay.capture.records import CaptureBytes, Integers
 from replispec.replay.frames.anchors import Searcher
 from replispec.replay.frames.classify import Classified, agree, classify
 from replispec.replay.frames.digests import digest
-from replispec.replay.frames.family import decoded_kinds, entry_bodies, readers
+from replispec.replay.frames.family import decoded_kinds, held_bodies, readers
 from replispec.replay.frames.hints import Hints
-from replispec.replay.frames.readers import FOREIGN, SHORT, Entry, FrameReader, Record, Run
+from replispec.replay.frames.readers import FOREIGN, SHORT, FrameReader, Record, Run
 from replispec.replay.tcp.directions import Direction
 from replispec.replay.tcp.pieces import Pieces, no_pieces
 from replispec.replay.tcp.space import Chain, NeedsBytes, SequenceSpace
@@ -40,7 +40,8 @@ class Frames:
     `positions`, `sizes`: where it is and how long (bytes); `messages`: None where a header has a hole;
     `body_sizes`: bytes of body; `digests`: of a body of which every byte is there; `records`: that it
     holds; `json_bodies`: bodies in JSON that the family wants to see; `bodies`: raw, when asked for;
-    `encodings`: of headers; `entries`: of an agreed log, by the place of the frame that holds them.
+    `encodings`: of headers; `held`: entries of an agreed log, or messages, by the column that has them and by
+    the place of the frame that holds them.
     """
 
     positions: list[int] = field(default_factory=list)
@@ -52,7 +53,7 @@ class Frames:
     json_bodies: list[bytes | None] = field(default_factory=list)
     bodies: list[bytes | None] = field(default_factory=list)
     encodings: list[int | None] = field(default_factory=list)
-    entries: dict[int, Sequence[Entry] | None] = field(default_factory=dict)
+    held: dict[str, dict[int, Sequence[tuple[Any, ...]] | None]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -156,7 +157,7 @@ class _Reading:
         self._reader = reader
         self._searcher = Searcher(decoded.space)
         self._keep = keep
-        self._entries = entry_bodies(reader.kind)
+        self._held = held_bodies(reader.kind)
 
     def run(self, position: int, *, aligned: bool) -> None:
         """Read from `position` on: the start of a frame when `aligned`, else a place to search from."""
@@ -222,10 +223,11 @@ class _Reading:
             frames.records += [self._reader.records(of, buffer, *at) if at else None for of, at in each]
         else:
             frames.records += [None] * len(places)
-        for bodies in self._entries:
+        for bodies in self._held:
             for row in bodies.holding(run.messages):
                 if at := places[row]:
-                    frames.entries[first + row] = bodies.read(run.messages[row], buffer, *at)
+                    found = bodies.read(run.messages[row], buffer, *at)
+                    frames.held.setdefault(bodies.column, {})[first + row] = found
         shown: list[bytes | None] = [None] * len(places)
         for row, at in enumerate(places):
             if at and at[1] - at[0] <= JSON_BODY_BYTES_MAXIMUM and _JSON.match(buffer, *at):

@@ -44,6 +44,9 @@ Record = tuple[int, int]
 """Where in its log a record starts that a body holds, and the CRC-32 of what the record carries."""
 Entry = tuple[int, int, int]
 """An entry of an agreed log that a body holds: its place there, its term, and the digest of its bytes."""
+Pulled = tuple[int, int, str, int, int]
+"""A message that a body hands to a consumer: its queue and its offset there, the address of the broker that
+stored it, where its record starts in the log of that, and the CRC-32 of what it carries."""
 
 
 class FrameReader(Protocol):

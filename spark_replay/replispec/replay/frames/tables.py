@@ -52,18 +52,34 @@ RECORD: pa.DataType = pa.struct([pa.field("offset", pa.int64()), pa.field("crc",
 ENTRY: pa.DataType = pa.struct(
     [pa.field("index", pa.int64()), pa.field("term", pa.int64()), pa.field("digest", pa.int64())]
 )
+PULLED: pa.DataType = pa.struct(
+    [
+        pa.field("queue_id", pa.int32()),
+        pa.field("queue_offset", pa.int64()),
+        pa.field("address", pa.string()),
+        pa.field("offset", pa.int64()),
+        pa.field("crc", pa.int64()),
+    ]
+)
 BODY_FIELDS = [
     pa.field("body_size", pa.int32()),
     pa.field("json_body", pa.binary()),
     pa.field("body_digest", pa.int64()),
     pa.field("records", pa.list_(RECORD)),
     pa.field("body", pa.binary()),
-    pa.field("entries", pa.list_(ENTRY)),
 ]
-ENTRIES = "entries"
+HELD_FIELDS = [
+    pa.field("entries", pa.list_(ENTRY)),
+    pa.field("pulled", pa.list_(PULLED)),
+]
 MESSAGE_COLUMNS = [columns for family in frames_families() for columns in family.columns]
 FRAMES: pa.Schema = pa.schema(
-    [*PLACE_FIELDS, *(field for columns in MESSAGE_COLUMNS for field in columns.fields), *BODY_FIELDS]
+    [
+        *PLACE_FIELDS,
+        *(field for columns in MESSAGE_COLUMNS for field in columns.fields),
+        *BODY_FIELDS,
+        *HELD_FIELDS,
+    ]
 )
 HOLES: pa.Schema = pa.schema(
     [
@@ -116,12 +132,13 @@ def frames_batch(
         if any(name in wanted for name in names):
             found |= zip(names, _messages(columns, filled, counts), strict=True)
     of_bodies = ("body_sizes", "json_bodies", "digests", "records", "bodies")
-    for name, field in zip(of_bodies, BODY_FIELDS[:-1], strict=True):
+    for name, field in zip(of_bodies, BODY_FIELDS, strict=True):
         if field.name in wanted:
             values = _values(filled, name)
             found[field.name] = _records(values) if name == "records" else pa.array(values, field.type)
-    if ENTRIES in wanted:
-        found[ENTRIES] = _entries(filled, int(counts.sum()))
+    for field in HELD_FIELDS:
+        if field.name in wanted:
+            found[field.name] = _held(filled, field, int(counts.sum()))
     return pa.RecordBatch.from_arrays([found[name] for name in schema.names], schema=schema)
 
 
@@ -141,20 +158,19 @@ def _records(rows: Sequence[Sequence[tuple[int, int]] | None]) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(ends, mask=missing), held, type=pa.list_(RECORD))
 
 
-def _entries(filled: Sequence[Decoded], count: int) -> pa.Array:
-    """The column `entries`: next to no frame has any."""
-    kind = pa.list_(ENTRY)
-    if not any(decoded.frames.entries for decoded in filled):
-        return pa.nulls(count, kind)
-    names = [each.name for each in ENTRY]
+def _held(filled: Sequence[Decoded], column: pa.Field, count: int) -> pa.Array:
+    """A column of what bodies hold: next to no frame has any."""
+    if not any(column.name in decoded.frames.held for decoded in filled):
+        return pa.nulls(count, column.type)
+    names = [each.name for each in column.type.value_type]
     rows: list[Any] = [None] * count
     first = 0
     for decoded in filled:
-        for at, held in decoded.frames.entries.items():
+        for at, held in decoded.frames.held.get(column.name, {}).items():
             if held is not None:
                 rows[first + at] = [dict(zip(names, each, strict=True)) for each in held]
         first += len(decoded.positions)
-    return pa.array(rows, kind)
+    return pa.array(rows, column.type)
 
 
 def _messages(columns: MessageColumns, filled: Sequence[Decoded], counts: Integers) -> list[pa.Array]:

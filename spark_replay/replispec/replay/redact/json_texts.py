@@ -112,7 +112,7 @@ class _Walk:
         token = self._next()
         if shape is not None and shape.bare and token != b"{":
             contents = next(iter(shape.fields.values()))
-            shape = None
+            shape = self._texts.shape(contents)
         if token == b"{":
             self.out.append(token)
             self._object(contents, depth, shape)

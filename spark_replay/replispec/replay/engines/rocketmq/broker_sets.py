@@ -24,6 +24,7 @@ from replispec.replay.events.event_tables import Rows
 from replispec.replay.events.group_names import is_named
 from replispec.replay.events.rocketmq.judged_groups import JudgedGroups
 from replispec.replay.events.rocketmq.telling import numbers_of
+from replispec.replay.judges.findings import FindingRow
 from replispec.replay.judges.parts import PartFinding, PartFindings
 from replispec.replay.judges.rocketmq.judge import conclude, with_pairs
 from replispec.replay.machines.group_walks import GroupWalk, together
@@ -140,6 +141,7 @@ class Ending:
     latencies: list[Latency]
     answers: list[Answers]
     overlaps: list[Overlap]
+    queues: list[FindingRow]
     result: CaptureResult | None = None
 
     def add(self, told: Sequence[CaptureResult]) -> None:
@@ -149,7 +151,7 @@ class Ending:
         )
         for each in told:
             result.add(each)
-        result.findings = with_pairs(self.capture.file, result.findings, self.pairs)
+        result.findings = with_pairs(self.capture.file, [*result.findings, *self.queues], self.pairs)
         for name in _BY_GROUP:
             getattr(result, name).sort(key=lambda row: row.group)
         self.result = result

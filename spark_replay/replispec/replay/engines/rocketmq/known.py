@@ -24,6 +24,7 @@ from replispec.replay.events.rocketmq.stream_events import Given, Judged, Measur
 from replispec.replay.events.rocketmq.stream_tables import FRAMES, told_epochs, with_groups
 from replispec.replay.events.rocketmq.telling import Borders, Tables, gathered, without
 from replispec.replay.events.tables import SCHEMAS, Events
+from replispec.replay.judges.findings import FindingRow
 from replispec.replay.judges.parts import PartFinding, PartFindings
 from replispec.replay.judges.sends import LostAt
 from replispec.replay.report.model import Answers, Latency, Overlap
@@ -48,7 +49,8 @@ class Aside:
 
     `rows`: what is rare, in their order, with their groups; `tables`: of frequent events those that were
     handed on; `judged`, `walked`, and by epoch `bodies`: what rules and machines come to so far; `sets`: what
-    is told one part alone, which judges some broker sets.
+    is told one part alone, which judges some broker sets; `queues`: what is found of topics with logical
+    queues.
     """
 
     rare: Events = field(default_factory=dict)
@@ -62,6 +64,7 @@ class Aside:
     walked: list[PartFindings] = field(default_factory=list)
     bodies: dict[Epoch, list[PartFindings]] = field(default_factory=dict)
     sets: BrokerSets = field(default_factory=BrokerSets)
+    queues: list[FindingRow] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -71,7 +74,7 @@ class Known:
     groups and masterEpochs of which transfers tell; `cut`: connections of which several parts have messages;
     `links`: replication connections that are cut: the parts that have their stretches, in order, and what
     joins these, and `rare_on_links` what is rare on them; `lost`: the messages that were lost, by the column
-    AT.
+    AT; `topics`: those with logical queues, until they are judged.
 
     Of logs that are compared in blocks: how far each was carried (`extents`), in which epochs a place was
     given to other messages (`written_again`), from where on bodies are not compared (`cuts`), in which epochs
@@ -101,6 +104,7 @@ class Known:
     recut: Collection[Epoch] = ()
     differing: Collection[Epoch] = ()
     lost: LostAt = field(default_factory=LostAt)
+    topics: Collection[str] = ()
 
     def apart(self) -> tuple[Known, Aside]:
         """What parts are told, and what they are not."""

@@ -32,6 +32,7 @@ from replispec.replay.engines.rocketmq.meetings import (
     by_group,
     meet,
 )
+from replispec.replay.engines.rocketmq.queues import about, judged_topics, topics_of
 from replispec.replay.engines.spread import Read, Round, Said, Spread
 from replispec.replay.events.capture_events import MANY, CaptureEvents, Columns
 from replispec.replay.events.event_tables import Numbers, split
@@ -102,7 +103,20 @@ def _begin(capture: CaptureRow, rare: Events, parts: int, options: Options) -> K
     events = {kind: table for kind, table in rare.items() if kind not in MANY}
     capture = replace(capture, commands_unread=events[ObservationKind.UNDECODABLE].num_rows)
     named = name_events(CaptureEvents(events).few)
-    return Known(capture, options, parts, named.groups, Aside(events, named.rows))
+    return Known(capture, options, parts, named.groups, Aside(events, named.rows), topics=topics_of(events))
+
+
+# ---- topics with logical queues --------------------------------------------------------------------
+
+
+def _queues(known: Known, number: int, read: Read) -> Said:
+    return Said(about(known.topics, read(number)))
+
+
+def _queues_judged(known: Known, told: Sequence[Events], _: Sequence[Any]) -> Known:
+    known.aside.queues = judged_topics(known.capture.file, known.aside.rare, told)
+    known.topics = ()
+    return known
 
 
 # ---- what tells the history ------------------------------------------------------------------------
@@ -410,7 +424,8 @@ def _cut(known: Known, _: int) -> tuple[Ending, Sequence[SetsPiece]]:
     own = known.aside
     (found,) = own.judged
     pieces = pieces_of(own.sets, known.capture, known.options, sends, frames, found)
-    return Ending(known.capture, own.pairs, own.latencies, own.answers, own.overlaps), pieces
+    ending = Ending(known.capture, own.pairs, own.latencies, own.answers, own.overlaps, own.queues)
+    return ending, pieces
 
 
 def _fifth(piece: SetsPiece, _: int, __: Read) -> Said:
@@ -434,6 +449,7 @@ SPREAD: Final = Spread(
     frequent=tuple(MANY),
     begin=_begin,
     rounds=(
+        Round(_queues, _queues_judged, due=lambda known: bool(known.topics)),
         Round(_first, _history, _meet_at_places),
         Round(_second, _given),
         Round(_between, _ordered, _meet_in_order, due=lambda known: bool(known.cut)),

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any, Final
 
-from replispec.replay.events.observation import KINDS, Observation, ObservationKind, ends_of, names_of
+from replispec.replay.events.kinds import KINDS, names_of
+from replispec.replay.events.observation import Observation, ObservationKind, ends_of
 from replispec.replay.events.rocketmq.facts import BY_ADDRESS
 from replispec.runtime.rocketmq import rules
 

@@ -50,6 +50,8 @@ class Command:
     from_start: bool
     body_digest: int | None = None
     body_size: int = 0
+    language: str | None = None
+    pulled: list[dict[str, Any]] | None = None
     request: Command | None = None
     duration_ns: int | None = None
     _read: dict[Any, Any] = field(default_factory=dict, repr=False)

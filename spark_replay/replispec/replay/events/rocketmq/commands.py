@@ -31,13 +31,16 @@ from replispec.replay.events.observation import (
     Undecodable,
     Unseen,
 )
+from replispec.replay.events.queue_observations import Mapped
 from replispec.replay.events.rocketmq import decisions, starts
 from replispec.replay.events.rocketmq.addresses import in_one_form
 from replispec.replay.events.rocketmq.command import Command
 from replispec.replay.events.rocketmq.durations import durations, latencies_of
 from replispec.replay.events.rocketmq.facts import facts_of
+from replispec.replay.events.rocketmq.mappings import ANSWERS, SaidBy, mappings_of, told_of
+from replispec.replay.events.rocketmq.queue_traffic import TRAFFIC, of_logical_queues, traffic_of
 from replispec.replay.events.rocketmq.registrations import STEPS, steps_of
-from replispec.replay.events.rocketmq.sends import acknowledged, body_crc, born_ms
+from replispec.replay.events.rocketmq.sends import acknowledged, body_crc, born_ms, message_of
 from replispec.replay.pairing.delivery import Delivered, Integers
 from replispec.replay.pairing.pairs import Pairs
 from replispec.replay.tcp.pieces import UNREADABLE
@@ -72,8 +75,9 @@ def read_commands(
     waited = durations(frames, request_of)
     stored, others = acknowledged(frames, answers, request_of, waited)
     reader = _Reader(frames, request_of, waited)
-    told: set[tuple[object, ...]] = set()
+    told: dict[tuple[object, ...], object] = {}
     found: list[Observation] = []
+    single = of_logical_queues(frames, single, request_of)
     for command in reader.commands(np.sort(np.concatenate([single, others]))):
         if command.lacks_body:
             found += _unreadable(command, f"the body of {command.body_size:,} bytes is not read")
@@ -104,8 +108,16 @@ def interesting(frames: Delivered, request_of: Integers) -> tuple[Integers, Inte
     return np.flatnonzero(single), np.flatnonzero(stored & (codes == ResponseCode.SUCCESS))
 
 
-def _is_news(observation: Observation, told: set[tuple[object, ...]]) -> bool:
-    """False for a name or address that its connection has told before: heartbeats repeat them."""
+def _is_news(observation: Observation, told: dict[tuple[object, ...], object]) -> bool:
+    """False for a name or address that its connection has told before, and for a mapping that was registered
+    there last: heartbeats and registrations repeat them."""
+    if isinstance(observation, Mapped):
+        if observation.said_by != SaidBy.REGISTERED:
+            return True
+        about, what = told_of(observation)
+        is_new = told.get(about) != what
+        told[about] = what
+        return is_new
     if not isinstance(observation, Broker | Controller):
         return True
     news = (
@@ -115,7 +127,7 @@ def _is_news(observation: Observation, told: set[tuple[object, ...]]) -> bool:
     )  # fmt: skip
     if news in told:
         return False
-    told.add(news)
+    told[news] = True
     return True
 
 
@@ -142,7 +154,7 @@ class _Reader:
     def _commands(self, rows: Integers) -> list[Command]:
         names = ("code", "flag", "source", "destination", "ext_fields", "json_body")
         columns = [self._frames.values(name, rows).to_pylist() for name in names]
-        others = ("opaque", "version", "from_start", "body_digest", "body_size")
+        others = ("opaque", "version", "from_start", "body_digest", "body_size", "language", "pulled")
         more = [self._frames.values(name, rows).to_pylist() for name in others]
         return [
             Command(row, code, flag, source, destination, dict(ext or ()), body, place, *rest)
@@ -185,6 +197,8 @@ def observe_command(command: Command) -> Iterator[Observation]:
     yield from steps_of(command)
     yield from starts.starting_of(command)
     yield from decisions.decisions_of(command)
+    yield from mappings_of(command)
+    yield from traffic_of(command)
     if not command.is_answer:
         if asked in _REQUESTS:
             yield from _REQUESTS[asked](command)
@@ -343,7 +357,8 @@ def _acknowledged(command: Command) -> Iterator[Observation]:
     """One observation per message id: a batch has several, between commas."""
     assert command.request is not None
     header, request = command.header(broker.SendMessageResponse), command.request
-    for text in (header.msg_id or "").split(","):
+    message = message_of(request.ext_fields)
+    for number, text in enumerate((header.msg_id or "").split(",")):
         address, offset = _message_place(text)
         yield Acknowledged(
             *command.place,
@@ -355,7 +370,15 @@ def _acknowledged(command: Command) -> Iterator[Observation]:
             body_digest=request.body_digest,
             body_crc=body_crc(request.code, request.ext_fields, request.body_digest),
             request_order=request.place.order,
+            **message,
+            queue_id=header.queue_id,
+            queue_offset=_following(header.queue_offset, number),
         )
+
+
+def _following(offset: int | None, number: int) -> int | None:
+    """The offset of a message of a batch, whose first one has this; the same where it is none."""
+    return offset if offset is None or offset < 0 else offset + number
 
 
 def _message_place(message_id: str) -> tuple[str, int]:
@@ -389,5 +412,5 @@ _ALL_ANSWERS: Collection[int] = (
     RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET,
     RequestCode.CONTROLLER_ELECT_MASTER,
 )
-_OF_REQUESTS = sorted({*_REQUESTS, *_FOLLOWED})
-_OF_ANSWERS = sorted({*_ANSWERS, *_FOLLOWED} - SENDS)
+_OF_REQUESTS = sorted({*_REQUESTS, *_FOLLOWED, RequestCode.UPDATE_CONSUMER_OFFSET})
+_OF_ANSWERS = sorted({*_ANSWERS, *_FOLLOWED, *ANSWERS, *TRAFFIC} - SENDS)

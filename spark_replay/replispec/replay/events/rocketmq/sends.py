@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,19 @@ _BATCH_KEYS: Final = tuple(
     for each in declared(header)
     if each.name == "batch"
 )
+_TOPIC_KEYS: Final = tuple(
+    each.key
+    for header in (SendMessageRequest, SendMessageV2Request)
+    for each in declared(header)
+    if each.name == "topic"
+)
+_BROKER_KEYS: Final = tuple(
+    each.key
+    for header in (SendMessageRequest, SendMessageV2Request)
+    for each in declared(header)
+    if each.name in ("bname", "broker_name")
+)
+_LOGICAL_KEY: Final = next(each.key for each in declared(SendMessageRequest) if each.name == "lo")
 _NO: Final = str(False).lower()
 _ONE_MESSAGE: Final = (int(RequestCode.SEND_MESSAGE), int(RequestCode.SEND_MESSAGE_V2))
 # Milliseconds, as many digits as are a 64-bit number whichever they are.
@@ -70,6 +83,7 @@ def acknowledged(
     ]
     at, kept = at[sound], answers[at[sound]]
     text = header.text("transaction_id").take(pa.array(at))
+    asks = frames.rows[request_of[kept]]
     columns = {
         **places(frames, kept),
         "address": named(pa.array(addresses, pa.string()), which[sound]),
@@ -80,6 +94,10 @@ def acknowledged(
         "born_ms": _born(frames, request_of[kept], np.asarray(pc.is_null(text))),
         "body_digest": frames.values("body_digest", request_of[kept]),
         "body_crc": _crcs(frames, request_of[kept]),
+        "topic": pc.coalesce(*(text_of(key, frames.frames, asks) for key in _TOPIC_KEYS)),
+        "queue_id": header.text("queue_id").take(pa.array(at)),
+        "queue_offset": header.text("queue_offset").take(pa.array(at)),
+        "physical": _physical(frames, asks),
     }
     return table_of(ObservationKind.ACKNOWLEDGED, columns, len(kept)), np.delete(answers, at)
 
@@ -89,6 +107,25 @@ def born_ms(ext_fields: Mapping[str, str | None]) -> int | None:
     said = (ext_fields.get(key) for key in _BORN_KEYS)
     told = next((each for each in said if each is not None), "")
     return int(told) if re.fullmatch(_MOMENT, told, re.ASCII) else None
+
+
+def message_of(ext_fields: Mapping[str, str | None]) -> dict[str, Any]:
+    """The topic in a request, and whether it asks for a physical queue: older clients name no broker, and may
+    or may not."""
+    said = (ext_fields.get(key) for key in _TOPIC_KEYS)
+    physical = ext_fields.get(_LOGICAL_KEY) == _NO
+    named = any(ext_fields.get(key) is not None for key in _BROKER_KEYS)
+    return {
+        "topic": next((each for each in said if each is not None), None),
+        "physical": physical if physical or named else None,
+    }
+
+
+def _physical(frames: Delivered, asks: Integers) -> pa.Array:
+    """The same of the requests at some rows."""
+    physical = pc.fill_null(pc.equal(text_of(_LOGICAL_KEY, frames.frames, asks), _NO), False)
+    named = pc.is_valid(pc.coalesce(*(text_of(key, frames.frames, asks) for key in _BROKER_KEYS)))
+    return pc.if_else(pc.or_(physical, named), physical, None)
 
 
 def body_crc(code: int | None, ext_fields: Mapping[str, str | None], body_digest: int | None) -> int | None:

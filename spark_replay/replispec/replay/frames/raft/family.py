@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from replispec.replay.frames.digests import digest
-from replispec.replay.frames.family import EntryBodies, FramesFamily
+from replispec.replay.frames.family import FramesFamily, HeldBodies
 from replispec.replay.frames.readers import Entry
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.wire.raft.codes import RequestCode
@@ -40,5 +40,5 @@ FAMILY = FramesFamily(
     told=lambda *_: (),
     peers={},
     columns=(),
-    entries=(EntryBodies(REMOTING, _holding, _read),),
+    held=(HeldBodies(REMOTING, "entries", _holding, _read),),
 )

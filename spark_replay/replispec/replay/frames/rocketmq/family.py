@@ -14,6 +14,7 @@ from replispec.replay.frames.rocketmq.columns import (
     command_arrays,
     replication_arrays,
 )
+from replispec.replay.frames.rocketmq.pulled import PULLED
 from replispec.replay.frames.rocketmq.readers import (
     HA_LEGACY_MASTER,
     HA_LEGACY_REPLICA,
@@ -74,6 +75,7 @@ FAMILY = FramesFamily(
     },
     neighbours=(-FAST_PORT_BELOW,),
     ports=tuple(_default(each) for each in (NameServerOptions, ControllerOptions, BrokerOptions)),
+    held=(PULLED,),
     columns=(
         MessageColumns(frozenset({REMOTING}), COMMAND_FIELDS, command_arrays),
         MessageColumns(frozenset({HA_REPLICA, HA_MASTER}), REPLICATION_FIELDS, replication_arrays),

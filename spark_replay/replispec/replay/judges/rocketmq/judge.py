@@ -6,7 +6,7 @@ The invariants are the specification's; this module only feeds them. A finding e
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from replispec.replay.events.event_tables import EventTable
@@ -24,11 +24,14 @@ from replispec.replay.machines.group_walks import GroupWalk, walked
 from replispec.replay.machines.rocketmq.findings import machine_walks
 from replispec.replay.machines.rocketmq.replication_walks import walk_replication
 from replispec.replay.pairing.pairs import EVERYTHING, PAIRING
+from replispec.runtime.primitives.invariants import Invariant
 from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq.invariants import INVARIANTS
 from replispec.wire.rocketmq.machines import WATCHED
 
 SURVIVAL = "acknowledged-send-survives"
+RULES: Mapping[str, Invariant] = {name: each for name, each in INVARIANTS.items() if each.group == ("group",)}
+"""The rules about broker sets."""
 # Events that only tell others what they mean: a group of which nothing else is known has no findings.
 _CONTEXT = ("epoch_started", "epoch_unseen", "epoch_left_out")
 
@@ -72,7 +75,7 @@ def named_learners(learners: Collection[str]) -> list[str]:
 
 def stream_judges(listed: Iterable[StreamEvent]) -> StreamJudges:
     """The judges of all streams."""
-    return StreamJudges(INVARIANTS, listed, rules, of_sends=SURVIVAL)
+    return StreamJudges(RULES, listed, rules, of_sends=SURVIVAL)
 
 
 def conclude(
@@ -92,7 +95,7 @@ def conclude(
     seen = {event.group for event in own.listed if event.name not in _CONTEXT}
     seen |= {group for group, _ in of_tables}
     for group in sorted(seen | {group for group, rule in found if rule in WATCHED}):
-        for rule in sorted((*INVARIANTS, *WATCHED)):
+        for rule in sorted((*RULES, *WATCHED)):
             if rule != PAIRING:
                 part = found.get((group, rule), PartFinding())
                 judgement.findings.append(finding_of(file, group, rule, part))

@@ -19,6 +19,9 @@ _HINTS: Final[Mapping[str, str]] = {
     "learner-machine": "Say --learner ID if a broker is a learner.",
     "same-bytes": "Capture the replication of two replicas, or of one that connects again.",
     "acknowledged-body-is-stored": "Capture the ports of producers and of replication on every broker.",
+    "acknowledged-is-read": "Capture the ports that producers and consumers speak to, on every broker.",
+    "answers-are-translated": "Capture what brokers ask each other.",
+    "segment-ends-stay": "Static topics of Java have no such ends.",
     "ha-master-machine": "Capture the replication port of the brokers.",
     "ha-replica-machine": "Capture the replication port of the brokers.",
 }

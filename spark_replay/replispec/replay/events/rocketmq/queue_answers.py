@@ -1,0 +1,77 @@
+"""Offsets of logical queues in answers, and whether the broker of a segment said so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from replispec.replay.events.observation import ends_of
+from replispec.replay.events.queue_observations import Limit, Position
+from replispec.replay.events.rocketmq.queue_seen import SeenTopic
+from replispec.replay.events.stream_event import StreamEvent
+from replispec.runtime.primitives.unknown import UNKNOWN
+from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+
+Question = tuple[int, str, str, int, int]
+"""A code, which group asks (none but for positions), the host of who leads, the logical queue, an offset."""
+
+
+def answer_events(seen: SeenTopic) -> Iterator[StreamEvent]:
+    """Every end, time and position that was answered about a logical queue."""
+    rows: list[Limit | Position] = [*seen.limits, *(each for each in seen.positions if not each.committed)]
+    rows = [each for each in rows if each.code == ResponseCode.SUCCESS and _is_offset(each)]
+    handed = {asked for each in rows if each.logical is False and (asked := _handed(seen, each)) is not None}
+    for row in rows:
+        if row.queue_id is None or row.queue_offset is None or not seen.is_logical(row):
+            continue
+        yield seen.event(
+            "answers",
+            "told",
+            row,
+            index=row.queue_id,
+            code=_code(row),
+            offset=row.queue_offset,
+            language=row.language or "",
+            explained=_explained(seen, row, row.queue_id, row.queue_offset, handed),
+        )
+
+
+def _is_offset(row: Limit | Position) -> bool:
+    return row.queue_offset is not None and row.queue_offset >= 0
+
+
+def _code(row: Limit | Position) -> int:
+    return int(RequestCode.QUERY_CONSUMER_OFFSET) if isinstance(row, Position) else row.asked_code or 0
+
+
+def _host(address: str) -> str:
+    return address.rpartition(":")[0]
+
+
+def _handed(seen: SeenTopic, row: Limit | Position) -> Question | None:
+    """What the broker of a segment was asked and answered, as who asked it has to pass it on."""
+    broker = seen.brokers.get(row.address or "")
+    if broker is None or row.queue_id is None or row.queue_offset is None:
+        return None
+    place = seen.mapping.logical(broker, row.queue_id, row.queue_offset, at_end=True)
+    if place is None:
+        return None
+    asks = _host(ends_of(row.connection)[1 - row.direction])
+    return _code(row), row.consumer_group or "", asks, *place
+
+
+def _explained(seen: SeenTopic, row: Limit | Position, index: int, offset: int, handed: set[Question]) -> Any:
+    leader = seen.brokers.get(row.address or "")
+    segments = [each for each in seen.mapping.segments(index) if each.start <= offset]
+    if leader is None or not segments:
+        return UNKNOWN
+    asked = _code(row), row.consumer_group or "", _host(row.address or ""), index, offset
+    if asked in handed or any(each.broker == leader for each in segments):
+        return True
+    unsure = seen.unseen & seen.brokers.keys() or not _has_asked(row, handed)
+    return UNKNOWN if unsure or seen.mapping.border(index, segments[-1]) is None else False
+
+
+def _has_asked(row: Limit | Position, handed: set[Question]) -> bool:
+    """Whether any question of this kind was seen from who leads."""
+    return any(each[0] == _code(row) and each[2] == _host(row.address or "") for each in handed)

@@ -1,0 +1,214 @@
+"""The streams of events that the rules of logical queues and static topics speak about, topic by topic.
+
+Which attributes an event has is declared in spec/invariants/rocketmq/queue_streams.yaml; what was not seen is
+UNKNOWN. Every event carries its observation as `row`, which is its evidence.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import pairwise
+
+from replispec.replay.events.observation import Acknowledged, Broker, Observation, Unseen, ends_of
+from replispec.replay.events.queue_observations import Limit, Mapped, Position, Pulled
+from replispec.replay.events.rocketmq.mappings import LOGICAL, SaidBy
+from replispec.replay.events.rocketmq.queue_answers import answer_events
+from replispec.replay.events.rocketmq.queue_positions import position_events
+from replispec.replay.events.rocketmq.queue_reads import delivery_events, place_events, read_events
+from replispec.replay.events.rocketmq.queue_seen import SeenTopic
+from replispec.replay.events.rocketmq.queue_segments import DELETIONS, Said, Topic, segments_in
+from replispec.replay.events.stream_event import StreamEvent
+from replispec.runtime.primitives.unknown import UNKNOWN
+from replispec.runtime.rocketmq import rules
+from replispec.runtime.rocketmq.queues.forms import STATE_NAMES
+from replispec.wire.rocketmq.codes import LogicalQueueState
+
+_NORMAL = STATE_NAMES[LogicalQueueState.NORMAL]
+
+
+def logical_topics(rows: Iterable[Observation]) -> frozenset[str]:
+    """The topics of which some mapping says segments, or who leads."""
+    return frozenset(
+        row.topic
+        for row in rows
+        if isinstance(row, Mapped) and row.topic is not None and row.said_by not in DELETIONS
+    )
+
+
+def queue_events(rows: Iterable[Observation]) -> Iterator[StreamEvent]:
+    """The events of all streams; `rows`: what is told of topics and brokers, in the order of the capture."""
+    for seen in _seen(list(rows)):
+        for make in _MAKERS:
+            yield from make(seen)
+
+
+def _seen(rows: Collection[Observation]) -> list[SeenTopic]:
+    """What is told of each topic."""
+    mapped: dict[str, list[Mapped]] = defaultdict(list)
+    names: dict[str, set[str]] = defaultdict(set)
+    unseen: set[str] = set()
+    for row in rows:
+        if isinstance(row, Mapped) and row.topic is not None:
+            mapped[row.topic].append(row)
+        elif isinstance(row, Broker) and row.name is not None and row.address is not None:
+            names[row.address].add(row.name)
+        elif isinstance(row, Unseen) and row.address is not None:
+            unseen.add(rules.canonical_address(row.address))
+    brokers = {address: next(iter(own)) for address, own in names.items() if len(own) == 1}
+    topics = logical_topics(rows)
+    found = {
+        name: SeenTopic(name, Topic(mapped[name]), brokers, frozenset(unseen)) for name in sorted(topics)
+    }
+    for row in rows:
+        seen = found.get(row.topic or "")
+        if seen is None:
+            continue
+        if isinstance(row, Pulled):
+            seen.pulled.append(row)
+        elif isinstance(row, Position):
+            seen.positions.append(row)
+        elif isinstance(row, Limit):
+            seen.limits.append(row)
+        elif isinstance(row, Acknowledged):
+            seen.sent.append(row)
+    return [*found.values()]
+
+
+# ---- mappings ------------------------------------------------------------------------------------
+
+
+def _mappings(seen: SeenTopic) -> Iterator[StreamEvent]:
+    said: dict[tuple[str, int, str], list[tuple[int, int]]] = defaultdict(list)
+    registered: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+    for row in seen.mapping.rows:
+        if row.mapping_epoch is None or row.name is None:
+            continue
+        side = row.connection, row.direction, row.name
+        speaker = ends_of(row.connection)[row.direction], row.name
+        asked = row.order if row.request_order is None else row.request_order
+        is_set, is_route = row.said_by == SaidBy.SET, row.said_by == SaidBy.ROUTE
+        yield seen.event(
+            "mappings",
+            "told",
+            row,
+            broker=row.name,
+            said_by=row.said_by,
+            epoch=row.mapping_epoch,
+            before=_greatest(said[side], asked),
+            forced=bool(row.forced),
+            language=row.language or "",
+            set_at=seen.brokers.get(row.address or "", UNKNOWN) if is_set else None,
+            registered_before=_greatest(registered[speaker], asked) if is_route else None,
+        )
+        said[side].append((row.order, row.mapping_epoch))
+        if row.said_by == SaidBy.REGISTERED:
+            registered[speaker].append((row.order, row.mapping_epoch))
+
+
+def _greatest(said: Iterable[tuple[int, int]], asked: int) -> int | None:
+    """The greatest epoch that was said before something was asked."""
+    return max((epoch for order, epoch in said if order < asked), default=None)
+
+
+def _segments(seen: SeenTopic) -> Iterator[StreamEvent]:
+    for row in seen.mapping.rows:
+        for each in segments_in(row):
+            place = None
+            if each.segment is not None:
+                place = f"{each.at} from {each.segment.physical_start}, at {each.segment.start}"
+            yield seen.event(
+                "segments",
+                "segment",
+                row,
+                life=seen.mapping.life(row.mapping_epoch),
+                index=each.index,
+                segment=each.name,
+                place=place,
+                end=each.end,
+                said_by=row.said_by,
+                language=row.language or "",
+                in_doubt=seen.mapping.deleted,
+            )
+
+
+def _by_index(row: Mapped) -> Mapping[int, list[Said]]:
+    """The segments in a row by logical queues, in their order."""
+    found: dict[int, list[Said]] = defaultdict(list)
+    for each in segments_in(row):
+        found[each.index].append(each)
+    for own in found.values():
+        own.sort(key=lambda each: each.order)
+    return found
+
+
+def _chains(seen: SeenTopic) -> Iterator[StreamEvent]:
+    """A mapping that one broker of logical queues tells has its own segments alone, and says no order."""
+    for row in seen.mapping.rows:
+        is_logical = row.form == LOGICAL
+        if is_logical and row.said_by not in (SaidBy.ROUTE, SaidBy.SET):
+            continue
+        for index, own in _by_index(row).items():
+            decided = [each.segment for each in own if each.segment is not None]
+            for one, two in pairwise(decided):
+                yield seen.event(
+                    "chains",
+                    "followed",
+                    row,
+                    index=index,
+                    static=not is_logical,
+                    contiguous=is_logical and row.said_by == SaidBy.SET,
+                    before=one.start,
+                    end=one.logical_end,
+                    start=two.start,
+                    said_by=row.said_by,
+                    language=row.language or "",
+                )
+
+
+def _leads(seen: SeenTopic) -> Iterator[StreamEvent]:
+    for row in seen.mapping.rows:
+        for index, leader in _led_by(row):
+            under = f"epoch {row.mapping_epoch}"
+            if row.form == LOGICAL:
+                under = f"{row.connection} {row.order}"
+            yield seen.event(
+                "leads", "led", row, index=index, under=under, leader=leader, in_doubt=seen.mapping.deleted
+            )
+
+
+def _led_by(row: Mapped) -> Iterator[tuple[int, str]]:
+    """Who leads which logical queue. What a broker tells of others may be old: it counts what is its own."""
+    for each in row.leads or ():
+        yield each["index"], f"{row.name}/{each['queue_id']}"
+    if row.form == LOGICAL:
+        if row.said_by in (SaidBy.REGISTERED, SaidBy.TOLD):
+            yield from ((each.index, each.at) for each in segments_in(row) if each.state == _NORMAL)
+        return
+    for index, own in _by_index(row).items():
+        if row.said_by == SaidBy.SET or own[-1].at.rpartition("/")[0] == row.name:
+            yield index, own[-1].at
+
+
+def _infos(seen: SeenTopic) -> Iterator[StreamEvent]:
+    for row in seen.mapping.rows:
+        if row.leads is None or row.name is None or row.mapping_epoch is None:
+            continue
+        leads = ", ".join(f"{each['index']} by {each['queue_id']}" for each in row.leads)
+        yield seen.event(
+            "infos",
+            "info",
+            row,
+            life=seen.mapping.life(row.mapping_epoch),
+            broker=row.name,
+            epoch=row.mapping_epoch,
+            says=f"{row.total} logical queues and leads {leads or 'none'}",
+            said_by=row.said_by,
+            in_doubt=seen.mapping.deleted,
+        )
+
+
+_MAKERS = (
+    *(_mappings, _segments, _chains, _leads, _infos),
+    *(place_events, read_events, delivery_events, position_events, answer_events),
+)
