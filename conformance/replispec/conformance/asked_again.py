@@ -1,7 +1,7 @@
-"""What a subject was heard to say, for when it says so again by a timer of its own.
+"""What a subject was heard to say, for when it says so again, and what it was asked more than once.
 
 Whoever asks waits so long for the answer. On a slow machine that time is over before the answer is read, and
-the same is asked again.
+the same is asked again: by the subject, or by the suite, which is then answered twice.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from replispec.conformance.judging import fitting
 from replispec.conformance.model import AllowedOutcome, Answered
-from replispec.conformance.received import Received, ReceivedMessage, ReceivedRequest
+from replispec.conformance.received import Received, ReceivedAnswer, ReceivedMessage, ReceivedRequest
 from replispec.conformance.values import Variables
 from replispec.conformance.vocabulary import Dialect
 
@@ -30,9 +30,33 @@ class Hearing:
 
     def __init__(self) -> None:
         self._heard: dict[str, list[EarlierWord]] = {}
+        # What the step in hand asked so far, by connection and opaque, and whether it did so again.
+        self._asked: set[tuple[str, int]] = set()
+        self._repeats = False
+        self._late: set[tuple[str, int]] = set()
+
+    def begin(self) -> None:
+        """A step begins; what the one before asked again and took no answer to is answered late."""
+        if self._repeats:
+            self._late |= self._asked
+        self._asked, self._repeats = set(), False
+
+    def ask(self, on: str, opaques: Sequence[int]) -> None:
+        """The step in hand asks these."""
+        self._asked |= {(on, each) for each in opaques}
+
+    def repeat(self) -> None:
+        """The step in hand is done once more."""
+        self._repeats = True
+
+    def is_late(self, on: str, received: Received) -> bool:
+        """Whether this answers what a step before asked, to which another answer was taken."""
+        return isinstance(received, ReceivedAnswer) and (on, received.opaque) in self._late
 
     def take(self, on: str, outcome: AllowedOutcome, received: Received) -> None:
         """A step took this."""
+        if isinstance(received, ReceivedAnswer):
+            self._asked.discard((on, received.opaque))
         if isinstance(received, ReceivedRequest | ReceivedMessage):
             self._heard.setdefault(on, []).append(EarlierWord(outcome, received))
 

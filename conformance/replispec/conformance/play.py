@@ -225,16 +225,15 @@ class _Player:
         """Do a step, again as long as it says. What prepares is sent again to who is busy, as clients do."""
         again = step.again or Again(BUSY_EVERY_S, step.within_s)
         until_s = self._clock.now_s() + self._limit_s(again.up_to_s)
+        self._hearing.begin()
         while True:
             try:
                 return await self._once(step, prepares=prepares)
-            except StepBreached:
-                raise
-            except (StepFailed, Lacking):
-                if self._clock.now_s() >= until_s or not (
-                    step.again or (prepares and says(self._last, self._family.busy, self._dialect))
-                ):
+            except (StepFailed, Lacking) as failed:
+                may_again = step.again or (prepares and says(self._last, self._family.busy, self._dialect))
+                if isinstance(failed, StepBreached) or self._clock.now_s() >= until_s or not may_again:
                     raise
+                self._hearing.repeat()
                 if prepares:
                     self._leave_ended(step.on)
                 await trio.sleep(again.every_s * self.subject.patience)
@@ -298,6 +297,7 @@ class _Player:
             if isinstance(action, Sent)
             else self._encoder.raw(action, self.variables)
         )
+        self._hearing.ask(on, [each.opaque for each in encoded.questions])
         parts = self._encoder.pieces(action, encoded.data) if isinstance(action, Raw) else [encoded.data]
         await self._out(wire, encoded, parts, action.pause_s if isinstance(action, Raw) else 0.0)
 
@@ -382,7 +382,7 @@ class _Player:
         with trio.move_on_after(limit_s):
             while True:
                 received = self._last = await self._next(step.on)
-                if self._put_aside(step, received):
+                if self._hearing.is_late(step.on, received) or self._put_aside(step, received):
                     continue
                 if self._fits(step, received, misses):
                     return None

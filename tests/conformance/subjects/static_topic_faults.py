@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import trio
+
 from replispec.conformance.rocketmq.names import VOCABULARY
 from replispec.runtime.primitives import jsons
 from tests.conformance.subjects.asking import RELEASE
@@ -47,7 +49,20 @@ class RefusesMore(GoodStaticBroker):
         return super().refusal(old, new, topic)
 
 
-ALTERNATIVES = (HandsOn, RefusesLess, RefusesMore)
+class WakesLate(GoodStaticBroker):
+    """It listens before it serves: what is asked again meanwhile is answered as often as it was asked."""
+
+    SLEEPS_S = 7.0
+
+    async def run(self) -> None:
+        self.wakes_at = trio.current_time() + self.SLEEPS_S
+        await super().run()
+
+    async def awake(self) -> None:
+        await trio.sleep_until(self.wakes_at)
+
+
+ALTERNATIVES = (HandsOn, RefusesLess, RefusesMore, WakesLate)
 
 
 # Mappings

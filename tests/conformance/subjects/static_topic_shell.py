@@ -130,9 +130,13 @@ class StaticBrokerShell:
         try:
             while data := await stream.receive_some(READ_BYTES):
                 for request in reader.receive(bytes(data)):
+                    await self.awake()
                     await stream.send_all(await self._answer(request))
         except (RemoteProtocolError, *Broken):
             return
+
+    async def awake(self) -> None:
+        """Return when it serves: what is asked before is answered then."""
 
     async def _answer(self, request: Command) -> bytes:
         header = {name: value or "" for name, value in (request.header.ext_fields or {}).items()}
