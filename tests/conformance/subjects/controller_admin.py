@@ -92,9 +92,7 @@ class GoodController(Controller):
         """1009: changes what may be changed while a controller runs."""
         changes = {item.name: item.value for item in Properties.decode(request.body).properties}
         self.check_changeable(changes)
-        self.properties.update(
-            (name, value) for name, value in changes.items() if self.is_value(name, value)
-        )
+        self.properties.update((name, value) for name, value in changes.items() if self.is_value(name, value))
         return Answer()
 
     def check_changeable(self, changes: dict[str, str]) -> None:
