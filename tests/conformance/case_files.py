@@ -180,3 +180,14 @@ def judged(
 def played(folder: Path, said: Said, *steps: str, more: str = "") -> CaseResult:
     """What one case with these steps says of a subject."""
     return judged([read(folder, *steps, more=more)], said).results[0]
+
+
+def after_the_probe(said: Said) -> Said:
+    """A subject that answers the first question, which asks whether it is there, and then does this."""
+    asked: list[Command] = []
+
+    def say(request: Command) -> Sequence[bytes] | None:
+        asked.append(request)
+        return [answer(request)] if len(asked) == 1 else said(request)
+
+    return say

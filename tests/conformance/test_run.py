@@ -17,6 +17,7 @@ from tests.conformance.case_files import (
     Listening,
     Said,
     a_case,
+    after_the_probe,
     always,
     answer,
     judged,
@@ -30,17 +31,6 @@ UNSUPPORTED = ResponseCode.REQUEST_CODE_NOT_SUPPORTED
 REFUSED = ResponseCode.SYSTEM_ERROR
 INFO = "send: {command: CONTROLLER_GET_METADATA_INFO}"
 LEADER = {"controllerLeaderId": "n1"}
-
-
-def after_the_probe(said: Said) -> Said:
-    """A subject that answers the first question, which asks whether it is there, and then does this."""
-    asked: list[Command] = []
-
-    def say(request: Command) -> Sequence[bytes] | None:
-        asked.append(request)
-        return [answer(request)] if len(asked) == 1 else said(request)
-
-    return say
 
 
 def outcome_of(folder: Path, said: Said, *steps: str) -> tuple[CaseVerdict, str]:
@@ -402,27 +392,6 @@ def test_a_failed_recommendation_is_a_finding_only_when_the_run_is_strict(tmp_pa
     assert run.results[0].standing is Standing.WARNING
     assert run.findings(strict=False) == []
     assert run.findings(strict=True) == run.results
-
-
-@pytest.mark.parametrize(
-    ("bases", "verdicts"),
-    [
-        (("proposal",), ["pass"]),
-        (("proposal", "ours"), ["pass", "fail"]),
-        (("proposal", "apache"), ["fail"]),
-        ((), ["fail", "fail"]),
-    ],
-)
-def test_what_an_implementation_has_is_demanded_where_it_was_asked_for(
-    tmp_path: Path, bases: tuple[str, ...], verdicts: list[str]
-) -> None:
-    """Proposals number no refusals; a case of ours does, whatever is asked for beside it."""
-    step = "{send: {code: 9}, expect: [{code: CONTROLLER_INVALID_MASTER}]}"
-    theirs = a_case(step).replace("basis: apache", "bugs: []", 1).replace("    bugs: []\n", "", 1)
-    cases = _cases(tmp_path, theirs + a_case(step, number=2).replace("apache", "ours"))
-    assert [each.basis for each in cases] == ["proposal", "ours"]
-    run = judged(cases, after_the_probe(always(REFUSED)), plan={"bases": bases})
-    assert [each.verdict.value for each in run.results] == verdicts
 
 
 SENDS = "{send: {code: 9, header: {a: $set, b: $address1, c: $check1, d: $now, e: $other_set}}}"
