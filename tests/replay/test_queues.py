@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -14,11 +15,15 @@ from replispec.replay.events.observe import observe
 from replispec.replay.events.rocketmq.queue_seen import OF_TOPIC
 from replispec.replay.judges.findings import FindingRow
 from replispec.replay.judges.rocketmq.queues import QUEUE_RULES
+from replispec.runtime.rocketmq import rules
+from replispec.wire.rocketmq.broker import PullMessageRequest, PullMessageResponse
+from replispec.wire.rocketmq.codes import LogMagic, MessageFlag
+from replispec.wire.rocketmq.store import LogRecord, OffsetMessageId, OffsetMessageIdV6
 from tests.replay.faults import Frame, taken, written
 from tests.replay.logical_queues import logical_queues
 from tests.replay.pcap_writer import Packet, pcap
 from tests.replay.queue_faults import LOGICAL_FAULTS, STATIC_FAULTS, Fault, spoken
-from tests.replay.queues import TOPIC, World, static_topic
+from tests.replay.queues import BROKERS, GROUP, TOPIC, World, static_topic
 
 ENDS = "segment-ends-stay"
 """Java never sets the end of an item."""
@@ -93,3 +98,28 @@ def test_every_rule_has_a_fault() -> None:
     # What only the order of connections tells is known of Java, and of nobody else.
     assert broken == {*QUEUE_RULES} - {"routes-are-the-newest"}
     assert "routes-are-the-newest" in known_of_java
+
+
+@pytest.mark.parametrize("wide", [0, MessageFlag.BORN_HOST_IPV6, MessageFlag.STORE_HOST_IPV6, 48])
+def test_messages_in_an_answer_are_read_as_the_codec_reads_them(wide: int, tmp_path: Path) -> None:
+    born, stored = (bytes(range(1, 17 if wide & flag else 5)) for flag in (16, 32))
+    records = [
+        LogRecord(
+            magic=magic, queue_id=3, queue_offset=7 + at, physical_offset=900 + at, sys_flag=wide,
+            born_ip=born, store_ip=stored, store_port=10_911, body=b"b" * at, topic=TOPIC, properties=b"p",
+        )
+        for at, magic in enumerate((LogMagic.MESSAGE_V1, LogMagic.MESSAGE_V2))
+    ]  # fmt: skip
+    world = static_topic()
+    body = b"".join(each.encode() for each in records)
+    host = (OffsetMessageId if len(stored) == 4 else OffsetMessageIdV6)(stored, 10_911, 0).encode().hex()
+    header = PullMessageRequest(GROUP, TOPIC, 0, 7, 32, 0, 0, 0, "*", 0, "TAG", lo=False)
+    world.ask("10.0.0.99", BROKERS["broker-a"], header, PullMessageResponse(0, 9, 0, 9), told=body, asks=11)
+    path = tmp_path / "widths.pcap"
+    path.write_bytes(pcap(world.packets(), nanoseconds=True))
+    frames = decode_capture(path).frames.to_pylist()
+    (pulled,) = [each["pulled"] for each in frames if each["destination"].startswith("10.0.0.99:")]
+    assert [tuple(each.values()) for each in pulled] == [
+        (each.queue_id, each.queue_offset, rules.message_broker(host), each.physical_offset, crc32(each.body))
+        for each in records
+    ]

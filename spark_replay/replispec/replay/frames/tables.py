@@ -149,28 +149,35 @@ def _values(filled: Iterable[Decoded], name: str) -> list[Any]:
 
 def _records(rows: Sequence[Sequence[tuple[int, int]] | None]) -> pa.Array:
     """The column `records`; a null row stays null."""
-    ends = np.zeros(len(rows) + 1, np.int32)
-    np.cumsum([len(row or ()) for row in rows], out=ends[1:])
-    missing = np.array([*(row is None for row in rows), False], np.bool_)
     flat = np.array(list(flatten.from_iterable(row for row in rows if row)), np.int64).reshape(-1, 2)
     columns = [pa.array(flat[:, at]) for at in range(len(RECORD))]
     held = pa.StructArray.from_arrays(columns, fields=list(RECORD))
-    return pa.ListArray.from_arrays(pa.array(ends, mask=missing), held, type=pa.list_(RECORD))
+    return pa.ListArray.from_arrays(_ends(rows), held, type=pa.list_(RECORD))
 
 
 def _held(filled: Sequence[Decoded], column: pa.Field, count: int) -> pa.Array:
     """A column of what bodies hold: next to no frame has any."""
     if not any(column.name in decoded.frames.held for decoded in filled):
         return pa.nulls(count, column.type)
-    names = [each.name for each in column.type.value_type]
-    rows: list[Any] = [None] * count
+    rows: list[Sequence[tuple[Any, ...]] | None] = [None] * count
     first = 0
     for decoded in filled:
         for at, held in decoded.frames.held.get(column.name, {}).items():
-            if held is not None:
-                rows[first + at] = [dict(zip(names, each, strict=True)) for each in held]
+            rows[first + at] = held
         first += len(decoded.positions)
-    return pa.array(rows, column.type)
+    kind = column.type.value_type
+    flat = list(flatten.from_iterable(row for row in rows if row))
+    columns = zip(*flat, strict=True) if flat else [()] * len(kind)
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, kind, strict=True)]
+    held_by_all = pa.StructArray.from_arrays(arrays, fields=list(kind))
+    return pa.ListArray.from_arrays(_ends(rows), held_by_all, type=column.type)
+
+
+def _ends(rows: Sequence[Sequence[Any] | None]) -> pa.Array:
+    """Where the lists of rows end in a column of all; a null row stays null."""
+    ends = np.zeros(len(rows) + 1, np.int32)
+    np.cumsum([len(row or ()) for row in rows], out=ends[1:])
+    return pa.array(ends, mask=np.array([*(row is None for row in rows), False], np.bool_))
 
 
 def _messages(columns: MessageColumns, filled: Sequence[Decoded], counts: Integers) -> list[pa.Array]:
