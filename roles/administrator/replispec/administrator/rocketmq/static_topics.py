@@ -171,9 +171,17 @@ class _Setting:
 
     def _told(self, broker: str) -> _Told:
         part = self._parts[broker]
-        hosted = {index: each.items for index, each in part.chains.items()}
+        hosted = {index: each.items for index, each in part.chains.items() if self._is_told(broker, each)}
         name, force = self._run.topic.name, self._force
         return _Told(name, part.reads, part.writes, part.perm, force, broker, part.epoch, hosted, part.total)
+
+    def _is_told(self, broker: str, chain: Chain) -> bool:
+        """Whether a broker is told of a queue in this step: where its newest item begins is to be decided at
+        its own broker first. Who holds older items alone would be left with an item that never came to be."""
+        if self._runner.state not in (machine.State.GAINING, machine.State.LOSING) or chain.tail.is_decided:
+            return True
+        before = chain.before
+        return broker == chain.leader or (before is not None and broker == before.queue.broker_name)
 
     def read_ends(self, _event: object) -> Nothing:
         """Ask those that led where their queues end."""
