@@ -112,6 +112,7 @@ class _Setting:
         self._masters = masters
         self._force = force
         self._parts = dict(run.topic.parts)
+        self._moved = {index for index, each in run.chains.items() if not each.tail.is_decided}
         self._ends: dict[tuple[str, int], int] = {}
         self._asked: list[Asking] = []
         self._runner = MachineRunner(machine.MACHINE, self)
@@ -176,12 +177,11 @@ class _Setting:
         return _Told(name, part.reads, part.writes, part.perm, force, broker, part.epoch, hosted, part.total)
 
     def _is_told(self, broker: str, chain: Chain) -> bool:
-        """Whether a broker is told of a queue in this step: where its newest item begins is to be decided at
-        its own broker first. Who holds older items alone would be left with an item that never came to be."""
-        if self._runner.state not in (machine.State.GAINING, machine.State.LOSING) or chain.tail.is_decided:
-            return True
+        """Whether a broker is told of a queue. Of one that moves who leads it and who led it before are, like
+        mqadmin does it: who holds older items alone would be left with one that never came to be."""
         before = chain.before
-        return broker == chain.leader or (before is not None and broker == before.queue.broker_name)
+        is_one = broker == chain.leader or (before is not None and broker == before.queue.broker_name)
+        return is_one or chain.queue.index not in self._moved
 
     def read_ends(self, _event: object) -> Nothing:
         """Ask those that led where their queues end."""
