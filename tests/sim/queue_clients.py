@@ -25,6 +25,8 @@ from replispec.runtime.world import Effect, Event, Member, Outbox
 from replispec.wire.rocketmq.constants import MOCK_BROKER_GLOBAL, UNDECIDED
 from tests.sim.queue_world import HOSTS, NAME_SERVERS, TOPIC
 
+AUDIT_MS: Final = 8_000
+"""So long comes nothing where everything is read."""
 GROUP: Final = "readers"
 STRANGERS: Final = "strangers"
 """A group that never says how far it has read."""
@@ -130,12 +132,15 @@ class Clients:
     def __init__(self, world: World, rng: Rng, queues: Callable[[], int]) -> None:
         self.history = QueueHistory()
         self.is_sending = True
+        self.audited: list[tuple[int, int]] = []
+        """Queue and offset of all that was read in the end."""
         self._world = world
         self._rng = rng
         self._queues = queues
         makers: Mapping[str, Callable[[], Any]] = {
             "producer": self._producer,
             "consumer": self._consumer,
+            "auditor": self._auditor,
             "group": lambda: GroupNode(self.history, rng.fork(), queues),
         }
         for name, make in makers.items():
@@ -175,18 +180,41 @@ class Clients:
         messages = self._messages(numbers)
         return ProducerNode(NAME_SERVERS, messages, heard, group="senders", at_once=4, pause_ms=pause_ms)
 
+    def audit(self) -> None:
+        """Read everything from the beginning, until nothing more comes."""
+        self.audited.clear()
+        self._world.start("auditor")
+
+    @property
+    def is_audited(self) -> bool:
+        """Whether that is done; it begins again where it failed."""
+        (node,) = self._world.processes["auditor"].nodes
+        assert isinstance(node, ConsumerNode)
+        if node.is_done and node.failure is not None:
+            self._world.kill("auditor")
+            self.audit()
+            return False
+        return node.is_done
+
+    def _auditor(self) -> ConsumerNode:
+        return self._reader(Reading(TOPIC, idle_ms=AUDIT_MS, hold_ms=500), self.audited)
+
     def _consumer(self) -> ConsumerNode:
-        reading = Reading(TOPIC, Begin.LATEST, hold_ms=500)
+        begin = self._rng.one_of((Begin.EARLIEST, Begin.LATEST))
+        return self._reader(Reading(TOPIC, begin, hold_ms=500), [])
+
+    def _reader(self, reading: Reading, listed: list[tuple[int, int]]) -> ConsumerNode:
         last: dict[int, int] = {}
 
         def heard(message: ReadMessage, _now_ms: int) -> None:
+            listed.append((message.queue.number, message.offset))
             index = message.queue.number
             if message.offset <= last.get(index, UNDECIDED):
                 self.history.faults.append(f"queue {index}: {message.offset} was read after {last[index]}")
             last[index] = message.offset
             self.history.heard(message)
 
-        return ConsumerNode(NAME_SERVERS, reading, heard, lambda *_: None, name="consumer")
+        return ConsumerNode(NAME_SERVERS, reading, heard, lambda *_: None, name="simulation")
 
 
 def _members(name: str, make: Callable[[], Any], _storage: object) -> Sequence[Member]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -67,8 +67,8 @@ class Judgement:
         for name in SETS:
             self._log |= servers.messages(servers.master(name))
 
-    def all(self) -> list[str]:
-        """Everything that is wrong."""
+    def all(self, audited: Sequence[tuple[int, int]]) -> list[str]:
+        """Everything that is wrong; `audited`: what was read from the beginning to the end."""
         self.wrong += self._history.faults
         try:
             chains = checked(self._topic)
@@ -79,6 +79,7 @@ class Judgement:
         logical = self._logical(chains)
         self._acknowledged(logical)
         self._read(logical)
+        self._audited(logical, audited)
         self._copies()
         return self.wrong
 
@@ -134,6 +135,14 @@ class Judgement:
         if other:
             shown = [(at, number, logical.get(at)) for at, number in sorted(other.items())][:SHOWN_MAX]
             self.wrong.append(f"{len(other)} messages were read that are not there: {shown}")
+
+    def _audited(self, logical: Mapping[tuple[int, int], int], audited: Sequence[tuple[int, int]]) -> None:
+        """Everything is read once."""
+        missing = [(place, logical[place]) for place in sorted({*logical} - {*audited})]
+        if missing:
+            self.wrong.append(f"{len(missing)} messages are not read: {missing[:SHOWN_MAX]}")
+        if len(audited) > len({*audited}):
+            self.wrong.append(f"{len(audited) - len({*audited})} messages are read twice")
 
     def _copies(self) -> None:
         for name in SETS:

@@ -165,7 +165,11 @@ class QueueRun:
         # What a run read is as of before; nobody moves anything any more.
         if not self._until_finished() or self.admins.known is None:
             return [*wrong, "what brokers hold cannot be read"]
-        return wrong + Judgement(self.servers, history, self.admins.known.topic).all()
+        self.clients.audit()
+        if not self._until(lambda: self.clients.is_audited):
+            wrong.append("not everything can be read")
+        judgement = Judgement(self.servers, history, self.admins.known.topic)
+        return wrong + judgement.all(self.clients.audited)
 
     def _until(self, is_so: Callable[[], bool]) -> bool:
         for _ in range(0, SETTLE_MS, 100):

@@ -29,12 +29,13 @@ CONTROLLER: Final = "controller"
 NAME_SERVER: Final = "nameserver"
 SERVERS: Final = (CONTROLLER, NAME_SERVER, *BROKERS)
 ADMINS: Final = ("admin-1", "admin-2")
+CLIENTS: Final = ("producer", "consumer", "group", "old producer", "auditor")
 HOSTS: Final[Mapping[str, str]] = {
     CONTROLLER: "127.0.0.1",
     NAME_SERVER: "127.0.0.2",
     **{name: f"127.0.1.{number}" for number, name in enumerate(BROKERS, 1)},
     **{name: f"127.0.2.{number}" for number, name in enumerate(ADMINS, 1)},
-    **{name: f"127.0.3.{number}" for number, name in enumerate(("producer", "consumer", "group", "old"), 1)},
+    **{name: f"127.0.3.{number}" for number, name in enumerate(CLIENTS, 1)},
 }
 PORTS: Final[Mapping[str, int]] = {CONTROLLER: 9878, NAME_SERVER: 9876, **dict.fromkeys(BROKERS, 10911)}
 LOG_FILE_BYTES: Final = 16_384

@@ -306,7 +306,7 @@ class LogicalRequests:
             self._pulls.check(request, replace(header, queue_id=self._own_queue(asking)))
             self._keep_carried(asking)
             position = view.segment.physical_of(header.queue_offset or 0)
-            steps: Steps[Any] = holders.pull_item(item, header, position)
+            steps: Steps[Any] = holders.pull_to_border(item, header, position)
             told = partial(self._pull_told, asking, view, position)
         elif isinstance(header, GetMinOffsetRequest):
             steps = _logical(view.segment, holders.min_of_item(item, header), view.border)
