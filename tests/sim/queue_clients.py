@@ -20,13 +20,27 @@ from replispec.runtime.rocketmq.client import (
 from replispec.runtime.rocketmq.client.client import Client
 from replispec.runtime.rocketmq.client.routes import ClientQueue
 from replispec.runtime.rocketmq.client.steps import commit, position
+from replispec.runtime.rocketmq.remoting import Calls, Outcome
+from replispec.runtime.rocketmq.remoting.calls import Failure
 from replispec.runtime.sim import Rng, World
 from replispec.runtime.world import Effect, Event, Member, Outbox
-from replispec.wire.rocketmq.constants import MOCK_BROKER_GLOBAL, UNDECIDED
-from tests.sim.queue_world import HOSTS, NAME_SERVERS, TOPIC
+from replispec.wire.rocketmq.broker import SendMessageV2Request
+from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.constants import (
+    CLIENT_TOPIC_QUEUES,
+    MOCK_BROKER_GLOBAL,
+    TEMPLATE_TOPIC,
+    UNDECIDED,
+)
+from tests.playbook import deliver
+from tests.sim.queue_world import BROKERS, HOSTS, NAME_SERVERS, TOPIC, address
 
 AUDIT_MS: Final = 8_000
 """So long comes nothing where everything is read."""
+OLD_VERSION: Final = 409
+"""Release 4.9.8."""
+OLD_QUEUES: Final = 4
+TIMEOUT_MS: Final = 3_000
 GROUP: Final = "readers"
 STRANGERS: Final = "strangers"
 """A group that never says how far it has read."""
@@ -39,12 +53,17 @@ class QueueHistory:
     sent: int = 0
     acknowledged: dict[int, tuple[int, int]] = field(default_factory=dict)
     """By number: the logical queue, and the offset in it, -1 where it was not decided."""
+    of_before: dict[int, int] = field(default_factory=dict)
+    """Likewise those of senders of before 5.0: the physical queue that they named."""
     read: dict[tuple[int, int], int] = field(default_factory=dict)
     """By logical queue and offset: the number of the message."""
     committed: dict[int, list[int]] = field(default_factory=dict)
     """By logical queue: what the group said, whether it was answered or not."""
     kept: dict[int, int] = field(default_factory=dict)
     """By logical queue: the last position that was acknowledged."""
+    is_committing: bool = True
+    goes_on: dict[int, int | None] = field(default_factory=dict)
+    """By logical queue: where the group goes on, by what it was told when it said nothing more."""
     faults: list[str] = field(default_factory=list)
 
     def stored(self, number: int, came: Stored) -> None:
@@ -105,7 +124,7 @@ class GroupNode:
             return
         self._is_waiting[index] = True
         last, said = history.last(index), history.committed.setdefault(index, [])
-        if self._rng.happens(500) and last >= max(said, default=0):
+        if history.is_committing and self._rng.happens(500) and last >= max(said, default=0):
             said.append(last + 1)
             self._client.start(commit(TOPIC, queue, GROUP, last + 1), partial(self._committed, index))
         else:
@@ -118,12 +137,72 @@ class GroupNode:
 
     def _told(self, index: int, came: int | Failed | None, _now_ms: int) -> None:
         self._is_waiting[index] = False
+        if not isinstance(came, Failed) and not self._history.is_committing:
+            self._history.goes_on[index] = came
         if isinstance(came, int) and came not in self._history.committed[index]:
             self._history.faults.append(f"the group reads queue {index} on from {came}, which it never said")
 
     def _told_of_nobody(self, index: int, came: int | Failed | None, _now_ms: int) -> None:
         if isinstance(came, int):
             self._history.faults.append(f"a group that never read queue {index} goes on at {came}")
+
+
+class OldProducerNode:
+    """A producer of release 4.9: it names a physical queue, of any broker, and no broker."""
+
+    def __init__(self, clients: Clients, rng: Rng) -> None:
+        self._clients = clients
+        self._rng = rng
+        self._outbox = Outbox()
+        self._calls = Calls(self._outbox, version=OLD_VERSION)
+        self._due_ms = 0
+
+    @property
+    def listeners(self) -> Mapping[str, str]:
+        """None."""
+        return {}
+
+    def deadline_ms(self) -> int | None:
+        """When something is to be done."""
+        due = self._calls.deadline_ms()
+        return self._due_ms if due is None else min(self._due_ms, due)
+
+    def receive(self, event: Event) -> Sequence[Effect]:
+        """Take one event."""
+        deliver(self._calls, event)
+        self._calls.ticked(event.now_ms)
+        if event.now_ms >= self._due_ms:
+            self._due_ms = event.now_ms + self._rng.between(50, 400)
+            if self._clients.is_sending:
+                self._send(event.now_ms)
+        return self._outbox.take()
+
+    def _send(self, now_ms: int) -> None:
+        number = self._clients.next_number()
+        header = SendMessageV2Request(
+            producer_group="old senders",
+            topic=TOPIC,
+            default_topic=TEMPLATE_TOPIC,
+            default_topic_queue_nums=CLIENT_TOPIC_QUEUES,
+            queue_id=self._rng.below(OLD_QUEUES),
+            sys_flag=0,
+            born_timestamp=now_ms,
+            flag=0,
+        )
+
+        def told(outcome: Outcome, _now_ms: int) -> None:
+            if not isinstance(outcome, Failure) and outcome.header.code == ResponseCode.SUCCESS:
+                self._clients.history.of_before[number] = header.queue_id or 0
+
+        self._calls.ask(
+            address(self._rng.one_of(BROKERS)),
+            RequestCode.SEND_MESSAGE_V2,
+            told,
+            now_ms=now_ms,
+            timeout_ms=TIMEOUT_MS,
+            ext_fields=header.to_ext_fields(),
+            body=b"%d." % number,
+        )
 
 
 class Clients:
@@ -141,6 +220,7 @@ class Clients:
             "producer": self._producer,
             "consumer": self._consumer,
             "auditor": self._auditor,
+            "old producer": lambda: OldProducerNode(self, rng.fork()),
             "group": lambda: GroupNode(self.history, rng.fork(), queues),
         }
         for name, make in makers.items():
@@ -148,7 +228,7 @@ class Clients:
 
     def start(self) -> None:
         """Start all."""
-        for name in ("producer", "consumer", "group"):
+        for name in ("producer", "consumer", "group", "old producer"):
             self._world.start(name)
         self._world.after(1_000_000, self._look_after)
 
@@ -162,10 +242,14 @@ class Clients:
             self._world.start("consumer")
         self._world.after(1_000_000, self._look_after)
 
+    def next_number(self) -> int:
+        """That of the next message, whoever sends it."""
+        self.history.sent += 1
+        return self.history.sent - 1
+
     def _messages(self, numbers: list[int]) -> Iterator[MessageToSend]:
         while self.is_sending:
-            number = self.history.sent
-            self.history.sent += 1
+            number = self.next_number()
             numbers.append(number)
             yield MessageToSend(TOPIC, b"%d" % number + b"." * self._rng.below(200))
 

@@ -80,6 +80,7 @@ class Judgement:
         self._acknowledged(logical)
         self._read(logical)
         self._audited(logical, audited)
+        self._positions()
         self._copies()
         return self.wrong
 
@@ -114,7 +115,13 @@ class Judgement:
         places: dict[int, list[tuple[int, int]]] = {}
         for place, number in logical.items():
             places.setdefault(number, []).append(place)
-        lost, told = [], dict[tuple[int, int], int]()
+        lost = [number for number in self._history.of_before if number not in places]
+        self.wrong += [
+            f"message {number} of an old sender is there {len(places[number])} times: {places[number]}"
+            for number in sorted(self._history.of_before)
+            if len(places.get(number, ())) > 1
+        ]
+        told: dict[tuple[int, int], int] = {}
         for number, (index, offset) in sorted(self._history.acknowledged.items()):
             found = places.get(number, [])
             if not found:
@@ -143,6 +150,15 @@ class Judgement:
             self.wrong.append(f"{len(missing)} messages are not read: {missing[:SHOWN_MAX]}")
         if len(audited) > len({*audited}):
             self.wrong.append(f"{len(audited) - len({*audited})} messages are read twice")
+
+    def _positions(self) -> None:
+        """How far the group has read is kept over moves and fail-overs, once it had time to be copied."""
+        for index, kept in sorted(self._history.kept.items()):
+            # What was said last may have been taken, though nobody answered.
+            said = {each for each in self._history.committed[index] if each >= kept}
+            told = self._history.goes_on.get(index)
+            if told not in said:
+                self.wrong.append(f"the group has read queue {index} up to {kept}, and is told {told}")
 
     def _copies(self) -> None:
         for name in SETS:

@@ -38,6 +38,7 @@ FAULTS_MS: Final = 9_000
 RUNS_MS: Final = 11_000
 QUEUES_MAX: Final = 8
 MORE_MESSAGES: Final = 20
+CALM_MS: Final = 4_000
 
 
 @dataclass
@@ -50,6 +51,7 @@ class QueueResult:
     wrong: list[str]
     settings: QueueSettings
     acknowledged: int = 0
+    of_before: int = 0
     undecided: int = 0
     read: int = 0
     moved: int = 0
@@ -62,7 +64,7 @@ class QueueResult:
         """One paragraph for people, with the way to see the run again."""
         head = (
             f"seed {self.seed}: {len(self.wrong)} wrong, {self.acknowledged} messages acknowledged, "
-            f"{self.undecided} without an offset, {self.read} read, {self.moved} queues moved, {self.deaths} "
+            f"{self.of_before} of old senders, {self.undecided} without an offset, {self.read} read, {self.moved} queues moved, {self.deaths} "
             f"administrators cut off, digest {self.digest[:16]}; python -m tests.sim.queue_run {self.seed}\n"
             f"  {self.settings}"
         )
@@ -161,15 +163,33 @@ class QueueRun:
         if not self._until(lambda: len(history.acknowledged) >= before + MORE_MESSAGES):
             wrong.append("no messages are acknowledged after all was healed")
         self.clients.is_sending = False
-        self.world.run_for(4_000)
+        self.world.run_for(CALM_MS)
+        history.is_committing = False
+        self.world.run_for(CALM_MS)
+        wrong += self._move_and_fail_over()
         # What a run read is as of before; nobody moves anything any more.
         if not self._until_finished() or self.admins.known is None:
             return [*wrong, "what brokers hold cannot be read"]
         self.clients.audit()
         if not self._until(lambda: self.clients.is_audited):
             wrong.append("not everything can be read")
+        history.goes_on.clear()
+        if not self._until(lambda: history.goes_on.keys() >= history.kept.keys()):
+            wrong.append("nobody says where the group goes on")
         judgement = Judgement(self.servers, history, self.admins.known.topic)
         return wrong + judgement.all(self.clients.audited)
+
+    def _move_and_fail_over(self) -> list[str]:
+        """Once more all queues move, and every set gets another master."""
+        if not self._until_finished(Wanted(None, [self._rng.one_of(SETS)])):
+            return ["no queue can be moved"]
+        masters = [self.servers.master(name) for name in SETS]
+        for name in masters:
+            self.world.kill(name, power=self.settings.loses_power)
+        self.world.run_for(CALM_MS)
+        for name in masters:
+            self.world.start(name)
+        return [] if self._until(lambda: self.servers.is_whole) else ["not whole after the last masters ended"]
 
     def _until(self, is_so: Callable[[], bool]) -> bool:
         for _ in range(0, SETTLE_MS, 100):
@@ -179,8 +199,8 @@ class QueueRun:
             self.watch.look()
         return is_so()
 
-    def _until_finished(self) -> bool:
-        """One administrator after the other, until one finds nothing left to do."""
+    def _until_finished(self, wanted: Wanted | None = None) -> bool:
+        """One administrator after the other, until one has done this, or finds nothing left to do."""
         if not self._until(lambda: not any(map(self.admins.is_busy, ADMINS))):
             return False
         ended = self.admins.ended
@@ -193,7 +213,8 @@ class QueueRun:
             # A name server that began empty does not know of all sets yet.
             if known is not None and len(known.brokers.sets()) == len(SETS):
                 return True
-            self.admins.begin(ADMINS[0], Wanted(self.settings.queues, SETS, finishes=self._has_topic))
+            finishing = Wanted(self.settings.queues, SETS, finishes=self._has_topic)
+            self.admins.begin(ADMINS[0], wanted or finishing)
             return False
 
         return self._until(finished) and not ended[-1]
@@ -234,6 +255,7 @@ class QueueRun:
             self.wrong + self.watch.wrong + wrong,
             self.settings,
             len(history.acknowledged),
+            len(history.of_before),
             sum(at < 0 for _, at in history.acknowledged.values()),
             len(history.read),
             len(segments) - len({index for index, _ in segments}),

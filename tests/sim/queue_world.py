@@ -112,6 +112,7 @@ def _broker(name: str, settings: QueueSettings) -> Mapping[str, object]:
         "brokerHeartbeatInterval": 500,
         "controllerHeartBeatTimeoutMills": 2_000,
         "syncBrokerMetadataPeriod": 1_000,
+        "besideLogPeriod": 1_000,
         "flushConsumerOffsetInterval": 1_000,
         "checkSyncStateSetPeriod": 1_000,
         "haSendHeartbeatInterval": 1_000,
