@@ -26,7 +26,6 @@ class Watch:
     servers: Servers
     granted: Mapping[str, int]
     wrong: list[str] = field(default_factory=list)
-    _epochs: dict[tuple[str, int], int] = field(default_factory=dict)
     _terms: dict[str, int] = field(default_factory=dict)
 
     def hear(self, name: str, note: Note) -> None:
@@ -41,18 +40,15 @@ class Watch:
                 node = self.servers.node(member)
                 # Who was master before may not have heard yet that it is not any more.
                 if node is not None and node._role.master_epoch == self._terms.get(name):
-                    self._look_at(name, member, self._terms[name])
+                    self._look_at(name, member)
 
-    def _look_at(self, name: str, member: str, term: int) -> None:
+    def _look_at(self, name: str, member: str) -> None:
         node = self.servers.node(member)
         mapped = node._mappings.newest(TOPIC) if node is not None else None
         epoch = 0 if mapped is None else mapped.detail.epoch or 0
-        granted, last = self.granted.get(name, 0), self._epochs.get((name, term), 0)
-        if max(granted, last) > epoch:
-            self.wrong.append(
-                f"{member} has the mapping of epoch {epoch}, and {max(granted, last)} was acknowledged or there"
-            )
-        self._epochs[name, term] = max(last, epoch)
+        if self.granted.get(name, 0) > epoch:
+            granted = self.granted[name]
+            self.wrong.append(f"{member} has the mapping of epoch {epoch}, and {granted} was acknowledged")
 
 
 class Judgement:

@@ -158,6 +158,8 @@ class QueueRun:
         if not self._has_topic:
             self._has_topic = True
             self.clients.start()
+        # What brokers were told that were no masters any more, and did not know it, is not kept.
+        history.kept.clear()
         before = len(history.acknowledged)
         wrong: list[str] = []
         if not self._until(lambda: len(history.acknowledged) >= before + MORE_MESSAGES):
