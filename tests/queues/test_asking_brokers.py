@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from replispec.broker.rocketmq.core.peers import ASKED_MAX, ASKED_OF_ONE_MAX, BODY_BYTES_MAX, Peers
+from replispec.runtime.rocketmq.client.steps import Pausing, Steps
 from replispec.runtime.rocketmq.framing import FrameBuffer
+from replispec.runtime.world import Member, Outbox
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.client import (
     SearchOffsetRequest,
@@ -15,7 +20,7 @@ from replispec.wire.rocketmq.client import (
 from replispec.wire.rocketmq.codes import LogMagic, PullFlag, RequestCode, ResponseCode
 from replispec.wire.rocketmq.store import LogRecord
 from replispec.wire.rocketmq.streams import COMMIT_LOG
-from tests.broker.simulated_set import OK, BrokerSet, wanted
+from tests.broker.simulated_set import NAME_SERVER, OK, BrokerSet, wanted
 from tests.queues.test_static_queues import NOT_LEADER, RETRY, committed, ends, pulled, sent
 from tests.queues.two_sets import Liar, Sets, with_liar
 
@@ -109,6 +114,16 @@ def test_positions_are_kept_at_the_broker_of_the_item_and_found_in_the_newest() 
     assert committed(sets, second, 1) == (OK, 10_001), "a way back over a border is lost"
 
 
+def test_of_items_at_two_other_brokers_the_newer_one_counts() -> None:
+    sets = Sets("abc")
+    third = sets.at["broker-c"]
+    sets.map(7, [A0, B4, ("broker-c", 1, 20_000)], to=sets.at)
+    for position in (2, 10_001, 1):
+        assert committed(sets, third, position)[0] == OK
+    assert committed(sets, third) == (OK, 10_001)
+    assert committed(sets, sets.at["broker-a"], lo=False) == (OK, 1)
+
+
 def test_a_position_of_before_the_move_is_found_through_who_leads_now() -> None:
     sets = Sets()
     first, second = sets.at.values()
@@ -175,7 +190,9 @@ def test_who_was_told_of_one_move_alone_finds_who_leads_after_the_next() -> None
     sets.map(5, [A0], to=["broker-a"])
     sent(sets, first)
     sets.map(6, [A0, B4], to=["broker-b", "broker-a"])
+    assert sent(sets, first) == (OK, 0, 10_000)
     sets.map(7, [A0, B4, ("broker-c", 1, 20_000)], to=["broker-c", "broker-b"])
+    # The route that it has is older than that.
     assert sent(sets, first) == (OK, 0, 20_000)
 
 
@@ -225,7 +242,9 @@ ELSEWHERE = [("broker-b", 3, 0), ("broker-a", 0, 10_000)]
 
 def says_pull(liar: Liar, body: bytes, *places: object) -> None:
     """Have it answer pulls so: where to go on, where the queue begins, where it ends."""
-    fields = dict(zip(("nextBeginOffset", "minOffset", "maxOffset"), map(str, places), strict=True))
+    fields: dict[str, str | None] = dict(
+        zip(("nextBeginOffset", "minOffset", "maxOffset"), map(str, places), strict=True)
+    )
     liar.says = lambda request: request.answer(OK, ext_fields=fields, body=body)
 
 
@@ -283,7 +302,8 @@ def test_offsets_that_cannot_be_are_none() -> None:
         fields = {} if offset is None else {"offset": offset}
         liar.says = lambda request, fields=fields: request.answer(OK, ext_fields=fields)  # type: ignore[misc]
         low, end = ends(sets, address)
-        assert low is None or low <= end == 10_000
+        assert end == 10_000
+        assert low is None or low <= end
         assert committed(sets, address)[0] == ERROR
 
 
@@ -306,7 +326,7 @@ def test_a_holder_that_is_silent_or_dies_leaves_no_client_without_an_answer() ->
 
 
 def test_a_flood_of_questions_about_a_silent_broker_takes_no_room_from_others() -> None:
-    sets, address, liar = with_liar(ELSEWHERE)
+    sets, address, _ = with_liar(ELSEWHERE)
     asked = replace(wanted("S", 0, 5), bname=constants.MOCK_BROKER_GLOBAL)
     answers = [sets.asked(address, PULL, asked) for _ in range(2_000)]
     assert sent(sets, address) == (OK, 0, 10_000)
@@ -314,15 +334,59 @@ def test_a_flood_of_questions_about_a_silent_broker_takes_no_room_from_others() 
     sets.until(lambda: all(answers), at_most_ms=30_000)
     codes = {each[0].header.code for each in answers}  # type: ignore[union-attr]
     assert codes == {ERROR}
-    assert max(len(liar.sees(PULL)), 1) <= 2_000
     assert sets.broker(1)._peers._open == 0
     assert not sets.broker(1)._peers._by_broker
 
 
-def test_without_a_name_server_nobody_waits() -> None:
+@pytest.mark.parametrize("silent", [True, False])
+def test_without_a_name_server_nobody_waits(silent: bool) -> None:
     sets, address, _ = with_liar(ELSEWHERE)
     sets.world.kill("nameserver")
+    if silent:
+        sets.world.add("silent", "10.0.0.2", lambda _storage: [Member("silent", Liar(NAME_SERVER))])
+        sets.world.start("silent")
+        sets.world.run_for(5_000)
     began = sets.world.now_us
     assert pulled(sets, address, 5)[0] == ERROR
     assert sets.world.now_us - began <= (constants.ANSWER_TIMEOUT_MS + 100) * 1_000
     assert sent(sets, address) == (OK, 0, 10_000)
+
+
+# ---- many questions ------------------------------------------------------------------------------
+
+
+def open_question(_whom: str) -> Steps[int]:
+    """One that waits for longer than anybody may."""
+    yield Pausing(10**9)
+    return 0
+
+
+def test_a_question_ends_in_time_whatever_it_waits_for() -> None:
+    peers, told = Peers(Outbox(), [NAME_SERVER], None), list[tuple[Any, int]]()
+    peers.ask("b", open_question("b"), lambda *each: told.append(each), 1_000)
+    late_ms = 1_000 + constants.ANSWER_TIMEOUT_MS
+    peers.ticked(late_ms - 1)
+    assert (told, peers.deadline_ms()) == ([], late_ms)
+    peers.ticked(late_ms)
+    [(failed, at_ms)] = told
+    assert (failed.sent, at_ms) == (True, late_ms)
+    peers.ticked(late_ms + 1)
+    assert len(told) == 1
+
+
+def test_one_broker_takes_no_room_from_others_and_all_together_no_more_than_there_is() -> None:
+    peers, told = Peers(Outbox(), [NAME_SERVER], None), Counter[str]()
+    names = [f"b{number}" for number in range(ASKED_MAX // ASKED_OF_ONE_MAX + 1)]
+    for name in names:
+        for _ in range(ASKED_OF_ONE_MAX + 1):
+            peers.ask(name, open_question(name), lambda _result, _ms, name=name: told.update([name]), 0)
+    peers.ticked(0)
+    assert told == {**dict.fromkeys(names[:-1], 1), names[-1]: ASKED_OF_ONE_MAX + 1}
+
+
+def test_no_more_bytes_wait_than_there_is_room_for() -> None:
+    peers, told = Peers(Outbox(), [NAME_SERVER], None), list[Any]()
+    for size in (BODY_BYTES_MAX, 1, 0):
+        peers.ask("b", open_question("b"), lambda result, _ms: told.append(result), 0, size=size)
+    peers.ticked(0)
+    assert [str(each) for each in told] == ["too many wait for other brokers"]
