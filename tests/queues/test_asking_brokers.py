@@ -11,6 +11,7 @@ import pytest
 from replispec.broker.rocketmq.core.peers import ASKED_MAX, ASKED_OF_ONE_MAX, BODY_BYTES_MAX, Peers
 from replispec.runtime.rocketmq.client.steps import Pausing, Steps
 from replispec.runtime.rocketmq.framing import FrameBuffer
+from replispec.runtime.rocketmq.remoting.server import Request
 from replispec.runtime.world import Member, Outbox
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.client import (
@@ -313,6 +314,30 @@ def test_a_holder_that_refuses_is_no_reason_to_say_that_nothing_is_there() -> No
     assert pulled(sets, address, 5)[0] == ERROR
     assert committed(sets, address)[0] == ERROR
     assert since(sets, address, 0) is None
+
+
+def test_a_border_is_crossed_only_where_the_end_of_the_item_is_sure() -> None:
+    sets, address, liar = with_liar(ELSEWHERE)
+
+    def unsure(request: Request) -> None:
+        # Nothing is shown that is not confirmed, and what is confirmed is not known yet.
+        if request.code == RequestCode.GET_MAX_OFFSET:
+            request.answer(ResponseCode.SERVICE_NOT_AVAILABLE)
+        else:
+            fields: dict[str, str | None] = {"nextBeginOffset": "5", "minOffset": "0", "maxOffset": "0"}
+            request.answer(ResponseCode.PULL_NOT_FOUND, ext_fields=fields)
+
+    liar.says = unsure
+    assert pulled(sets, address, 5)[0] == ERROR
+
+    def sure(request: Request) -> None:
+        if request.code == RequestCode.GET_MAX_OFFSET:
+            request.answer(OK, ext_fields={"offset": "5"})
+        else:
+            unsure(request)
+
+    liar.says = sure
+    assert pulled(sets, address, 5)[:2] == (ResponseCode.PULL_RETRY_IMMEDIATELY, 10_000)
 
 
 def test_a_holder_that_is_silent_or_dies_leaves_no_client_without_an_answer() -> None:

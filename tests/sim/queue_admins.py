@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from replispec.administrator.rocketmq import static_topics
 from replispec.administrator.rocketmq.node import AdministratorNode
-from replispec.administrator.rocketmq.plans import Asking, NotAsWantedError, Plan, Reply
+from replispec.administrator.rocketmq.plans import NotAsWantedError, Plan, Reply
 from replispec.administrator.rocketmq.remapping import finished, grown, is_unfinished, remapped
 from replispec.administrator.rocketmq.static_topics import TopicAtBrokers
 from replispec.runtime.rocketmq.framing import Command
@@ -104,9 +104,7 @@ class Administrators:
         node = AdministratorNode(self._plans[name], answer_ms=ANSWER_MS)
         return [Member("admin", node)]
 
-    def _watched(
-        self, name: str, plan: Plan[TopicAtBrokers], last: int | None
-    ) -> Plan[TopicAtBrokers]:
+    def _watched(self, name: str, plan: Plan[TopicAtBrokers], last: int | None) -> Plan[TopicAtBrokers]:
         """The same, with what is asked and answered; the process ends in step `last`, or after all of it."""
         asked, step = next(plan), 0
         while True:

@@ -1,4 +1,4 @@
-"""What must be true of a static topic after everything: where messages lie, what mappings say, what was told."""
+"""What must be true of a static topic in the end: where messages lie, what mappings say, what was told."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Judgement:
             self.wrong.append(f"the offsets of {segment.queue} have a gap")
 
     def _acknowledged(self, logical: Mapping[tuple[int, int], int]) -> None:
-        """Nothing that was acknowledged is lost, is there twice, or lies elsewhere than its sender was told."""
+        """Nothing that was acknowledged is lost, is there twice, or lies elsewhere than was told."""
         places: dict[int, list[tuple[int, int]]] = {}
         for place, number in logical.items():
             places.setdefault(number, []).append(place)
@@ -125,7 +125,9 @@ class Judgement:
             elif len(found) > 1:
                 self.wrong.append(f"message {number} is there {len(found)} times: {found}")
             elif offset != UNDECIDED and found != [(index, offset)]:
-                self.wrong.append(f"message {number} was acknowledged at {index, offset} and lies at {found[0]}")
+                self.wrong.append(
+                    f"message {number} was acknowledged at {index, offset} and lies at {found[0]}"
+                )
             elif found[0][0] != index:
                 self.wrong.append(f"message {number} was sent to queue {index} and lies at {found[0]}")
             if offset != UNDECIDED and told.setdefault((index, offset), number) != number:

@@ -20,6 +20,7 @@ from replispec.broker.rocketmq.core.groups import Groups
 from replispec.broker.rocketmq.core.mappings import Mappings
 from replispec.broker.rocketmq.core.static_topics import StaticTopics
 from replispec.broker.rocketmq.node import BrokerNode
+from replispec.runtime.primitives.machines import edge_of
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.client import holders, steps
 from replispec.wire.rocketmq import constants
@@ -28,7 +29,7 @@ from tests.sim import queue_admins
 from tests.sim.queue_run import run
 
 Mutant = Callable[[], AbstractContextManager[object]]
-EDGE_OF: Final = static_topics.edge_of
+EDGE_OF: Final = edge_of
 KEPT: Final = StaticTopics.kept
 CATCH_UP: Final = Mappings.catch_up
 SETTLE: Final = BrokerNode._settle_mappings

@@ -64,9 +64,9 @@ class QueueResult:
         """One paragraph for people, with the way to see the run again."""
         head = (
             f"seed {self.seed}: {len(self.wrong)} wrong, {self.acknowledged} messages acknowledged, "
-            f"{self.of_before} of old senders, {self.undecided} without an offset, {self.read} read, {self.moved} queues moved, {self.deaths} "
-            f"administrators cut off, digest {self.digest[:16]}; python -m tests.sim.queue_run {self.seed}\n"
-            f"  {self.settings}"
+            f"{self.of_before} of old senders, {self.undecided} without an offset, {self.read} read, "
+            f"{self.moved} queues moved, {self.deaths} administrators cut off, digest {self.digest[:16]}; "
+            f"python -m tests.sim.queue_run {self.seed}\n  {self.settings}"
         )
         faults = [f"  {each.at_ms:>6} ms: {each.what} ({each.lasts_ms} ms)" for each in self.faults]
         return "\n".join([head, *faults, *(f"  WRONG: {each}" for each in self.wrong)])
@@ -191,7 +191,9 @@ class QueueRun:
         self.world.run_for(CALM_MS)
         for name in masters:
             self.world.start(name)
-        return [] if self._until(lambda: self.servers.is_whole) else ["not whole after the last masters ended"]
+        return (
+            [] if self._until(lambda: self.servers.is_whole) else ["not whole after the last masters ended"]
+        )
 
     def _until(self, is_so: Callable[[], bool]) -> bool:
         for _ in range(0, SETTLE_MS, 100):
@@ -248,7 +250,10 @@ class QueueRun:
         history, known = self.clients.history, self.admins.known
         parts = known.topic.parts.values() if known is not None else ()
         segments = {
-            (index, each.key) for part in parts for index, chain in part.chains.items() for each in chain.queue.segments
+            (index, each.key)
+            for part in parts
+            for index, chain in part.chains.items()
+            for each in chain.queue.segments
         }
         return QueueResult(
             self.seed,

@@ -15,8 +15,8 @@ from tests.house.tree import ROOT
 from tests.sim.queue_run import QueueResult, run
 from tests.sim.queue_world import drawn
 
-# Each seed takes 0.8 s of CPU.
-SEEDS = int(os.environ.get("REPLISPEC_QUEUE_SEEDS", "24"))
+# Each seed takes about a second of CPU. `make test-full` plays 200.
+SEEDS = int(os.environ.get("REPLISPEC_QUEUE_SEEDS", "16"))
 BATCH = 8
 
 

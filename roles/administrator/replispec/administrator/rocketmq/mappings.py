@@ -154,8 +154,8 @@ def merged(parts: Iterable[BrokerPart], *, force: bool = False) -> Mapping[int, 
 
 
 def overtaken(topic: Topic) -> Mapping[int, Sequence[Segment]]:
-    """By logical queue: items that their brokers were to lead, and another broker leads instead. They may have
-    messages, and come behind the newest item. Raises NotAsWantedError."""
+    """By logical queue: items that their brokers were to lead, and another broker leads instead. They may
+    have messages, and come behind the newest item. Raises NotAsWantedError."""
     found: dict[int, list[Segment]] = {}
     for index, chain in merged(topic.parts.values()).items():
         known = {each.key for each in chain.queue.segments}

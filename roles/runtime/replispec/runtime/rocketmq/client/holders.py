@@ -90,8 +90,8 @@ def pull_item(item: HeldItem, asked: PullMessageRequest, offset: int) -> Steps[P
 
 
 def pull_to_border(item: HeldItem, asked: PullMessageRequest, offset: int) -> Steps[PulledItem]:
-    """The same, where what lies behind the item is read next: that it has no more messages is only believed of
-    who is its master by a route of now, and knows what is confirmed. Raises Failed."""
+    """The same, where what lies behind the item is read next: that it has no more messages is only believed
+    of who is its master by a route of now, and knows what is confirmed. Raises Failed."""
     found = yield from pull_item(item, asked, offset)
     if found.records is not None or offset < found.max_offset or item.end == OFFSET_MAX:
         return found
