@@ -96,7 +96,7 @@ def test_a_broker_has_all_queues_that_items_name_whoever_did_not_know_of_them() 
 
 def test_a_topic_whose_mapping_may_not_be_kept_is_plain_to_nobody() -> None:
     brokers = BrokerSet()
-    first, second = brokers.pair()
+    first, _ = brokers.pair()
     assert put(brokers, first, detail(5, [FIRST], [("broker-a", 1, 0)]))[0] == OK
     brokers.world.kill("controller")
     brokers.world.kill("broker2")
