@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from replispec.broker.rocketmq.core.peers import ASKED_MAX, ASKED_OF_ONE_MAX, BODY_BYTES_MAX, Peers
 from replispec.runtime.rocketmq.client.steps import Pausing, Steps
 from replispec.runtime.rocketmq.framing import FrameBuffer
+from replispec.runtime.rocketmq.remoting.server import Request
 from replispec.runtime.world import Member, Outbox
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.client import (
@@ -117,7 +119,7 @@ def test_positions_are_kept_at_the_broker_of_the_item_and_found_in_the_newest() 
 def test_of_items_at_two_other_brokers_the_newer_one_counts() -> None:
     sets = Sets("abc")
     third = sets.at["broker-c"]
-    sets.map(7, [A0, B4, ("broker-c", 1, 20_000)], to=sets.at)
+    sets.map(7, [A0, B4, ("broker-c", 1, 20_000)], to=[*sets.at])
     for position in (2, 10_001, 1):
         assert committed(sets, third, position)[0] == OK
     assert committed(sets, third) == (OK, 10_001)
@@ -315,6 +317,30 @@ def test_a_holder_that_refuses_is_no_reason_to_say_that_nothing_is_there() -> No
     assert since(sets, address, 0) is None
 
 
+def test_a_border_is_crossed_only_where_the_end_of_the_item_is_sure() -> None:
+    sets, address, liar = with_liar(ELSEWHERE)
+
+    def unsure(request: Request) -> None:
+        # Nothing is shown that is not confirmed, and what is confirmed is not known yet.
+        if request.code == RequestCode.GET_MAX_OFFSET:
+            request.answer(ResponseCode.SERVICE_NOT_AVAILABLE)
+        else:
+            fields: dict[str, str | None] = {"nextBeginOffset": "5", "minOffset": "0", "maxOffset": "0"}
+            request.answer(ResponseCode.PULL_NOT_FOUND, ext_fields=fields)
+
+    liar.says = unsure
+    assert pulled(sets, address, 5)[0] == ERROR
+
+    def sure(request: Request) -> None:
+        if request.code == RequestCode.GET_MAX_OFFSET:
+            request.answer(OK, ext_fields={"offset": "5"})
+        else:
+            unsure(request)
+
+    liar.says = sure
+    assert pulled(sets, address, 5)[:2] == (ResponseCode.PULL_RETRY_IMMEDIATELY, 10_000)
+
+
 def test_a_holder_that_is_silent_or_dies_leaves_no_client_without_an_answer() -> None:
     sets, address, liar = with_liar(ELSEWHERE)
     began = sets.world.now_us
@@ -374,12 +400,16 @@ def test_a_question_ends_in_time_whatever_it_waits_for() -> None:
     assert len(told) == 1
 
 
+def _count(told: Counter[str], name: str, _result: object, _now_ms: int) -> None:
+    told[name] += 1
+
+
 def test_one_broker_takes_no_room_from_others_and_all_together_no_more_than_there_is() -> None:
     peers, told = Peers(Outbox(), [NAME_SERVER], None), Counter[str]()
     names = [f"b{number}" for number in range(ASKED_MAX // ASKED_OF_ONE_MAX + 1)]
     for name in names:
         for _ in range(ASKED_OF_ONE_MAX + 1):
-            peers.ask(name, open_question(name), lambda _result, _ms, name=name: told.update([name]), 0)
+            peers.ask(name, open_question(name), partial(_count, told, name), 0)
     peers.ticked(0)
     assert told == {**dict.fromkeys(names[:-1], 1), names[-1]: ASKED_OF_ONE_MAX + 1}
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from replispec.administrator.rocketmq.plans import NotAsWantedError
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -139,28 +140,76 @@ def _generation(items: LogicQueueItems) -> int:
 def merged(parts: Iterable[BrokerPart], *, force: bool = False) -> Mapping[int, Chain]:
     """The logical queues of which anybody knows, each from its oldest segment that is known to its newest.
 
-    Brokers may know different parts of a queue, as after a run that was interrupted; where they contradict
-    one another, the greatest epoch counts with `force`. Raises NotAsWantedError.
+    Brokers may know different parts of a queue, as after a run that was interrupted. Two administrators may
+    each have had a broker lead, undecided: the one counts that the broker before them was told of; see
+    `overtaken`. Where they contradict one another otherwise, the greatest epoch counts with `force`. Raises
+    NotAsWantedError.
     """
-    found: dict[int, dict[int, Segment]] = {}
+    said: dict[int, list[_Said]] = {}
     for part in sorted(parts, key=lambda each: (each.epoch, each.broker)):
         for index, chain in part.chains.items():
-            known, said = found.setdefault(index, {}), chain.by_generation()
-            if _contradict(known, said) and not force:
-                raise NotAsWantedError(
-                    f"logical queue {index}: {part.broker} says another broker or queue than others do;"
-                    " -fr true takes the mapping of the greatest epoch"
-                )
-            found[index] = _joined(known, said)
-    return {index: _chain(index, found[index]) for index in sorted(found)}
+            said.setdefault(index, []).append(_Said(part.broker, chain.by_generation()))
+    joined = _newest if force else _agreed
+    return {index: _chain(index, joined(index, said[index])) for index in sorted(said)}
 
 
-def _contradict(known: Mapping[int, Segment], said: Mapping[int, Segment]) -> bool:
-    both = [(known[each], said[each]) for each in known.keys() & said.keys()]
-    return any(
-        one.key != two.key or (one.is_decided and two.is_decided and one.logical_start != two.logical_start)
-        for one, two in both
-    )
+def overtaken(topic: Topic) -> Mapping[int, Sequence[Segment]]:
+    """By logical queue: items that their brokers were to lead, and another broker leads instead. They may
+    have messages, and come behind the newest item. Raises NotAsWantedError."""
+    found: dict[int, list[Segment]] = {}
+    for index, chain in merged(topic.parts.values()).items():
+        known = {each.key for each in chain.queue.segments}
+        for name, part in sorted(topic.parts.items()):
+            tail = part.chains[index].tail if index in part.chains else None
+            if tail is not None and not tail.is_decided and tail.queue.broker_name == name:
+                found.setdefault(index, []).extend([tail] if tail.key not in known else ())
+    return {index: each for index, each in found.items() if each}
+
+
+class _Said(NamedTuple):
+    """What a broker says of a logical queue."""
+
+    broker: str
+    segments: Mapping[int, Segment]
+
+
+def _newest(_index: int, said: Sequence[_Said]) -> Mapping[int, Segment]:
+    """What the greatest epoch says, and what else is known."""
+    known: dict[int, Segment] = {}
+    for each in said:
+        known = _joined(known, each.segments)
+    return known
+
+
+def _agreed(index: int, said: Sequence[_Said]) -> Mapping[int, Segment]:
+    """What all say that were not overtaken. Raises NotAsWantedError."""
+    known: dict[int, Segment] = {}
+    for generation in sorted({number for each in said for number in each.segments}):
+        here = [each for each in said if generation in each.segments]
+        if not here:
+            continue
+        chosen = _chosen(index, generation, here, known.get(generation - 1))
+        said = [each for each in said if each.segments.get(generation, chosen).key == chosen.key]
+        known[generation] = chosen
+    return known
+
+
+def _chosen(index: int, generation: int, said: Sequence[_Said], before: Segment | None) -> Segment:
+    """The item of a generation. Raises NotAsWantedError."""
+    decided = [each for each in said if each.segments[generation].is_decided]
+    leader = "" if before is None else before.queue.broker_name
+    of_leader = [each for each in said if each.broker == leader]
+    chosen = (decided or of_leader or said)[-1].segments[generation]
+    for each in said:
+        other = each.segments[generation]
+        is_overtaken = not other.is_decided and generation == max(each.segments)
+        is_other = other.key != chosen.key
+        if (other.is_decided and other.logical_start != chosen.logical_start) or is_other > is_overtaken:
+            raise NotAsWantedError(
+                f"logical queue {index}: {each.broker} says another broker or queue than others do;"
+                " -fr true takes the mapping of the greatest epoch"
+            )
+    return chosen
 
 
 def _joined(known: Mapping[int, Segment], said: Mapping[int, Segment]) -> dict[int, Segment]:

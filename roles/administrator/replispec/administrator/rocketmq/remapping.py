@@ -16,6 +16,7 @@ from replispec.administrator.rocketmq.mappings import (
     Topic,
     fault_of_chains,
     merged,
+    overtaken,
 )
 from replispec.administrator.rocketmq.plans import NotAsWantedError
 from replispec.runtime.rocketmq import rules
@@ -52,8 +53,11 @@ def is_unfinished(topic: Topic, every: Iterable[str] = ()) -> bool:
 
 
 def _is_open(topic: Topic) -> bool:
-    chains = merged(topic.parts.values(), force=True)
-    return len(chains) < topic.total or any(_takes_from(each) is not None for each in chains.values())
+    try:
+        chains, behind = merged(topic.parts.values()), overtaken(topic)
+    except NotAsWantedError:
+        return True
+    return bool(behind) or len(chains) < topic.total or any(map(_takes_from, chains.values()))
 
 
 def checked(topic: Topic) -> Mapping[int, Chain]:
@@ -161,11 +165,23 @@ class _Making:
         return PhysicalQueue(broker, number)
 
     def holds(self, chain: Chain) -> None:
-        """Have everybody hold this queue who leads it, led it before, or held it."""
+        """Have everybody hold this queue who leads it, led it before, or held it. Who was told something else
+        and would refuse this is not told: his item comes later."""
+        index, items = chain.queue.index, chain.items.items or ()
         last = [each.queue.broker_name for each in chain.queue.segments[-2:]]
         for name, part in self.parts.items():
-            if name in last or chain.queue.index in part.chains:
-                self.parts[name] = replace(part, chains={**part.chains, chain.queue.index: chain})
+            known, others = part.chains.get(index), {**part.chains}
+            others.pop(index, None)
+            if known is not None and not rules.follows_items(known.items.items or (), items):
+                self.parts[name] = replace(part, chains=others)
+            elif known is not None or name in last:
+                self.parts[name] = self._with_room(replace(part, chains={**others, index: chain}), chain)
+
+    def _with_room(self, part: BrokerPart, chain: Chain) -> BrokerPart:
+        """With as many physical queues as there are items: two administrators may each have added some."""
+        of = [each.queue.queue_id for each in chain.queue.segments if each.queue.broker_name == part.broker]
+        count = max([part.writes, *(number + 1 for number in of)])
+        return replace(part, reads=max(part.reads, count), writes=count)
 
 
 def _planned(kind: str, made: _Making, gains: Iterable[str], loses: Iterable[str]) -> MappingRun:
@@ -218,13 +234,26 @@ def _moves(chains: Mapping[int, Chain], targets: Collection[str]) -> Mapping[int
 
 def finished(topic: Topic, every: Iterable[str], now_ms: int, *, force: bool = False) -> MappingRun:
     """The run that does what an interrupted one left undone: undecided starts, brokers that know an older
-    mapping, logical queues that were announced and not yet begun. Raises NotAsWantedError."""
+    mapping, brokers that were overtaken, logical queues that were announced and not yet begun; it may take
+    several. Raises NotAsWantedError."""
     chains = merged(topic.parts.values(), force=force)
+    if not force:
+        chains = {**chains, **_taken_up(topic, chains)}
     missing = [index for index in range(topic.total) if index not in chains]
     lost = sorted(name for name, each in topic.parts.items() if not each.mapped)
     if missing and not force:
         _may_be_made(topic, missing, lost, every)
     return _begun(topic, chains, topic.total, sorted(topic.parts), every, now_ms)
+
+
+def _taken_up(topic: Topic, chains: Mapping[int, Chain]) -> Mapping[int, Chain]:
+    """Queues that move on to a broker that was overtaken: nothing that it took is lost. Of a queue that moves
+    already this comes later."""
+    return {
+        index: replace(chains[index], queue=chains[index].queue.handed_on(behind[0]))
+        for index, behind in overtaken(topic).items()
+        if _takes_from(chains[index]) is None
+    }
 
 
 def _may_be_made(topic: Topic, missing: Sequence[int], lost: Sequence[str], every: Iterable[str]) -> None:

@@ -112,6 +112,7 @@ class _Setting:
         self._masters = masters
         self._force = force
         self._parts = dict(run.topic.parts)
+        self._moved = {index for index, each in run.chains.items() if not each.tail.is_decided}
         self._ends: dict[tuple[str, int], int] = {}
         self._asked: list[Asking] = []
         self._runner = MachineRunner(machine.MACHINE, self)
@@ -171,9 +172,16 @@ class _Setting:
 
     def _told(self, broker: str) -> _Told:
         part = self._parts[broker]
-        hosted = {index: each.items for index, each in part.chains.items()}
+        hosted = {index: each.items for index, each in part.chains.items() if self._is_told(broker, each)}
         name, force = self._run.topic.name, self._force
         return _Told(name, part.reads, part.writes, part.perm, force, broker, part.epoch, hosted, part.total)
+
+    def _is_told(self, broker: str, chain: Chain) -> bool:
+        """Whether a broker is told of a queue. Of one that moves who leads it and who led it before are, like
+        mqadmin does it: who holds older items alone would be left with one that never came to be."""
+        before = chain.before
+        is_one = broker == chain.leader or (before is not None and broker == before.queue.broker_name)
+        return is_one or chain.queue.index not in self._moved
 
     def read_ends(self, _event: object) -> Nothing:
         """Ask those that led where their queues end."""

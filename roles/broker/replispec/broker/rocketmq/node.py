@@ -393,6 +393,8 @@ class BrokerNode:
         if not self._manager.is_running or not (self.serves or self._role.is_replica):
             return None
         topics = self._topics.table(self._role.master_epoch)
+        for name in self._mappings.unsure:
+            (topics.topic_config_table or {}).pop(name, None)
         topics.topic_queue_mapping_info_map = self._mappings.infos()
         topics.mapping_data_version = self._mappings.data_version
         options = self._options

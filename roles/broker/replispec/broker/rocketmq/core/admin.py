@@ -123,6 +123,10 @@ class Admin:
         """Whether a topic has a mapping."""
         return self._mappings.newest(name) is not None
 
+    def is_unsure(self, name: str, /) -> bool:
+        """Whether a topic has a mapping, and none of which it is known that it is kept."""
+        return self.is_static(name) and self._mappings.kept(name) is None
+
     @property
     def topic_count(self) -> int:
         """How many topics there are."""

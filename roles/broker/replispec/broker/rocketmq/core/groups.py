@@ -102,6 +102,11 @@ class Groups:
         """Where the oldest message of a queue is."""
         return self._pulls.oldest(topic, queue_id)
 
+    @property
+    def serves(self) -> bool:
+        """Whether the broker is master."""
+        return self._owner.serves
+
     def members(self, group: str, /) -> Sequence[str]:
         """The ids of a group's clients."""
         return self.clients.members(group)

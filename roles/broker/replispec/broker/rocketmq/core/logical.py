@@ -118,10 +118,12 @@ class LogicalRequests:
         header: Any = REQUEST_HEADERS[request.code].from_ext_fields(fields)
         topic = header.topic or ""
         is_send = request.code in _SENDING
-        mapped = self._mappings.newest(topic) if is_send else self._mappings.kept(topic)
-        if mapped is None:
+        newest = self._mappings.newest(topic)
+        if newest is None:
             handler(request)
             return
+        # A mapping of which nobody knows yet whether it is kept makes no plain topic of this one.
+        mapped = newest if is_send else self._mappings.kept(topic) or newest.without_queues
         self._decide(request, handler, header, mapped, is_send=is_send)
 
     def _decide(
@@ -141,7 +143,8 @@ class LogicalRequests:
         asking = _Asking(
             request, handler, header, self._static.instance(mapped, index), index, queue, view, asked_id
         )
-        may_forward = is_of_before or (self._forwards and not rules.is_handed_on(lo=header.lo))
+        is_sure = is_send or self._mappings.kept(header.topic or "") is not None
+        may_forward = is_of_before or (is_sure and self._forwards and not rules.is_handed_on(lo=header.lo))
         is_elsewhere = view is not None and not view.is_here(view.segment)
         self._take(asking, machine.Asked(is_physical, is_send, is_elsewhere, may_forward))
 
@@ -302,7 +305,7 @@ class LogicalRequests:
             self._pulls.check(request, replace(header, queue_id=self._own_queue(asking)))
             self._keep_carried(asking)
             position = view.segment.physical_of(header.queue_offset or 0)
-            steps: Steps[Any] = holders.pull_item(item, header, position)
+            steps: Steps[Any] = holders.pull_to_border(item, header, position)
             told = partial(self._pull_told, asking, view, position)
         elif isinstance(header, GetMinOffsetRequest):
             steps = _logical(view.segment, holders.min_of_item(item, header), view.border)

@@ -10,7 +10,7 @@ Source: apache/rocketmq rocketmq-all-5.4.0, TopicQueueMappingManager.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from replispec.broker.rocketmq.core.table_file import TableFile, later
@@ -45,6 +45,11 @@ class Mapped:
     def queues(self) -> Mapping[int, LogicalQueue]:
         """Its logical queues by index."""
         return queues_of_items(self.detail, self.detail.topic or "")
+
+    @cached_property
+    def without_queues(self) -> Mapped:
+        """The same for who may not know yet whom its queues belong to."""
+        return replace(self, detail=replace(self.detail, hosted_queues={}))
 
     @property
     def is_recorded(self) -> bool:
@@ -124,6 +129,11 @@ class Mappings:
         """The topic of the mapping that was recorded last; None for one that no record holds."""
         found = self.newest(topic)
         return None if found is None else found.config
+
+    @property
+    def unsure(self) -> list[str]:
+        """Static topics of which no mapping is known to be kept: nobody is to take them for plain ones."""
+        return [topic for topic in self.topics if self.kept(topic) is None]
 
     @property
     def data_version(self) -> DataVersion:

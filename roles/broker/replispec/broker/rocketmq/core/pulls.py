@@ -347,7 +347,10 @@ class Pulls:
         elif position >= top and view.following is not None:
             self._tell_crossed(request, view)
         else:
-            place = min(max(found.next_offset, low), top)
+            # Who does not know what is confirmed tells of an end that is none.
+            place = max(found.next_offset, low)
+            if view.following is not None:
+                place = min(place, segment.physical_of(view.border))
             self._take(request, machine.NotFound(segment.logical_of(place), *said))
 
     def _is_read(self, request: Request, pulled: machine.Pulled) -> bool:

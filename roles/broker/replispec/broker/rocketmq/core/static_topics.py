@@ -161,7 +161,8 @@ class StaticTopics:
         elif self._awaits_room:
             self._held.append(request)
         else:
-            self._record(request, _config(said), self._with_unnamed(topic, detail))
+            whole = self._with_unnamed(topic, detail)
+            self._record(request, self._with_room(_config(said), whole), whole)
 
     def _with_unnamed(self, topic: str, said: TopicQueueMappingDetail) -> TopicQueueMappingDetail:
         """A mapping with the logical queues that it does not name, as they were."""
@@ -169,6 +170,13 @@ class StaticTopics:
         before = {} if known is None else known.detail.hosted_queues or {}
         named = {index: each for index, each in (said.hosted_queues or {}).items() if each.items}
         return replace(said, hosted_queues={**before, **named}, curr_id_map={}, dirty=False)
+
+    def _with_room(self, config: TopicConfig, detail: TopicQueueMappingDetail) -> TopicConfig:
+        """A topic with every queue of this broker that an item names: who sets this may not know of all."""
+        items = (each for of in (detail.hosted_queues or {}).values() for each in of.items or ())
+        count = max((each.queue_id or 0 for each in items if each.bname == self.broker_name), default=-1) + 1
+        reads, writes = config.read_queue_nums or 0, config.write_queue_nums or 0
+        return replace(config, read_queue_nums=max(reads, count), write_queue_nums=max(writes, count))
 
     def _record(self, request: Request, config: TopicConfig, detail: TopicQueueMappingDetail) -> None:
         try:

@@ -15,7 +15,7 @@ from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.client.routes import BrokerPlace, Route
-from replispec.runtime.rocketmq.client.steps import Ask, Failed, LookUp, Steps
+from replispec.runtime.rocketmq.client.steps import Ask, Failed, LookUp, Steps, looked_up
 from replispec.runtime.rocketmq.framing import Command, FrameBuffer
 from replispec.runtime.rocketmq.remoting.calls import Failure
 from replispec.wire.rocketmq.broker import PullMessageRequest, PullMessageResponse, SendMessageResponse
@@ -87,6 +87,19 @@ def pull_item(item: HeldItem, asked: PullMessageRequest, offset: int) -> Steps[P
     if not behind <= following <= max(behind, top):
         raise Failed(f"{item.broker[:40]} goes on at {following} behind {behind}")
     return PulledItem(min(following, max(behind, item.end)), low, top, answer.body)
+
+
+def pull_to_border(item: HeldItem, asked: PullMessageRequest, offset: int) -> Steps[PulledItem]:
+    """The same, where what lies behind the item is read next: that it has no more messages is only believed
+    of who is its master by a route of now, and knows what is confirmed. Raises Failed."""
+    found = yield from pull_item(item, asked, offset)
+    if found.records is not None or offset < found.max_offset or item.end == OFFSET_MAX:
+        return found
+    route = yield from looked_up(item.topic)
+    if (yield LookUp(item.topic, route)) is route:
+        raise Failed(f"nobody says who is master of {item.broker[:40]} now")
+    end = yield from max_of_item(item)
+    return replace(found, max_offset=max(end, found.min_offset))
 
 
 def min_of_item(item: HeldItem, asked: GetMinOffsetRequest) -> Steps[int]:

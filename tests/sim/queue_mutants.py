@@ -1,0 +1,142 @@
+"""Rules of static topics, broken one at a time: which seeds of simulated worlds find each.
+
+python -m tests.sim.queue_mutants [SEEDS]
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any, Final
+from unittest.mock import patch
+
+from replispec.administrator.rocketmq import mappings as admin_mappings
+from replispec.administrator.rocketmq import remapping
+from replispec.administrator.rocketmq.static_topics import _Setting
+from replispec.broker.rocketmq.core import static_topics
+from replispec.broker.rocketmq.core.groups import Groups
+from replispec.broker.rocketmq.core.mappings import Mappings
+from replispec.broker.rocketmq.core.static_topics import StaticTopics
+from replispec.broker.rocketmq.node import BrokerNode
+from replispec.runtime.primitives.machines import edge_of
+from replispec.runtime.rocketmq import rules
+from replispec.runtime.rocketmq.client import holders, steps
+from replispec.wire.rocketmq import constants
+from replispec.wire.rocketmq.machines import static_topic_queue as machine
+from tests.sim import queue_admins
+from tests.sim.queue_run import run
+
+Mutant = Callable[[], AbstractContextManager[object]]
+EDGE_OF: Final = edge_of
+KEPT: Final = StaticTopics.kept
+CATCH_UP: Final = Mappings.catch_up
+SETTLE: Final = BrokerNode._settle_mappings
+POSITION: Final = Groups.position
+ASKED: Final = steps._asked
+CHOSEN: Final = admin_mappings._chosen
+
+
+def _rule(name: str, broken: Callable[..., object]) -> Mutant:
+    return lambda: patch.object(rules, name, broken)
+
+
+def _kept_at_once(self: StaticTopics, offset: int, now_ms: int) -> None:
+    KEPT(self, self._store.log.end if offset else 0, now_ms)
+
+
+def _not_cut(self: Mappings) -> None:
+    self._cuts = self._store.index.cuts
+    CATCH_UP(self)
+
+
+def _takes_smaller(of: Any, state: Any, known: Any, event: Any, *rest: Any) -> Any:
+    if isinstance(event, machine.Mapped) and event.epoch < known.epoch:
+        event = replace(event, epoch=known.epoch + 1)
+    return EDGE_OF(of, state, known, event, *rest)
+
+
+def _not_read_by_replicas(self: BrokerNode, now_ms: int) -> None:
+    queue = self._mappings._store.index.queues.get((constants.MAPPING_TOPIC, constants.MAPPING_QUEUE))
+    if queue is not None and self._role.is_replica:
+        self._mappings._position = queue.end
+    SETTLE(self, now_ms)
+
+
+def _zero_for_none(self: Groups, group: str, topic: str, queue_id: int) -> int:
+    return POSITION(self, group, topic, queue_id) or 0
+
+
+def _sent_again(*asked: Any, **more: Any) -> Any:
+    return ASKED(*asked, **{**more, "again": True})
+
+
+def _undecided_first(index: int, generation: int, said: Sequence[Any], before: Any) -> Any:
+    chosen = CHOSEN(index, generation, said, before)
+    undecided = [each.segments[generation] for each in said if not each.segments[generation].is_decided]
+    return undecided[-1] if undecided else chosen
+
+
+def _undecided_is_first(physical: int, physical_start: int, logical_start: int) -> int:
+    return physical - physical_start + max(logical_start, 0)
+
+
+MUTANTS: Final[Mapping[str, Mutant]] = {
+    "a mapping is acknowledged before the set has it": lambda: patch.object(
+        StaticTopics, "kept", _kept_at_once
+    ),
+    "a mapping is not cut with the log": lambda: patch.object(Mappings, "catch_up", _not_cut),
+    "a mapping of a smaller epoch is taken": lambda: patch.object(static_topics, "edge_of", _takes_smaller),
+    "an item may change what it said": _rule("follows_items", lambda *_: True),
+    "a replica does not read the mappings that it copies": lambda: patch.object(
+        BrokerNode, "_settle_mappings", _not_read_by_replicas
+    ),
+    "an item begins one too early": _rule("next_block", lambda end: max(end - 1, 0)),
+    "a start that is decided is decided again": lambda: patch.object(
+        admin_mappings, "_chosen", _undecided_first
+    ),
+    "an item without a start gives offsets": _rule("logical_offset", _undecided_is_first),
+    "who was overtaken is forgotten": lambda: patch.object(remapping, "overtaken", lambda _: {}),
+    "an interrupted run is finished by nobody": lambda: patch.object(
+        queue_admins, "is_unfinished", lambda *_: False
+    ),
+    "who holds older items is told of a queue that moves": lambda: patch.object(
+        _Setting, "_is_told", lambda *_: True
+    ),
+    "a topic is plain while no mapping is known to be kept": lambda: patch.object(
+        Mappings, "unsure", property(lambda _: [])
+    ),
+    "a border is crossed on anybody's word": lambda: patch.object(
+        holders, "pull_to_border", holders.pull_item
+    ),
+    "a group that never read begins at 0": lambda: patch.object(Groups, "position", _zero_for_none),
+    "a send whose answer was lost is sent again": lambda: patch.object(steps, "_asked", _sent_again),
+}
+FIRST: Final[Mapping[str, int]] = {}
+"""From which seed on to look for what few seeds find."""
+
+
+def found_by(mutant: Mutant, seeds: int, first: int = 0) -> tuple[int, str] | None:
+    """The first seed that finds a mutant, and what it says; None when none of so many does."""
+    with mutant():
+        for seed in range(first, first + seeds):
+            try:
+                wrong = run(seed).wrong
+            except (AssertionError, LookupError) as error:
+                wrong = [repr(error)]
+            if wrong:
+                return seed, wrong[0]
+    return None
+
+
+def main() -> None:
+    """The command line."""
+    seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    for name, mutant in MUTANTS.items():
+        sys.stdout.write(f"{name}: {found_by(mutant, seeds)}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

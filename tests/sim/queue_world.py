@@ -1,0 +1,229 @@
+"""Three broker sets with static topics in the simulated world: who runs there, where, and how it is set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+import replispec.broker.rocketmq.process
+import replispec.controller.rocketmq.process
+import replispec.nameserver.rocketmq.process
+from replispec.broker.rocketmq.node import BrokerNode
+from replispec.runtime.configuration import parse
+from replispec.runtime.sim import Rng, World
+from replispec.runtime.storage import Storage
+from replispec.runtime.world import Member
+from replispec.wire.rocketmq.parameters import ROLES
+from tests.sim.client import number_of, records
+from tests.sim.cluster import log_files
+from tests.sim.cluster_kinds import some_conditions, some_pace
+from tests.sim.settings import SYNC
+
+TOPIC: Final = "static"
+SETS: Final = ("broker-a", "broker-b", "broker-c")
+MEMBERS: Final[Mapping[str, Sequence[str]]] = {name: (f"{name}1", f"{name}2") for name in SETS}
+BROKERS: Final = tuple(member for name in SETS for member in MEMBERS[name])
+CONTROLLER: Final = "controller"
+NAME_SERVER: Final = "nameserver"
+SERVERS: Final = (CONTROLLER, NAME_SERVER, *BROKERS)
+ADMINS: Final = ("admin-1", "admin-2")
+CLIENTS: Final = ("producer", "consumer", "group", "old producer", "auditor")
+HOSTS: Final[Mapping[str, str]] = {
+    CONTROLLER: "127.0.0.1",
+    NAME_SERVER: "127.0.0.2",
+    **{name: f"127.0.1.{number}" for number, name in enumerate(BROKERS, 1)},
+    **{name: f"127.0.2.{number}" for number, name in enumerate(ADMINS, 1)},
+    **{name: f"127.0.3.{number}" for number, name in enumerate(CLIENTS, 1)},
+}
+PORTS: Final[Mapping[str, int]] = {CONTROLLER: 9878, NAME_SERVER: 9876, **dict.fromkeys(BROKERS, 10911)}
+LOG_FILE_BYTES: Final = 16_384
+Place = tuple[str, int, int]
+"""A broker set, a physical queue, and an offset in it."""
+
+
+def address(name: str) -> str:
+    """Where a process listens."""
+    return f"{HOSTS[name]}:{PORTS[name]}"
+
+
+NAME_SERVERS: Final = (address(NAME_SERVER),)
+
+
+@dataclass(frozen=True)
+class QueueSettings:
+    """What of a world is drawn: how many must be in a set for a message to be taken, how many logical queues
+    there are at first, whether two administrators work at once, how often one dies, and for how many seconds
+    messages are kept (0: for ever)."""
+
+    in_sync_min: int = 1
+    queues: int = 4
+    races: bool = True
+    deaths_per_mille: int = 300
+    loses_power: bool = True
+    reserved: int = 0
+
+    def __str__(self) -> str:
+        """Everything that was drawn."""
+        return (
+            f"{self.queues} logical queues, {'two administrators' if self.races else 'one administrator'}, "
+            f"{self.deaths_per_mille} of 1000 runs cut off, at least {self.in_sync_min} in a set"
+            f"{'' if self.loses_power else ', machines stay on'}"
+            f"{f', kept for {self.reserved} s' if self.reserved else ''}"
+        )
+
+
+def drawn(seed: int) -> QueueSettings:
+    """The settings of a seed; they take nothing from its other random numbers."""
+    rng = Rng(seed * 2 + 7)
+    return QueueSettings(
+        in_sync_min=rng.one_of((1, 1, 2)),
+        queues=rng.between(1, 6),
+        races=rng.happens(500),
+        deaths_per_mille=rng.one_of((0, 300, 700)),
+        loses_power=rng.happens(600),
+    )
+
+
+def _broker(name: str, settings: QueueSettings) -> Mapping[str, object]:
+    keeping: Mapping[str, object] = {
+        "cleanResourceInterval": 600_000,
+        "diskSpaceWarningLevelRatio": 100,
+        "cleanFileForciblyEnable": "false",
+    }
+    return {
+        "brokerClusterName": "simulation",
+        "brokerName": name[:-1],
+        "brokerIP1": HOSTS[name],
+        "brokerIP2": HOSTS[name],
+        "haListenPort": PORTS[name] + 1,
+        "namesrvAddr": address(NAME_SERVER),
+        "enableControllerMode": "true",
+        "controllerAddr": address(CONTROLLER),
+        "storePathRootDir": "store",
+        "storePathCommitLog": "store/commitlog",
+        "mappedFileSizeCommitLog": LOG_FILE_BYTES,
+        "autoCreateTopicEnable": "false",
+        "flushDiskType": SYNC,
+        "allAckInSyncStateSet": "true",
+        "minInSyncReplicas": settings.in_sync_min,
+        "officeSilencePeriod": 5_000,
+        "brokerHeartbeatInterval": 500,
+        "controllerHeartBeatTimeoutMills": 2_000,
+        "syncBrokerMetadataPeriod": 1_000,
+        "besideLogPeriod": 1_000,
+        "flushConsumerOffsetInterval": 1_000,
+        "checkSyncStateSetPeriod": 1_000,
+        "haSendHeartbeatInterval": 1_000,
+        "haHousekeepingInterval": 4_000,
+        "haMaxTimeSlaveNotCatchup": 3_000,
+        "registerNameServerPeriod": 10_000,
+        **keeping,
+    }
+
+
+def properties(name: str, settings: QueueSettings) -> Mapping[str, object]:
+    """The configuration of a process, in RocketMQ's parameters; shorter times than the defaults."""
+    common: Mapping[str, object] = {"bindAddress": HOSTS[name], "listenPort": PORTS[name]}
+    if name in BROKERS:
+        return {**common, **_broker(name, settings)}
+    if name == NAME_SERVER:
+        return common
+    return {
+        **common,
+        "controllerDLegerGroup": "simulation",
+        "controllerDLegerPeers": f"n0-{address(name)}",
+        "controllerDLegerSelfId": "n0",
+        "controllerStorePath": "controller",
+        "scanNotActiveBrokerInterval": 500,
+        "scanInactiveMasterInterval": 500,
+        "electedListeningPeriod": 2_000,
+    }
+
+
+def _role(name: str) -> str:
+    return "broker" if name in BROKERS else name
+
+
+_FACTORIES: Final[Mapping[str, Any]] = {
+    "broker": replispec.broker.rocketmq.process.members,
+    CONTROLLER: replispec.controller.rocketmq.process.members,
+    NAME_SERVER: replispec.nameserver.rocketmq.process.members,
+}
+
+
+@dataclass
+class Servers:
+    """The servers of a world, and what their disks and nodes hold."""
+
+    world: World
+    rng: Rng
+    settings: QueueSettings
+    deleted: dict[Place, int] = field(default_factory=dict)
+
+    def start(self) -> None:
+        """Start all, in some order within a second."""
+        names = list(SERVERS)
+        while names:
+            name = self.rng.one_of(names)
+            names.remove(name)
+            self.world.after(self.rng.below(1_000_000), partial(self.world.start, name))
+
+    def node(self, name: str) -> BrokerNode | None:
+        """A broker that runs."""
+        nodes = self.world.processes[name].nodes
+        return nodes[0] if nodes and isinstance(nodes[0], BrokerNode) else None
+
+    def masters(self, name: str) -> list[str]:
+        """The members of a set that serve as its master, as far as they know."""
+        return [each for each in MEMBERS[name] if (node := self.node(each)) is not None and node.serves]
+
+    def master(self, name: str) -> str:
+        """One that serves; the first where none does."""
+        return (*self.masters(name), *MEMBERS[name])[0]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether each set has one master, and both of its members in it."""
+        for name in SETS:
+            masters = self.masters(name)
+            node = self.node(masters[0]) if len(masters) == 1 else None
+            if node is None or len(node.sync_set) < len(MEMBERS[name]):
+                return False
+        return True
+
+    def log(self, name: str) -> bytes:
+        """The commit log of a broker, as its disk holds it."""
+        disk = self.world.processes[name].disk
+        return b"".join(bytes(disk.contents[part].data) for part in log_files(disk))
+
+    def messages(self, name: str) -> dict[Place, int]:
+        """The messages of the topic in the log of a broker."""
+        log, found = self.log(name), {}
+        for start in range(0, len(log), LOG_FILE_BYTES):
+            for record in records(log[start : start + LOG_FILE_BYTES]):
+                if record.topic == TOPIC:
+                    found[name[:-1], record.queue_id, record.queue_offset] = number_of(record)
+        return found
+
+
+def build(seed: int, settings: QueueSettings, *, keeps_lines: bool = False) -> Servers:
+    """The servers of a world, of which nothing runs yet."""
+    rng = Rng(seed)
+    world = World(rng.bits(), conditions=some_conditions(rng), pace=some_pace(rng))
+    world.keeps_lines = keeps_lines
+    for name in SERVERS:
+        text = "".join(f"{key}={value}\n" for key, value in properties(name, settings).items())
+        options = parse(text, ROLES[_role(name)]).options
+        process = world.add(name, HOSTS[name], _maker(name, options, rng.fork()))
+        process.loses_power = None if settings.loses_power else False
+    return Servers(world, rng, settings)
+
+
+def _maker(name: str, options: Any, rng: Rng) -> Any:
+    def make(storage: Storage) -> Sequence[Member]:
+        found: Sequence[Member] = _FACTORIES[_role(name)](options, storage, rng.bits())
+        return found
+
+    return make
