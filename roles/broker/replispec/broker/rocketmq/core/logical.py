@@ -16,7 +16,8 @@ from replispec.broker.rocketmq.core.mappings import Mapped, Mappings
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.peers import Peers
 from replispec.broker.rocketmq.core.pulls import Pulls
-from replispec.broker.rocketmq.core.static_topics import Handler, Instance, StaticTopics
+from replispec.broker.rocketmq.core.recorder import Handler
+from replispec.broker.rocketmq.core.static_topics import Instance, StaticTopics
 from replispec.broker.rocketmq.core.views import LogicalView
 from replispec.runtime.primitives.machines import edge_of
 from replispec.runtime.rocketmq import rules
@@ -327,7 +328,9 @@ class LogicalRequests:
         end = constants.OFFSET_MAX if border == constants.UNDECIDED else segment.physical_of(border)
         return HeldItem(topic, *segment.queue, end)
 
-    def _pull_told(self, asking: _Asking, view: LogicalView, position: int, result: Any, _now_ms: int) -> None:
+    def _pull_told(
+        self, asking: _Asking, view: LogicalView, position: int, result: Any, _now_ms: int
+    ) -> None:
         if isinstance(result, Failed):
             self._unreached(asking, result)
         else:
@@ -424,7 +427,10 @@ class LogicalRequests:
             # One line for each topic and process.
             self._told_silent.add(topic)
             self._outbox.note(
-                Level.WARNING, "another broker of a static topic is of no use", topic=topic, reason=str(failed)
+                Level.WARNING,
+                "another broker of a static topic is of no use",
+                topic=topic,
+                reason=str(failed),
             )
         self._take(asking, machine.Unreached(may_be_done=failed.sent))
 

@@ -330,9 +330,7 @@ class Pulls:
         command = request.command
         self._bound.event_of(request.code, header.to_ext_fields(), command.body, command.release)
 
-    def tell_elsewhere(
-        self, request: Request, view: LogicalView, position: int, found: PulledItem
-    ) -> None:
+    def tell_elsewhere(self, request: Request, view: LogicalView, position: int, found: PulledItem) -> None:
         """Answer a pull with what another broker has of the segment from a physical position on."""
         segment, low, top = view.segment, found.min_offset, found.max_offset
         end = max(segment.logical_of(top), view.end(partial(self._bounds, view.topic)))
