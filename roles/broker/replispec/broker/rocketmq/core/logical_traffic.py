@@ -110,7 +110,7 @@ class LogicalQueueTraffic:
         header, is_followed = asking.header, asking.following is not None
         if isinstance(header, PullMessageRequest):
             is_aware = rules.knows_logical_queues(
-                sys_flag=header.sys_flag or 0,
+                header.sys_flag or 0,
                 lo=header.lo,
                 version=asking.request.command.header.version or 0,
                 broker_name=header.bname,
