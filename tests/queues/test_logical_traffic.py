@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.broker import PullMessageResponse, SendMessageResponse
 from replispec.wire.rocketmq.client import GetMaxOffsetRequest, GetMaxOffsetResponse
@@ -149,8 +147,7 @@ def test_a_pull_of_no_segment_is_sent_to_the_name_server() -> None:
     )
 
 
-@pytest.mark.parametrize("version", [0, 409, 493])
-def test_who_does_not_know_logical_queues_reads_message_queues_as_ever(version: int) -> None:
+def test_who_does_not_know_logical_queues_reads_message_queues_as_ever() -> None:
     brokers, address = moved()
     header = wanted("L", 0, 3, flags=0)
     answer = brokers.ask(address, RequestCode.PULL_MESSAGE, header)

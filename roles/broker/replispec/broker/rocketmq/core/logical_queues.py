@@ -415,7 +415,8 @@ class LogicalQueueAdmin:
         state, known = topic_machine.MACHINE.initial, topic_machine.MACHINE.variables
         if enabled is not None:
             state = topic_machine.State.ENABLED
-            known = topic_machine.Variables(enabled.epoch, enabled.queues, enabled.total)
+            epoch, queues, total = enabled.epoch, enabled.queues, enabled.total
+            known = topic_machine.Variables(epoch=epoch, queues=queues, total=total)
         taken = step(topic_machine.MACHINE, state, known, event, rules)
         for effect in taken.effects:
             if effect == "record_topic":
@@ -501,6 +502,9 @@ def instance_of(held: HeldSegment | None) -> Instance:
         return machine.MACHINE.initial, machine.MACHINE.variables
     segment = held.segment
     known = machine.Variables(
-        segment.logical_start, segment.physical_start, segment.physical_end, held.successor
+        logical_start=segment.logical_start,
+        physical_start=segment.physical_start,
+        physical_end=segment.physical_end,
+        successor=held.successor,
     )
     return machine.State[segment.state.name], known
