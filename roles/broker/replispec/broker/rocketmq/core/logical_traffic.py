@@ -13,8 +13,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from replispec.broker.rocketmq.core.logical_mappings import HeldSegment, LogicalMappings, TopicMapping
-from replispec.broker.rocketmq.core.logical_queues import LogicalQueueAdmin, instance_of
+from replispec.broker.rocketmq.core.logical_mappings import (
+    HeldSegment,
+    LogicalMappings,
+    TopicMapping,
+    instance_of,
+)
+from replispec.broker.rocketmq.core.logical_queues import LogicalQueueAdmin
 from replispec.broker.rocketmq.core.peers import Peers
 from replispec.broker.rocketmq.core.pulls import Pulls
 from replispec.broker.rocketmq.core.recorder import Handler
