@@ -1,4 +1,4 @@
-"""The life of segments: what has no message any more expires, stays listed, and is taken again from its end."""
+"""The life of segments: what has no message any more expires, stays listed, and is taken again."""
 
 from __future__ import annotations
 

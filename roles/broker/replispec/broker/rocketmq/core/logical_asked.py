@@ -161,6 +161,8 @@ def _one(said: LogicalQueueSegment | None, topic: str, index: int) -> Segment:
     checked = LogicalQueue(index, (found,))
     if max(map(len, (topic, found.queue.broker_name, found.address or ""))) > TEXT_MAX:
         raise RemoteProtocolError("a name or an address that is none")
+    if found.queue.queue_id >= constants.QUEUES_MAX:
+        raise RemoteProtocolError("no physical queue")
     # Where a target begins may be said before its state is.
     fault = fault_of(checked, LOGICAL_QUEUES) if found.is_sealed else _fault_of_open(found, index)
     if fault is not None:

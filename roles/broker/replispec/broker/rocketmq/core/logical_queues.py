@@ -426,7 +426,11 @@ class LogicalQueueAdmin:
                 self._record(request, self._enabled(turn, taken.variables), kept)
             else:
                 answer = self._topic_bound.answer_of(effect, taken.variables, event, request.command.release)
-                self._answer(request, answer)
+                if isinstance(event, topic_machine.Asked):
+                    # What is told is kept.
+                    give(request, answer)
+                else:
+                    self._answer(request, answer)
 
     def _enabled(self, turn: _Turn, known: topic_machine.Variables) -> TopicMapping:
         mapping = self._mapping_after(turn)
