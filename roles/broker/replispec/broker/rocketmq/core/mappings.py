@@ -10,7 +10,7 @@ Source: apache/rocketmq rocketmq-all-5.4.0, TopicQueueMappingManager.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from replispec.broker.rocketmq.core.recorded import RecordedMappings
