@@ -9,6 +9,7 @@ import pytest
 
 from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq.client import ClientQueue, Failed, MessageToSend, Pulled, Stored, steps
+from replispec.runtime.rocketmq.client.asking import looked_up
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.queues import LogicalQueue, PhysicalQueue, Segment
 from replispec.runtime.rocketmq.queues.forms import message_of, message_of_queues
@@ -166,7 +167,7 @@ def pulled(world: Scripted, at: int) -> Pulled:
 
 def test_queues_are_those_of_one_broker_that_does_not_exist_and_are_asked_for_by_who_knows_them() -> None:
     world = among(route(OLD, NEW, others=[segment("b", 0, 0, end=7)]))
-    found = world.carried_out(steps.looked_up(TOPIC))
+    found = world.carried_out(looked_up(TOPIC))
     both = [ClientQueue(LOGICAL_QUEUE_BROKER, index) for index in (0, 1)]
     assert (found.published, found.subscribed) == (both[:1], both)
     ((_, asked),) = world.questions(RequestCode.GET_ROUTEINFO_BY_TOPIC)

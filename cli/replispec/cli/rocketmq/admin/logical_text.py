@@ -1,0 +1,46 @@
+"""The logical queues of a topic as text: the columns of RIP-21, and JSON as brokers say it.
+
+Source: RIP-21 "Architecture"; apache/rocketmq rocketmq-all-5.0.0-PREVIEW, QueryTopicLogicalQueueMappingCommand.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Final
+
+from replispec.administrator.rocketmq.logical_topics import LogicalPart, LogicalTopic
+from replispec.cli.shown import Display
+from replispec.runtime.rocketmq.queues import LogicalQueue, rows
+from replispec.runtime.rocketmq.queues.forms import message_of_queues
+
+COLUMNS: Final = ("brokerName", "MessageQueue", "LogicalQueue", "QueueStatus")
+
+
+def table(found: LogicalTopic) -> Display:
+    """All brokers together, in the proposal's own columns."""
+    listed = [COLUMNS, *rows(_of_brokers(found))]
+    widths = [max(len(row[at]) for row in listed) for at in range(len(COLUMNS) - 1)]
+    lines = (
+        " ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])
+        for row in listed
+    )
+    return Display(
+        "".join(f"{line}\n" for line in lines), [dict(zip(COLUMNS, row, strict=True)) for row in listed[1:]]
+    )
+
+
+def _of_brokers(found: LogicalTopic) -> Sequence[LogicalQueue]:
+    return list(found.queues.values())
+
+
+def mapping(topic: str, parts: Sequence[LogicalPart]) -> Display:
+    """What each of these brokers says: JSON in one line for each."""
+    said = {
+        part.address: message_of_queues(part.queues.values(), topic).to_json()
+        for part in parts
+        if part.queues
+    }
+    text = "".join(f"{json.dumps({address: each})}\n" for address, each in said.items())
+    table = [dict(zip(COLUMNS, row, strict=True)) for part in parts for row in rows(part.queues.values())]
+    return Display(text, table)
