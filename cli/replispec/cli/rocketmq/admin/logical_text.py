@@ -1,6 +1,6 @@
 """The logical queues of a topic as text: the columns of RIP-21, and JSON as brokers say it.
 
-Source: RIP-21 "Architecture"; apache/rocketmq rocketmq-all-5.0.0-PREVIEW, QueryTopicLogicalQueueMappingCommand.
+Source: RIP-21 "Architecture"; apache/rocketmq rocketmq-all-5.0.0-PREVIEW, QueryTopicLogicalQueueMapping.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 from replispec.administrator.rocketmq.logical_topics import LogicalPart, LogicalTopic
 from replispec.cli.shown import Display
-from replispec.runtime.rocketmq.queues import LogicalQueue, rows
+from replispec.runtime.rocketmq.queues import rows
 from replispec.runtime.rocketmq.queues.forms import message_of_queues
 
 COLUMNS: Final = ("brokerName", "MessageQueue", "LogicalQueue", "QueueStatus")
@@ -19,7 +19,7 @@ COLUMNS: Final = ("brokerName", "MessageQueue", "LogicalQueue", "QueueStatus")
 
 def table(found: LogicalTopic) -> Display:
     """All brokers together, in the proposal's own columns."""
-    listed = [COLUMNS, *rows(_of_brokers(found))]
+    listed = [COLUMNS, *rows(found.queues.values())]
     widths = [max(len(row[at]) for row in listed) for at in range(len(COLUMNS) - 1)]
     lines = (
         " ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])
@@ -28,10 +28,6 @@ def table(found: LogicalTopic) -> Display:
     return Display(
         "".join(f"{line}\n" for line in lines), [dict(zip(COLUMNS, row, strict=True)) for row in listed[1:]]
     )
-
-
-def _of_brokers(found: LogicalTopic) -> Sequence[LogicalQueue]:
-    return list(found.queues.values())
 
 
 def mapping(topic: str, parts: Sequence[LogicalPart]) -> Display:

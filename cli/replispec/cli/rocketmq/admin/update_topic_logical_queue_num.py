@@ -15,7 +15,7 @@ from replispec.runtime.net.clock import wall_ms
 EXAMPLES = (
     """\b
 Examples:
-  replispec admin updateTopicLogicalQueueNum -n 127.0.0.1:9876 -t TopicL -c DefaultCluster -n 6
+  replispec admin updateTopicLogicalQueueNum -n 127.0.0.1:9876 -t TopicL -c DefaultCluster -num 6
 
 \b
 Fewer: the queues with the greatest indexes take no more messages, and are read until their
@@ -32,7 +32,7 @@ the fewest.
 @topic_option
 @click.option("-c", "--clusterName", "cluster", metavar="NAME", required=True, help="The cluster.")
 @click.option(
-    "-n",
+    "-num",
     "--num",
     "number",
     metavar="NUMBER",

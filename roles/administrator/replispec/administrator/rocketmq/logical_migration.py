@@ -72,6 +72,7 @@ def moved(
         found = yield from known(name_servers, topic)
         if found.stated is None:
             raise NotAsWantedError(f"logical queues of {topic} are not enabled")
+        found.checked()
         queue = found.queue(index)
         tail, left = _tail(queue), _left(queue, target)
         if left is None and (is_there or (tail.queue.broker_name == target and tail.is_writable)):

@@ -43,6 +43,7 @@ from replispec.wire.rocketmq.static_topic import TopicConfigAndQueueMapping
 
 QUESTIONS_AT_ONCE: Final = 256
 TOPICS_AT_ONCE: Final = 800
+LOOKS_MAX: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +94,21 @@ class LogicalTopic:
 
     @property
     def queues(self) -> Mapping[int, LogicalQueue]:
-        """Its logical queues by index."""
+        """Its logical queues by index. What a name server tells of a broker that is lost may be older than
+        what others say, who have gone on."""
         found: dict[int, list[Segment]] = {index: list(each) for index, each in self.lost.items()}
         for part in self.parts.values():
             for index, queue in part.queues.items():
                 found.setdefault(index, []).extend(queue.segments)
-        return {index: LogicalQueue.heard(index, found[index]) for index in sorted(found)}
+        return {
+            index: (LogicalQueue.heard if index in self.lost else LogicalQueue.of)(index, found[index])
+            for index in sorted(found)
+        }
+
+    @property
+    def fault(self) -> str | None:
+        """What is wrong with them."""
+        return fault_of_topic(self.queues.values(), LOGICAL_QUEUES)
 
     def queue(self, index: int) -> LogicalQueue:
         """One of them. Raises NotAsWantedError."""
@@ -134,11 +144,9 @@ class LogicalTopic:
 
     def checked(self) -> Mapping[int, LogicalQueue]:
         """Its logical queues, if they can be. Raises NotAsWantedError."""
-        queues = self.queues
-        fault = fault_of_topic(queues.values(), LOGICAL_QUEUES)
-        if fault is not None:
-            raise NotAsWantedError(f"the logical queues of {self.name} cannot be: {fault}")
-        return queues
+        if self.fault is not None:
+            raise NotAsWantedError(f"the logical queues of {self.name} cannot be: {self.fault}")
+        return self.queues
 
     def free_queue(self, broker: str, index: int) -> PhysicalQueue | None:
         """A message queue of a broker that is expired, so that it may serve again: first one of the same
@@ -200,11 +208,15 @@ def _holds(reply: Reply) -> bool:
 
 
 def known(name_servers: Sequence[str], topic: str) -> Plan[LogicalTopic]:
-    """What every broker holds of a topic. Raises NotAsWantedError."""
+    """What every broker holds of a topic. Who asks while a queue moves may hear of it at one broker before
+    that and at another one after it, and looks again. Raises NotAsWantedError."""
     brokers = yield from clusters(name_servers)
     if not brokers.sets():
         raise NotAsWantedError("the name server knows no broker")
-    found = yield from known_of(name_servers, brokers, topic)
+    for _ in range(LOOKS_MAX):
+        found = yield from known_of(name_servers, brokers, topic)
+        if found.fault is None:
+            break
     return found
 
 
