@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from replispec.administrator.rocketmq import NotAsWantedError
-from replispec.administrator.rocketmq.logical_migration import Moved, moved
+from replispec.administrator.rocketmq.logical_migration import MovedQueue, moved
 from replispec.administrator.rocketmq.plans import Plan
 from replispec.cli.main import command_line
 from replispec.cli.rocketmq.admin import (
@@ -271,7 +271,7 @@ def test_a_command_that_is_cut_off_anywhere_is_finished_by_the_next_one(
             assert first.logical_end == 10 + index
 
 
-def racing(cluster: Cluster, order: Sequence[int], *plans: Plan[Moved]) -> list[object]:
+def racing(cluster: Cluster, order: Sequence[int], *plans: Plan[MovedQueue]) -> list[object]:
     """Administrators whose steps come in an order; then one after the other to their ends."""
     came: list[list[object]] = [[] for _ in plans]
     every = [iter(cluster.steps(plan, into)) for plan, into in zip(plans, came, strict=True)]

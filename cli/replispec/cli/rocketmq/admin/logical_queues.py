@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 import click
 
 from replispec.administrator.rocketmq import logical_queues
-from replispec.administrator.rocketmq.logical_migration import Moved, moved
+from replispec.administrator.rocketmq.logical_migration import MovedQueue, moved
 from replispec.administrator.rocketmq.plans import Plan
 from replispec.cli.peers_text import say
 from replispec.cli.rocketmq.admin.asking import ask
@@ -42,7 +42,7 @@ def one_of(broker: str | None, cluster: str | None) -> str:
 
 def migrate(
     name_servers: Sequence[str], topic: str, index: int, target: str, start: int | None = None
-) -> Moved:
+) -> MovedQueue:
     """A logical queue moved, and its new broker told that the topic is enabled."""
     found = ask(moved(name_servers, topic, index, target, start))
     ask(logical_queues.restated(name_servers, topic, wall_ms()))

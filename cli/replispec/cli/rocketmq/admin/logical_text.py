@@ -14,7 +14,7 @@ from replispec.cli.shown import Display
 from replispec.runtime.rocketmq.queues import rows
 from replispec.runtime.rocketmq.queues.forms import message_of_queues
 
-COLUMNS: Final = ("brokerName", "MessageQueue", "LogicalQueue", "QueueStatus")
+COLUMNS: Final = tuple(["brokerName", "MessageQueue", "LogicalQueue", "QueueStatus"])
 
 
 def table(found: LogicalTopic) -> Display:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from replispec.administrator.rocketmq import logical_queues
-from replispec.administrator.rocketmq.logical_queues import Place
+from replispec.administrator.rocketmq.logical_queues import QueuePlace
 from replispec.administrator.rocketmq.plans import Plan
 from replispec.administrator.rocketmq.topics import TopicWanted, updated
 from replispec.cli.peers_text import say
@@ -110,7 +110,7 @@ def command(
     def plan() -> Plan[Sequence[str]]:
         masters = yield from updated(name_servers, wanted, cluster=cluster, broker=broker)
         if logical:
-            of: Place | str = where
+            of: QueuePlace | str = where
             yield from logical_queues.mapped(name_servers, wanted.name, of, wall_ms())
         return masters
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from replispec.administrator.rocketmq import logical_queues
-from replispec.administrator.rocketmq.logical_queues import Place
+from replispec.administrator.rocketmq.logical_queues import QueuePlace
 from replispec.administrator.rocketmq.logical_topics import LogicalTopic
 from replispec.cli.peers_text import say
 from replispec.cli.rocketmq.admin.asking import broker_option, cluster_option, name_servers_option
@@ -63,11 +63,11 @@ def command(
 ) -> int:
     """Map message queues of a topic to logical queues, and enable them once all are mapped."""
     where, topic = one_of(broker, cluster), topic.strip()
-    wanted: Place | str = where
+    wanted: QueuePlace | str = where
     if broker is not None:
         if queue_id is None or index is None:
             raise click.UsageError("with -b, -q and -i are needed")
-        wanted = Place(broker, queue_id, index)
+        wanted = QueuePlace(broker, queue_id, index)
 
     def done(came: tuple[LogicalTopic, str | None]) -> None:
         found, missing = came

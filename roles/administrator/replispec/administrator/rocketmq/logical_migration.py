@@ -41,7 +41,7 @@ RUNS_MAX: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class MovedQueue:
     """What a command came to: the logical queue as it is then, and how many runs of others it finished."""
 
     queue: LogicalQueue
@@ -64,7 +64,7 @@ class _Run:
 
 def moved(
     name_servers: Sequence[str], topic: str, index: int, target: str, start: int | None = None
-) -> Plan[Moved]:
+) -> Plan[MovedQueue]:
     """A logical queue is written at a broker, and what others left of it is finished. `start`: its source is
     gone, and this is where it goes on. Raises NotAsWantedError: the next run goes on from there."""
     is_there, finished = False, 0
@@ -76,7 +76,7 @@ def moved(
         queue = found.queue(index)
         tail, left = _tail(queue), _left(queue, target)
         if left is None and (is_there or (tail.queue.broker_name == target and tail.is_writable)):
-            return Moved(queue, finished)
+            return MovedQueue(queue, finished)
         aim = target if left is None else left.queue.broker_name
         run = _Run(topic, index, tail, aim, left)
         if tail.queue.broker_name not in found.parts or start is not None:
@@ -272,4 +272,4 @@ def _broker_of(segment: LogicalQueueSegment | None) -> str:
     return (queue.broker_name if queue is not None else None) or ""
 
 
-__all__ = ["Moved", "continued", "moved"]
+__all__ = ["MovedQueue", "continued", "moved"]

@@ -33,7 +33,7 @@ UPDATE = RequestCode.UPDATE_TOPIC_LOGICAL_QUEUE_MAPPING
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class QueuePlace:
     """One message queue of one broker, and the logical queue that it is to be; below 0: none any more."""
 
     address: str
@@ -89,7 +89,7 @@ def restated(name_servers: Sequence[str], topic: str, now_ms: int) -> Plan[Logic
 
 
 def mapped(
-    name_servers: Sequence[str], topic: str, wanted: Place | str, now_ms: int
+    name_servers: Sequence[str], topic: str, wanted: QueuePlace | str, now_ms: int
 ) -> Plan[tuple[LogicalTopic, str | None]]:
     """One message queue is mapped, or unmapped, or every one of a cluster that is not mapped yet; once all
     are, the topic is enabled. What brokers hold then, and what is still missing. Raises NotAsWantedError."""
@@ -111,25 +111,25 @@ def mapped(
     return found, missing
 
 
-def _places(found: LogicalTopic, cluster: str) -> Sequence[Place]:
+def _places(found: LogicalTopic, cluster: str) -> Sequence[QueuePlace]:
     """Every message queue that is not mapped, brokers by address, to the lowest free indexes."""
     parts = found.of_cluster(cluster)
     if not any(each.has_topic for each in parts):
         raise NotAsWantedError(f"no broker of {cluster} has the topic {found.name}")
     taken = set(found.queues)
     _not_smaller(found)
-    places: list[Place] = []
+    places: list[QueuePlace] = []
     for part in parts:
         for queue_id in part.unmapped:
             index = next(each for each in range(len(taken) + 1) if each not in taken)
             taken.add(index)
-            places.append(Place(part.address, queue_id, index))
+            places.append(QueuePlace(part.address, queue_id, index))
     if places and len(taken) > LOGICAL_QUEUES_MAX:
         raise NotAsWantedError(f"{len(taken)} logical queues: 1 to {LOGICAL_QUEUES_MAX} are possible")
     return places
 
 
-def _placed(found: LogicalTopic, wanted: Place) -> Place:
+def _placed(found: LogicalTopic, wanted: QueuePlace) -> QueuePlace:
     """That one, unless its index is another queue's."""
     part = found.at(wanted.address)
     if wanted.index < 0:
