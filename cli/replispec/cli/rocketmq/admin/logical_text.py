@@ -14,7 +14,8 @@ from replispec.cli.shown import Display
 from replispec.runtime.rocketmq.queues import rows
 from replispec.runtime.rocketmq.queues.forms import message_of_queues
 
-COLUMNS: Final = tuple(["brokerName", "MessageQueue", "LogicalQueue", "QueueStatus"])
+HEAD: Final = "brokerName MessageQueue LogicalQueue QueueStatus"
+COLUMNS: Final = tuple(HEAD.split())
 
 
 def table(found: LogicalTopic) -> Display:
