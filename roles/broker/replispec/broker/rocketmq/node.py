@@ -8,9 +8,11 @@ from replispec.broker.rocketmq.core.addresses import HA, MAIN, ha_beside, ha_hos
 from replispec.broker.rocketmq.core.admin import Admin
 from replispec.broker.rocketmq.core.copied import CopiedTables
 from replispec.broker.rocketmq.core.groups import Groups
+from replispec.broker.rocketmq.core.logical import LogicalRequests
 from replispec.broker.rocketmq.core.manager import LogStatus, ReplicasManager
 from replispec.broker.rocketmq.core.mappings import Mappings
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
+from replispec.broker.rocketmq.core.peers import Peers
 from replispec.broker.rocketmq.core.pulls import Pulls
 from replispec.broker.rocketmq.core.replicated import Replicated
 from replispec.broker.rocketmq.core.role import Role
@@ -106,10 +108,12 @@ class BrokerNode:
         self._sends = Sends(self._outbox, store, self._topics, options, self)
         kept = self._topics, self._mappings, self._offsets
         again = self._requests.hand_on
-        self._static = StaticTopics(self._outbox, store, *kept, options, self, again)
+        self._static = StaticTopics(self._outbox, store, self._topics, self._mappings, options, self, again)
         self._static.store_ip = self._sends.store_ip
         self._pulls = Pulls(store, self._topics, self._offsets, self)
-        self._static.has_since = self._pulls.has_since
+        self._peers = Peers(self._outbox, options.namesrv_addr, security.sign)
+        logical = self._static, self._mappings, self._offsets, self._pulls, self._peers
+        self._logical = LogicalRequests(self._outbox, *logical, options, again)
         self._groups = Groups(self._server, self._offsets, self._pulls, self._topics, self)
         name, clients = options.broker_name, self._groups.clients
         statistics = Statistics(name, self._topics, self._offsets, self._pulls, clients, self)
@@ -126,10 +130,10 @@ class BrokerNode:
 
     def _serve(self, statistics: Statistics) -> None:
         """Have each request handled by the part that knows it."""
-        others = self._static.through(self._pulls.table | self._groups.table)
+        others = self._logical.through(self._pulls.table | self._groups.table)
         others |= self._admin.table | self._digests.table | statistics.table
         self._requests.serve(others, body_bytes_max=BODY_BYTES_MAX)
-        self._requests.serve(self._static.through(self._sends.table) | self._static.table)
+        self._requests.serve(self._logical.through(self._sends.table) | self._static.table)
 
     # The world
 
@@ -151,6 +155,7 @@ class BrokerNode:
         """When the node wants to be told the time."""
         parts = (
             self._calls,
+            self._peers,
             self._manager,
             self._role,
             self._name_servers,
@@ -189,6 +194,8 @@ class BrokerNode:
         if self._log.owns(event.connection):
             self._log.take(event)
             return
+        if event.connection < 0:
+            self._peers.take(event)
         match event:
             case Connected():
                 self._calls.connected(event)
@@ -233,6 +240,7 @@ class BrokerNode:
     def _settle(self, now_ms: int) -> None:
         """What is done once for all that one event brought."""
         self._calls.ticked(now_ms)
+        self._peers.ticked(now_ms)
         self._log.settle(now_ms)
         self._settle_mappings(now_ms)
         self._groups.settle()

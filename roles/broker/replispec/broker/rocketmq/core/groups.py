@@ -17,6 +17,7 @@ from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.remoting import host_of
 from replispec.runtime.rocketmq.remoting.answering import Answering
 from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, LANGUAGE, Request, RequestServer
+from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.codes import RemotingFlag
 from replispec.wire.rocketmq.machines import broker_groups as machine
 from replispec.wire.rocketmq.machines import broker_groups_wire as wire
@@ -92,6 +93,8 @@ class Groups:
 
     def position(self, group: str, topic: str, queue_id: int, /) -> int | None:
         """What a group reads next of a queue; None when it never said."""
+        if self._view is not None and self._view.told is not None:
+            return None if self._view.told == constants.UNDECIDED else self._view.told
         found = self._offsets.get(group, topic, queue_id)
         return found if self._view is None or found is None else self._view.segment.logical_of(found)
 
@@ -119,6 +122,9 @@ class Groups:
             self.clients.left(request.connection, event.group)
 
     def _keep_position(self, request: Request, event: machine.PositionSaid) -> None:
+        if self._view is not None and self._view.told is not None:
+            # Another broker keeps it.
+            return
         queue = event.group, event.topic, event.queue_id
         self._offsets.put(queue, event.position, host_of(request.peer), request.now_ms)
 

@@ -9,6 +9,7 @@ PullRequestHoldService, AdminBrokerProcessor.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final, Protocol
 
 from replispec.broker.rocketmq.core.held import HeldPull, HeldPulls, QueueKey
@@ -18,11 +19,13 @@ from replispec.broker.rocketmq.core.views import LogicalView
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.metrics import SERIES_MAX, BoundedCounts
 from replispec.runtime.rocketmq import rules
+from replispec.runtime.rocketmq.client.holders import PulledItem
 from replispec.runtime.rocketmq.log import MessageStore, Queue
 from replispec.runtime.rocketmq.remoting import host_of
 from replispec.runtime.rocketmq.remoting.answering import Answering
 from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, Request
 from replispec.wire.rocketmq import constants
+from replispec.wire.rocketmq.broker import PullMessageRequest
 from replispec.wire.rocketmq.codes import Permission
 from replispec.wire.rocketmq.machines import broker_pulls as machine
 from replispec.wire.rocketmq.machines import broker_pulls_wire as wire
@@ -70,8 +73,9 @@ class Pulls:
         self.given_count = 0
         self.given: Final = BoundedCounts(SERIES_MAX)
         self.given_bytes: Final = BoundedCounts(SERIES_MAX)
+        self._bound = wire.bound(self, rules)
         self._answering = Answering(
-            wire.bound(self, rules),
+            self._bound,
             {"give_messages": self._give_messages},
             version=BROKER_RELEASE,
         )
@@ -208,13 +212,24 @@ class Pulls:
     def stored_since(self, topic: str, queue_id: int, timestamp: int, /) -> int:
         """Where the first message is that was stored at a time or later."""
         queue = self._store.index.queues.get((topic, queue_id))
+        if self._view is not None and self._view.told is not None:
+            return self._view.told
         found = self._bounds(topic, queue_id)[1] if queue is None else self._first_at(queue, timestamp)
         return found if self._view is None else self._view.segment.logical_of(found)
 
     def has_since(self, queue_id: int, topic: str, timestamp: int, /) -> bool:
         """Whether a queue shows a message that was stored at a time or later."""
+        return self.since(topic, queue_id, timestamp) is not None
+
+    def since(self, topic: str, queue_id: int, timestamp: int) -> int | None:
+        """The first message that a queue shows of those that were stored at a time or later."""
         queue = self._store.index.queues.get((topic, queue_id))
-        return queue is not None and self._first_at(queue, timestamp) < queue.next
+        found = None if queue is None else self._first_at(queue, timestamp)
+        return None if queue is None or found is None or found >= queue.next else found
+
+    def end_of(self, topic: str, queue_id: int) -> int:
+        """Where a queue ends that is shown, whoever asks."""
+        return self._bounds(topic, queue_id)[1]
 
     def stored_at(self, topic: str, queue_id: int, position: int, /) -> tuple[int, int]:
         """When a message was stored, 0 where it is not there; and how many bytes were read for that."""
@@ -225,11 +240,14 @@ class Pulls:
 
     def _counted(self, topic: str, queue_id: int) -> tuple[int, int]:
         """Where a queue begins and ends, as who asks now counts."""
-        return self._bounds(topic, queue_id) if self._view is None else self._around(self._view)
+        if self._view is None:
+            return self._bounds(topic, queue_id)
+        told = self._view.told
+        return self._around(self._view) if told is None else (told, told)
 
     def _around(self, view: LogicalView) -> tuple[int, int]:
-        """Where a logical queue begins and ends."""
-        return view.bounds(lambda queue_id: self._bounds(view.topic, queue_id))
+        """Where a segment begins and its logical queue ends."""
+        return view.bounds(partial(self._bounds, view.topic))
 
     def _bounds(self, topic: str, queue_id: int) -> tuple[int, int]:
         found = self._store.index.bounds(topic, queue_id)
@@ -289,13 +307,48 @@ class Pulls:
         """Send a consumer elsewhere: to the next segment, if it has read all of one that ended."""
         view: LogicalView | None = request.view
         if view is None:
-            self._take(request, machine.Moved(next_, oldest, end))
+            self._take(request, machine.Moved(next_, oldest, end, None))
             return
-        bounds = self._around(view)
+        bounds, delta = self._around(view), view.segment.offset_delta
         if next_ >= end and view.segment != view.newest:
-            self._take(request, machine.Crossed(view.border, *bounds))
+            self._tell_crossed(request, view)
+        elif next_ < end and view.segment != view.oldest:
+            self._take(request, machine.Crossed(view.segment.logical_of(next_), *bounds, delta))
         else:
-            self._take(request, machine.Moved(view.segment.logical_of(next_), *bounds))
+            self._take(request, machine.Moved(view.segment.logical_of(next_), *bounds, delta))
+
+    def _tell_crossed(self, request: Request, view: LogicalView) -> None:
+        """Send a consumer over the border, to the segment that follows."""
+        bounds_of = partial(self._bounds, view.topic)
+        segment = view.following or view.segment
+        begin = max(view.border, view.begin_of(segment, bounds_of))
+        bounds = view.begin_of(segment, bounds_of), max(begin, view.end(bounds_of))
+        self._take(request, machine.Crossed(begin, *bounds, segment.offset_delta))
+
+    def check(self, request: Request, header: PullMessageRequest) -> None:
+        """What a pull with this header would be refused for. Raises Refused."""
+        command = request.command
+        self._bound.event_of(request.code, header.to_ext_fields(), command.body, command.release)
+
+    def tell_elsewhere(self, request: Request, view: LogicalView, position: int, found: PulledItem) -> None:
+        """Answer a pull with what another broker has of the segment from a physical position on."""
+        segment, low, top = view.segment, found.min_offset, found.max_offset
+        end = max(segment.logical_of(top), view.end(partial(self._bounds, view.topic)))
+        if view.following is not None:
+            top = min(top, segment.physical_of(view.border))
+        said = segment.logical_of(low), end, segment.offset_delta
+        following = segment.logical_of(found.next_offset)
+        if found.records is not None:
+            self._take(request, machine.Found(following, *said, found.records))
+        elif position < low and segment != view.oldest:
+            self._take(request, machine.Crossed(segment.logical_of(low), *said))
+        elif position < low:
+            self._take(request, machine.Moved(segment.logical_of(low), *said))
+        elif position >= top and view.following is not None:
+            self._tell_crossed(request, view)
+        else:
+            place = min(max(found.next_offset, low), top)
+            self._take(request, machine.NotFound(segment.logical_of(place), *said))
 
     def _is_read(self, request: Request, pulled: machine.Pulled) -> bool:
         """Whether a consumer has read all of a segment that is followed by another one."""
@@ -337,10 +390,10 @@ class Pulls:
         first, end = self._bounds(pulled.topic, pulled.queue_id)
         view: LogicalView | None = request.view
         if view is None:
-            self._take(request, machine.NotFound(pulled.position, first, end))
+            self._take(request, machine.NotFound(pulled.position, first, end, None))
         else:
             said = view.segment.logical_of(pulled.position), *self._around(view)
-            self._take(request, machine.NotFound(*said))
+            self._take(request, machine.NotFound(*said, view.segment.offset_delta))
 
     def _first_at(self, queue: Queue, timestamp: int) -> int:
         return _bisect(

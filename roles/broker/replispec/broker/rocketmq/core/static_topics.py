@@ -8,36 +8,26 @@ TopicQueueMappingManager.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 from typing import Any, Final, Protocol
 
 from replispec.broker.rocketmq.core.mappings import Mapped, Mappings
-from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.topics import Topics
-from replispec.broker.rocketmq.core.views import LogicalView
+from replispec.runtime.primitives.bindings import Answer
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.machines import edge_of, step
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import MessageStore, RoomListener
-from replispec.runtime.rocketmq.queues import LogicalQueue, Segment
 from replispec.runtime.rocketmq.queues.forms import queues_of_items
 from replispec.runtime.rocketmq.remoting.answering import give
 from replispec.runtime.rocketmq.remoting.server import Request
 from replispec.runtime.storage import StorageFailed
 from replispec.runtime.world import Level, Outbox
 from replispec.wire.rocketmq import constants
-from replispec.wire.rocketmq.broker import PullMessageRequest, TopicConfig
-from replispec.wire.rocketmq.client import (
-    GetMinOffsetRequest,
-    QueryConsumerOffsetRequest,
-    SearchOffsetRequest,
-    UpdateConsumerOffsetRequest,
-)
-from replispec.wire.rocketmq.codes import LogMagic, PullFlag, RequestCode
-from replispec.wire.rocketmq.commands import REQUEST_HEADERS
+from replispec.wire.rocketmq.broker import TopicConfig
+from replispec.wire.rocketmq.codes import LogMagic
 from replispec.wire.rocketmq.machines import static_topic_queue as machine
 from replispec.wire.rocketmq.machines import static_topic_queue_wire as wire
 from replispec.wire.rocketmq.options import BrokerOptions
@@ -55,23 +45,6 @@ RECORDED_AT_ONCE: Final = 16
 """Mappings that are recorded again because of one event."""
 
 Handler = Callable[[Request], None]
-_READING: Final = frozenset(
-    (
-        RequestCode.PULL_MESSAGE,
-        RequestCode.LITE_PULL_MESSAGE,
-        RequestCode.GET_MAX_OFFSET,
-        RequestCode.GET_MIN_OFFSET,
-        RequestCode.SEARCH_OFFSET_BY_TIMESTAMP,
-        RequestCode.QUERY_CONSUMER_OFFSET,
-        RequestCode.UPDATE_CONSUMER_OFFSET,
-    )
-)
-_SENDING: Final = frozenset(
-    (RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE)
-)
-_ROUTED: Final = _READING | _SENDING
-"""Requests that may be about logical queues."""
-_SERVED: Final = frozenset(("serve_logical", "store_undecided"))
 Items = Sequence[LogicQueueMappingItem]
 Instance = tuple[machine.State, machine.Variables]
 """One logical queue of a topic at this broker."""
@@ -119,7 +92,6 @@ class StaticTopics:
         store: MessageStore,
         topics: Topics,
         mappings: Mappings,
-        offsets: ConsumerOffsets,
         options: BrokerOptions,
         master: MappingLog,
         hand_on: Callable[[Request, Handler], None],
@@ -129,12 +101,9 @@ class StaticTopics:
         self._store = store
         self._mappings = mappings
         self._topics = topics
-        self._offsets = offsets
         self._options = options
         self._master = master
         self.broker_name = options.broker_name
-        self.has_since: Callable[[int, str, int], bool] = lambda _queue_id, _topic, _timestamp: False
-        """Whether a physical queue of a topic has a message that was stored at a time or later."""
         self.store_ip = bytes(4)
         self.store_port = options.listen_port
         self._bound = wire.bound(self, rules)
@@ -311,6 +280,16 @@ class StaticTopics:
 
     # Of each topic
 
+    def instance(self, mapped: Mapped, index: int) -> Instance:
+        """A logical queue of a mapping; one that it does not name is nowhere."""
+        return self._of(mapped).get(index, (machine.MACHINE.initial, machine.MACHINE.variables))
+
+    def said(self, effect: str, instance: Instance, event: Any, request: Request) -> Answer | None:
+        """What a request is answered with this effect; None where that is no answer."""
+        if effect not in self._bound.answers:
+            return None
+        return self._bound.answer_of(effect, instance[1], event, request.command.release)
+
     def _of(self, mapped: Mapped | None) -> dict[int, Instance]:
         """The logical queues of a mapping, by index."""
         if mapped is None:
@@ -332,115 +311,6 @@ class StaticTopics:
             taken = step(machine.MACHINE, machine.MACHINE.initial, known, event, rules)
             found[index] = taken.state, taken.variables
         return found
-
-    # Requests about logical queues
-
-    def through(self, table: Mapping[int, Handler]) -> dict[int, Handler]:
-        """Has requests about logical queues handled as what they mean here."""
-        return {
-            code: partial(self._routed, each) if code in _ROUTED else each for code, each in table.items()
-        }
-
-    def _routed(self, handler: Handler, request: Request) -> None:
-        if self._mappings.is_empty:
-            handler(request)
-            return
-        fields = request.command.header.ext_fields or {}
-        header: Any = REQUEST_HEADERS[request.code].from_ext_fields(fields)
-        topic, index = header.topic or "", header.queue_id or 0
-        is_send = request.code in _SENDING
-        mapped = self._mappings.newest(topic) if is_send else self._mappings.kept(topic)
-        if mapped is None:
-            handler(request)
-            return
-        began = machine.MACHINE.initial, machine.MACHINE.variables
-        state, known = self._of(mapped).get(index, began)
-        view = self._view(mapped.queues.get(index), header, is_send=is_send)
-        named = getattr(header, "bname", None) or getattr(header, "broker_name", None)
-        event = machine.Asked(
-            is_physical=rules.means_physical(
-                lo=header.lo, version=request.command.header.version or 0, broker_name=named
-            ),
-            is_send=is_send,
-            is_elsewhere=view is not None and view.segment.queue.broker_name != self.broker_name,
-            may_forward=False,
-        )
-        release = request.command.release
-        for effect in edge_of(machine.MACHINE, state, known, event, rules).do:
-            if effect == "serve_physical":
-                handler(request)
-            elif effect in self._bound.answers:
-                give(request, self._bound.answer_of(effect, known, event, release))
-            elif view is None or effect not in _SERVED:
-                # Other brokers are not asked as yet.
-                unreached = machine.Unreached()
-                for refusal in edge_of(machine.MACHINE, state, known, unreached, rules).do:
-                    give(request, self._bound.answer_of(refusal, known, unreached, release))
-            else:
-                self._serve(request, header, view, handler)
-
-    def _view(self, queue: LogicalQueue | None, header: Any, *, is_send: bool) -> LogicalView | None:
-        """The segment that a request is about; None where none is."""
-        if queue is None or queue.writable is None:
-            return None
-        readable = [each for each in queue.segments if each.is_decided]
-        if not readable and not is_send:
-            return None
-        readable = readable or [queue.writable]
-        oldest, newest = readable[0], readable[-1]
-        segment = queue.writable if is_send else newest
-        if isinstance(header, PullMessageRequest):
-            segment = queue.locate(header.queue_offset or 0) or oldest
-        elif isinstance(header, UpdateConsumerOffsetRequest):
-            segment = queue.locate(header.commit_offset or 0) or oldest
-        elif isinstance(header, QueryConsumerOffsetRequest):
-            segment = self._read_last(header, readable)
-        elif isinstance(header, SearchOffsetRequest):
-            segment = self._first_since(header, readable)
-        elif isinstance(header, GetMinOffsetRequest):
-            segment = oldest
-        border = queue.border_of(segment)
-        return LogicalView(header.topic, queue.index, segment, oldest, newest, border, self.broker_name)
-
-    def _read_last(self, header: QueryConsumerOffsetRequest, segments: Sequence[Segment]) -> Segment:
-        """The newest segment of which a group said how far it has read it, or of which another broker has to
-        be asked; the newest of all where there is none."""
-        of = header.consumer_group or "", header.topic or ""
-        for each in reversed(segments):
-            is_here = each.queue.broker_name == self.broker_name
-            if not is_here or self._offsets.get(*of, each.queue.queue_id) is not None:
-                return each
-        return segments[-1]
-
-    def _first_since(self, header: SearchOffsetRequest, segments: Sequence[Segment]) -> Segment:
-        """The oldest segment that has a message of a time or later, or of which another broker has to be
-        asked; the newest of all where there is none."""
-        of = header.topic or "", header.timestamp or 0
-        for each in segments:
-            if each.queue.broker_name != self.broker_name or self.has_since(each.queue.queue_id, *of):
-                return each
-        return segments[-1]
-
-    def _serve(self, request: Request, header: Any, view: LogicalView, handler: Handler) -> None:
-        """Have it handled for the physical queue."""
-        header = replace(header, queue_id=view.segment.queue.queue_id)
-        if isinstance(header, PullMessageRequest):
-            position = view.segment.physical_of(header.queue_offset or 0)
-            flags = (header.sys_flag or 0) & ~PullFlag.COMMIT_OFFSET
-            header = replace(header, queue_offset=position, sys_flag=flags)
-            if view.segment != view.newest:
-                # What was sent to the physical queue later belongs to no logical offset.
-                left = view.border - view.segment.logical_of(position)
-                header = replace(header, max_msg_nums=min(header.max_msg_nums or 0, left))
-        elif isinstance(header, UpdateConsumerOffsetRequest):
-            position = view.segment.physical_of(header.commit_offset or 0)
-            header = replace(header, commit_offset=max(0, position))
-        elif isinstance(header, QueryConsumerOffsetRequest):
-            # Who never read it does not begin at 0, which may be in another segment.
-            header = replace(header, set_zero_if_not_found=False)
-        request.view = view
-        request.command.header.ext_fields = header.to_ext_fields()
-        handler(request)
 
     # So that the log has all of them
 

@@ -1,4 +1,5 @@
-"""How whoever asks a static topic counts, where its messages lie in a physical queue of this broker.
+"""How whoever asks a static topic counts, where its messages lie in a physical queue of this broker, or of
+another one that was asked.
 
 Source: apache/rocketmq rocketmq-all-5.4.0, TopicQueueMappingContext.
 """
@@ -9,6 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from replispec.runtime.rocketmq.queues import Segment
+
+Bounds = Callable[[int], tuple[int, int]]
+"""Where a physical queue of this broker begins and ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +29,28 @@ class LogicalView:
     border: int
     """The logical offset from which on another segment holds the messages; UNDECIDED while none does."""
     broker_name: str
+    following: Segment | None = None
+    """The segment that begins there."""
+    told: int | None = None
+    """What other brokers told, in offsets of the logical queue; UNDECIDED: that there is none."""
 
-    def bounds(self, bounds_of: Callable[[int], tuple[int, int]]) -> tuple[int, int]:
-        """Where the logical queue begins and ends, given the same of a physical queue here; of what another
-        broker has, where its item begins."""
-        oldest, newest = self.oldest, self.newest
-        low, end = oldest.logical_start, newest.logical_start
-        if oldest.queue.broker_name == self.broker_name:
-            low = oldest.logical_of(bounds_of(oldest.queue.queue_id)[0])
-        if newest.queue.broker_name == self.broker_name:
-            end = newest.logical_of(bounds_of(newest.queue.queue_id)[1])
-        return low, end
+    def is_here(self, segment: Segment) -> bool:
+        """Whether a segment is one of this broker."""
+        return segment.queue.broker_name == self.broker_name
+
+    def bounds(self, bounds_of: Bounds) -> tuple[int, int]:
+        """Where the segment begins and the logical queue ends, given the same of a physical queue here; of
+        what another broker has, where its item begins."""
+        return self.begin_of(self.segment, bounds_of), self.end(bounds_of)
+
+    def begin_of(self, segment: Segment, bounds_of: Bounds) -> int:
+        """The oldest message of a segment, where that is here; else where it begins."""
+        if not self.is_here(segment):
+            return segment.logical_start
+        return segment.logical_of(bounds_of(segment.queue.queue_id)[0])
+
+    def end(self, bounds_of: Bounds) -> int:
+        """Where the logical queue ends, as far as that is known here."""
+        if not self.is_here(self.newest):
+            return self.newest.logical_start
+        return self.newest.logical_of(bounds_of(self.newest.queue.queue_id)[1])

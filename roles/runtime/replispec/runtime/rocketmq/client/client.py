@@ -13,7 +13,7 @@ from replispec.runtime.rocketmq.client.asking import Ask, Failed, Learn, LookUp,
 from replispec.runtime.rocketmq.client.routes import Route, route_of
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.remoting import BROKER_RELEASE
-from replispec.runtime.rocketmq.remoting.calls import Calls, Outcome, Sign
+from replispec.runtime.rocketmq.remoting.calls import REQUESTS_MAX, Calls, Outcome, Sign
 from replispec.runtime.world import Closed, Connected, Event, Outbox, Received
 from replispec.wire.rocketmq.broker import GetRouteInfoRequest, TopicRouteData
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode, RouteFlag
@@ -53,10 +53,17 @@ class Client:
         *,
         answer_ms: int = ANSWER_TIMEOUT_MS,
         sign: Sign | None = None,
+        requests_max: int = REQUESTS_MAX,
     ) -> None:
         self._name_servers = list(name_servers)
         self._answer_ms = answer_ms
-        self._calls = Calls(outbox, version=BROKER_RELEASE, connect_timeout_ms=answer_ms, sign=sign)
+        self._calls = Calls(
+            outbox,
+            version=BROKER_RELEASE,
+            connect_timeout_ms=answer_ms,
+            requests_max=requests_max,
+            sign=sign,
+        )
         self._topics: dict[str, _Topic] = {}
         self._pauses: list[tuple[int, int, _Running]] = []
         self._begun: list[_Running] = []

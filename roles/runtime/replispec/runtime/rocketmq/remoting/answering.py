@@ -13,6 +13,7 @@ from replispec.runtime.primitives.bindings import Answer, Bound, Refused, Saying
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 from replispec.runtime.primitives.machines import assigned, edge_of
 from replispec.runtime.rocketmq import rules
+from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.remoting.prepared import Prepared
 from replispec.runtime.rocketmq.remoting.server import Request
 from replispec.wire.rocketmq.machines import request_wire as refusals
@@ -198,3 +199,9 @@ def refuse(request: Request, event: Unserved | Unreadable | Unpermitted) -> None
 def give(request: Request, answer: Answer) -> None:
     """Send an answer as it stands."""
     request.answer(answer.code, ext_fields=answer.ext_fields, body=answer.body, remark=answer.remark)
+
+
+def hand_back(request: Request, answer: Command) -> None:
+    """Answer with what another process answered."""
+    said = answer.header
+    request.answer(said.code, ext_fields=said.ext_fields, body=answer.body, remark=said.remark)

@@ -20,6 +20,8 @@ from replispec.wire.rocketmq.codes import RemotingFlag
 from replispec.wire.rocketmq.remoting import RemotingHeader
 from replispec.wire.rocketmq.streams import REMOTING
 
+REQUESTS_MAX: Final = 4_096
+"""Requests that wait for one address, where nobody says otherwise."""
 # Deadlines of what was answered long ago are thrown away once they are most of the heap.
 _STALE_MIN: Final = 256
 
@@ -95,7 +97,7 @@ class Calls:
         *,
         version: int = 0,
         connect_timeout_ms: int = constants.CONNECT_TIMEOUT_MS,
-        requests_max: int = 4_096,
+        requests_max: int = REQUESTS_MAX,
         frame_bytes: int = 16 * 1024 * 1024,
         sign: Sign | None = None,
     ) -> None:

@@ -109,5 +109,10 @@ def means_physical(*, lo: bool | None, version: int, broker_name: str | None) ->
     return lo is False or (version < Release.V5_0_0 and not broker_name)
 
 
+def is_handed_on(*, lo: bool | None) -> bool:
+    """Whether a request about a logical queue comes from another broker, which hands it on."""
+    return lo is True
+
+
 def _last_on(items: Sequence[LogicQueueMappingItem], broker_name: str) -> LogicQueueMappingItem | None:
     return next((each for each in reversed(items) if each.bname == broker_name), None)

@@ -1,0 +1,250 @@
+"""What a broker asks others of a static topic: those that have older items, and the one that leads.
+
+What they answer is looked at before anybody is told of it: offsets outside of the item, and records of
+another queue, are no answer. Source: apache/rocketmq rocketmq-all-5.4.0, PullMessageProcessor,
+ConsumerManageProcessor, AdminBrokerProcessor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.primitives.headers import Header
+from replispec.runtime.rocketmq import rules
+from replispec.runtime.rocketmq.client.asking import Ask, Failed, LookUp, Steps
+from replispec.runtime.rocketmq.client.routes import BrokerPlace, Route
+from replispec.runtime.rocketmq.framing import Command, FrameBuffer
+from replispec.runtime.rocketmq.remoting.calls import Failure
+from replispec.wire.rocketmq.broker import PullMessageRequest, PullMessageResponse, SendMessageResponse
+from replispec.wire.rocketmq.client import (
+    GetMaxOffsetRequest,
+    GetMaxOffsetResponse,
+    GetMinOffsetRequest,
+    GetMinOffsetResponse,
+    QueryConsumerOffsetRequest,
+    QueryConsumerOffsetResponse,
+    SearchOffsetRequest,
+    SearchOffsetResponse,
+    UpdateConsumerOffsetRequest,
+)
+from replispec.wire.rocketmq.codes import PullFlag, RequestCode, ResponseCode
+from replispec.wire.rocketmq.constants import OFFSET_MAX
+from replispec.wire.rocketmq.store import LogRecord
+from replispec.wire.rocketmq.streams import COMMIT_LOG
+
+HeaderT = TypeVar("HeaderT", bound=Header)
+_WAITS_AND_COMMITS = PullFlag.SUSPEND | PullFlag.COMMIT_OFFSET
+
+
+@dataclass(frozen=True, slots=True)
+class HeldItem:
+    """A physical queue of a topic at a broker, up to an offset; `end`: OFFSET_MAX where that is open."""
+
+    topic: str
+    broker: str
+    queue_id: int
+    end: int = OFFSET_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class PulledItem:
+    """What lies in a physical queue from an offset on, and where that queue begins and ends."""
+
+    next_offset: int
+    min_offset: int
+    max_offset: int
+    records: bytes | None = None
+
+
+# ---- of an item ----------------------------------------------------------------------------------
+
+
+def pull_item(item: HeldItem, asked: PullMessageRequest, offset: int) -> Steps[PulledItem]:
+    """What lies there from a physical offset on, at once; nobody's position is told. Raises Failed."""
+    header = replace(
+        asked,
+        queue_offset=offset,
+        max_msg_nums=max(1, min(asked.max_msg_nums or 0, item.end - offset)),
+        sys_flag=(asked.sys_flag or 0) & ~_WAITS_AND_COMMITS,
+        **_meaning(item),
+    )
+    answer = yield from _at_holder(item, RequestCode.PULL_MESSAGE, header)
+    code = answer.header.code
+    said = _read(PullMessageResponse, answer)
+    following, low, top = said.next_begin_offset, said.min_offset, said.max_offset
+    if not rules.was_read(code) or following is None or low is None or top is None:
+        raise _refused(item, answer)
+    if not 0 <= low <= top <= OFFSET_MAX or not 0 <= following <= OFFSET_MAX:
+        raise Failed(f"{item.broker[:40]} tells of offsets {low} to {top}, and goes on at {following}")
+    if code != ResponseCode.SUCCESS:
+        return PulledItem(following, low, top)
+    behind = _behind_records(item, answer.body, offset)
+    if not behind <= following <= max(behind, top):
+        raise Failed(f"{item.broker[:40]} goes on at {following} behind {behind}")
+    return PulledItem(min(following, max(behind, item.end)), low, top, answer.body)
+
+
+def min_of_item(item: HeldItem, asked: GetMinOffsetRequest) -> Steps[int]:
+    """Where it begins. Raises Failed."""
+    answer = yield from _at_holder(item, RequestCode.GET_MIN_OFFSET, replace(asked, **_meaning(item)))
+    return _offset(item, answer, _read(GetMinOffsetResponse, answer).offset)
+
+
+def max_of_item(item: HeldItem, asked: GetMaxOffsetRequest | None = None) -> Steps[int]:
+    """Where it ends. Raises Failed."""
+    header = replace(asked or GetMaxOffsetRequest(topic=item.topic), **_meaning(item))
+    answer = yield from _at_holder(item, RequestCode.GET_MAX_OFFSET, header)
+    return _offset(item, answer, _read(GetMaxOffsetResponse, answer).offset)
+
+
+def offset_in_item(item: HeldItem, asked: SearchOffsetRequest) -> Steps[int | None]:
+    """The first message that was stored at a time or later; None where it has none. Raises Failed."""
+    header = replace(asked, **_meaning(item))
+    answer = yield from _at_holder(item, RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, header)
+    found = _read(SearchOffsetResponse, answer).offset
+    if answer.header.code == ResponseCode.SUCCESS and found is not None and found < 0:
+        return None
+    offset = _offset(item, answer, found)
+    end = yield from max_of_item(item)
+    # Whoever has none tells its end.
+    return offset if offset < min(end, item.end) else None
+
+
+def position_in_item(item: HeldItem, asked: QueryConsumerOffsetRequest) -> Steps[int | None]:
+    """What a group reads next of it; None where it never read it. Raises Failed."""
+    header = replace(asked, set_zero_if_not_found=False, **_meaning(item))
+    answer = yield from _at_holder(item, RequestCode.QUERY_CONSUMER_OFFSET, header)
+    if answer.header.code == ResponseCode.QUERY_NOT_FOUND:
+        return None
+    return _offset(item, answer, _read(QueryConsumerOffsetResponse, answer).offset)
+
+
+def commit_in_item(item: HeldItem, asked: UpdateConsumerOffsetRequest, offset: int) -> Steps[int]:
+    """A group reads on there. Raises Failed."""
+    header = replace(asked, commit_offset=offset, **_meaning(item))
+    answer = yield from _at_holder(item, RequestCode.UPDATE_CONSUMER_OFFSET, header)
+    return _offset(item, answer, offset)
+
+
+def is_item_empty(item: HeldItem) -> Steps[bool]:
+    """Whether its queue has no message any more, or never had one. Raises Failed."""
+    end = yield from max_of_item(item)
+    low = yield from min_of_item(item, GetMinOffsetRequest(topic=item.topic))
+    return low >= end
+
+
+def _meaning(item: HeldItem) -> dict[str, Any]:
+    """What is the same in all that is asked of an item's broker; what somebody else signed is not."""
+    return {"queue_id": item.queue_id, "lo": False, "bname": item.broker, "unknown": {}}
+
+
+def _at_holder(item: HeldItem, code: RequestCode, header: Header) -> Steps[Command]:
+    """Ask the broker of an item; once more where it was somewhere else. Raises Failed."""
+    found = yield from _at_broker(
+        item.topic, lambda _route: item.broker, lambda place: Ask(place.address, code, header)
+    )
+    if found is None:
+        raise Failed(f"no route to {item.broker[:40]}")
+    return found
+
+
+def _offset(item: HeldItem, answer: Command, offset: int | None) -> int:
+    if answer.header.code != ResponseCode.SUCCESS or offset is None:
+        raise _refused(item, answer)
+    if not 0 <= offset <= OFFSET_MAX:
+        raise Failed(f"{item.broker[:40]} tells of offset {offset}")
+    return offset
+
+
+def _behind_records(item: HeldItem, body: bytes, offset: int) -> int:
+    """Where to go on behind the records of an answer, one at least. Raises Failed."""
+    try:
+        frames = FrameBuffer(COMMIT_LOG).receive(body)
+        records = [LogRecord.decode(frame) for frame in frames]
+    except RemoteProtocolError as error:
+        raise Failed(f"{item.broker[:40]} answers with what is no log: {error}") from error
+    if not records or sum(map(len, frames)) != len(body):
+        raise Failed(f"{item.broker[:40]} answers with what is no log")
+    for each in records:
+        is_of_queue = each.topic == item.topic and each.queue_id == item.queue_id
+        if not is_of_queue or not offset <= each.queue_offset < item.end:
+            raise Failed(f"{item.broker[:40]} answers with messages of another queue or offset")
+        offset = each.queue_offset + 1
+    return offset
+
+
+def _refused(item: HeldItem, answer: Command) -> Failed:
+    remark = " ".join((answer.header.remark or "").split())
+    return Failed(f"{item.broker[:40]} answers {answer.header.code}: {remark}"[:200], code=answer.header.code)
+
+
+def _read(message: type[HeaderT], answer: Command) -> HeaderT:
+    try:
+        return message.from_ext_fields(answer.header.ext_fields or {})
+    except RemoteProtocolError as error:
+        raise Failed(f"an answer cannot be read: {error}", sent=True) from error
+
+
+# ---- of who leads --------------------------------------------------------------------------------
+
+
+def at_leader(
+    topic: str,
+    index: int,
+    known: str | None,
+    own: str,
+    code: int,
+    header: Callable[[str], Header],
+    body: bytes,
+) -> Steps[Command | None]:
+    """Ask who leads a logical queue: by the route, or by what is known where that names nobody, or only who
+    asks; once more where that was somebody else. None where nobody is known. Raises Failed."""
+
+    def chosen(route: Route) -> str | None:
+        leader = route.leaders.get(index)
+        return known if leader in (None, own) else leader
+
+    def question(place: BrokerPlace) -> Ask:
+        return Ask(place.address, RequestCode(code), header(place.broker), body)
+
+    return (yield from _at_broker(topic, chosen, question))
+
+
+def under_queue(answer: Command, queue_id: int) -> Command:
+    """The answer to a send, as if the message lay in this queue."""
+    if rules.send_status(answer.header.code) is None:
+        return answer
+    said = replace(_read(SendMessageResponse, answer), queue_id=queue_id)
+    return Command(replace(answer.header, ext_fields=said.to_ext_fields()), answer.body)
+
+
+def _at_broker(
+    topic: str, chosen: Callable[[Route], str | None], question: Callable[[BrokerPlace], Ask]
+) -> Steps[Command | None]:
+    wrong: Route | None = None
+    found: Command | None = None
+    failure: Failed | None = None
+    for _ in range(2):
+        route = yield LookUp(topic, wrong)
+        assert isinstance(route, Route)
+        wrong = route
+        broker = chosen(route)
+        members = route.members.get(broker or "", {})
+        if broker is None or not members:
+            continue
+        outcome = yield question(BrokerPlace(broker, members[min(members)]))
+        if isinstance(outcome, Failure):
+            failure = Failed(f"{broker[:40]}: {outcome.reason}", sent=outcome.sent)
+            if outcome.sent:
+                raise failure
+            continue
+        assert isinstance(outcome, Command)
+        found = outcome
+        if not rules.asks_elsewhere(outcome.header.code):
+            return found
+    if found is None and failure is not None:
+        raise failure
+    return found
