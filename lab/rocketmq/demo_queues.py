@@ -40,6 +40,7 @@ def play(cluster: Cluster, story: Story) -> None:
     """Every table of the proposal that a life like this has, and what clients saw of it. Raises LabError."""
     _start(cluster, story)
     tables = _Tables(cluster, story)
+    _admin(cluster, "updateTopic", "-t", OTHER, "-b", cluster.address(FIRST), "-r", "1", "-w", "1")
     _admin(cluster, "updateTopic", "-t", TOPIC, "-c", CLUSTER_NAME, "-r", "2", "-w", "2", "-lq", "true")
     tables.show("two queues at each of two brokers are four logical ones", {"0": "Normal", "3": "Normal"})
     with clients(cluster) as (sender, reader):
@@ -139,7 +140,6 @@ def _drain(cluster: Cluster, story: Story, tables: _Tables) -> None:
 
 def _fill(cluster: Cluster) -> None:
     """Messages of another topic at the first broker, which make it delete older ones."""
-    _admin(cluster, "updateTopic", "-t", OTHER, "-b", cluster.address(FIRST), "-r", "1", "-w", "1")
     words = ("produce", "-t", OTHER, "--count", str(2 * FILE_BYTES // FILLER_BYTES), "-q")
     said = subprocess.run(
         [*CLI, *words, "--body", "x" * FILLER_BYTES],
