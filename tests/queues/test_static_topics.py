@@ -232,7 +232,7 @@ def test_a_mapping_is_not_acknowledged_before_the_set_has_it_and_is_gone_when_it
         found = told(brokers, address)
         assert found is not None
         assert found.mapping_detail == FIRST
-    newest = brokers.broker(1)._mappings.newest("S")
+    newest = brokers.broker(1)._mappings.static.newest("S")
     assert newest is not None
     assert newest.detail == FIRST
 
@@ -335,7 +335,7 @@ def test_a_mapping_is_recorded_again_before_its_record_is_deleted() -> None:
         found = told(brokers, address)
         assert found is not None
         assert found.mapping_detail == FIRST
-    newest = brokers.broker(3)._mappings.newest("S")
+    newest = brokers.broker(3)._mappings.static.newest("S")
     assert newest is not None
     assert newest.is_recorded
 
@@ -406,7 +406,7 @@ def test_what_a_store_of_apache_has_is_recorded_by_the_first_master() -> None:
     found = told(brokers, address)
     assert found is not None
     assert found.mapping_detail == FIRST
-    newest = brokers.broker(1)._mappings.newest("S")
+    newest = brokers.broker(1)._mappings.static.newest("S")
     assert newest is not None
     assert newest.is_recorded
     # A file may be another broker's.

@@ -8,9 +8,8 @@ from replispec.broker.rocketmq.core.addresses import HA, MAIN, ha_beside, ha_hos
 from replispec.broker.rocketmq.core.admin import Admin
 from replispec.broker.rocketmq.core.copied import CopiedTables
 from replispec.broker.rocketmq.core.groups import Groups
-from replispec.broker.rocketmq.core.logical import LogicalRequests
 from replispec.broker.rocketmq.core.manager import LogStatus, ReplicasManager
-from replispec.broker.rocketmq.core.mappings import Mappings
+from replispec.broker.rocketmq.core.mapped_topics import KnownMappings, MappedTopics
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.peers import Peers
 from replispec.broker.rocketmq.core.pulls import Pulls
@@ -18,7 +17,6 @@ from replispec.broker.rocketmq.core.replicated import Replicated
 from replispec.broker.rocketmq.core.role import Role
 from replispec.broker.rocketmq.core.sends import Sends
 from replispec.broker.rocketmq.core.slave import SlaveSync
-from replispec.broker.rocketmq.core.static_topics import StaticTopics
 from replispec.broker.rocketmq.core.statistics import Statistics
 from replispec.broker.rocketmq.core.topics import Topics
 from replispec.broker.rocketmq.view import BrokerView, Parts
@@ -99,26 +97,25 @@ class BrokerNode:
             template_queues=options.default_topic_queue_nums,
             auto_create=options.auto_create_topic_enable,
         )
-        self._mappings = Mappings(self._outbox, self._writes, files, store, options.broker_name)
+        self._mappings = KnownMappings(self._outbox, self._writes, files, store, options.broker_name)
         self._topics.overlay(self._mappings.config)
         self._topics_known = len(self._topics)
         self._offsets = ConsumerOffsets(
             self._outbox, self._writes, files, options.flush_consumer_offset_interval_ms
         )
         self._sends = Sends(self._outbox, store, self._topics, options, self)
-        kept = self._topics, self._mappings, self._offsets
-        again = self._requests.hand_on
-        self._static = StaticTopics(self._outbox, store, self._topics, self._mappings, options, self, again)
-        self._static.store_ip = self._sends.store_ip
         self._pulls = Pulls(store, self._topics, self._offsets, self)
         self._peers = Peers(self._outbox, options.namesrv_addr, security.sign)
-        logical = self._static, self._mappings, self._offsets, self._pulls, self._peers
-        self._logical = LogicalRequests(self._outbox, *logical, options, again)
+        known = self._topics, self._mappings, self._offsets, self._pulls, self._peers
+        self._mapped = MappedTopics(self._outbox, store, *known, options, self, self._requests.hand_on)
+        self._mapped.recorder.store_ip = self._sends.store_ip
         self._groups = Groups(self._server, self._offsets, self._pulls, self._topics, self)
         name, clients = options.broker_name, self._groups.clients
         statistics = Statistics(name, self._topics, self._offsets, self._pulls, clients, self)
         copied = CopiedTables(self._outbox, self._writes, files)
-        self._admin = Admin(store, self._topics, self._mappings, self._offsets, copied, options, self)
+        mappings = self._mappings.static, self._mappings.logical
+        self._admin = Admin(store, self._topics, *mappings, self._offsets, copied, options, self)
+        kept = self._topics, self._mappings.static, self._offsets
         self._slave = SlaveSync(self._outbox, self._calls, *kept, copied, options)
         self._digests = DigestAnswers(store, self)
         self._serve(statistics)
@@ -130,10 +127,10 @@ class BrokerNode:
 
     def _serve(self, statistics: Statistics) -> None:
         """Have each request handled by the part that knows it."""
-        others = self._logical.through(self._pulls.table | self._groups.table)
+        others = self._mapped.through(self._pulls.table | self._groups.table)
         others |= self._admin.table | self._digests.table | statistics.table
         self._requests.serve(others, body_bytes_max=BODY_BYTES_MAX)
-        self._requests.serve(self._logical.through(self._sends.table) | self._static.table)
+        self._requests.serve(self._mapped.through(self._sends.table) | self._mapped.table)
 
     # The world
 
@@ -161,7 +158,7 @@ class BrokerNode:
             self._name_servers,
             self._log,
             self._sends,
-            self._static,
+            self._mapped.recorder,
             self._pulls,
             self._groups,
             self._offsets,
@@ -220,7 +217,8 @@ class BrokerNode:
         self._address = join_address(host(self._options), ports[MAIN])
         self.view.address = self._address
         self._ha_address = join_address(ha_host(self._options), ports[HA])
-        self._sends.store_port = self._static.store_port = int(self._address.rpartition(":")[2])
+        self._sends.store_port = int(self._address.rpartition(":")[2])
+        self._mapped.listens_at(self._address)
         self._log.start(event.now_ms)
         self._manager.begin(self._address, event.now_ms)
 
@@ -230,7 +228,7 @@ class BrokerNode:
         self._role.ticked(now_ms)
         self._name_servers.ticked(now_ms)
         self._sends.ticked(now_ms)
-        self._static.ticked(now_ms)
+        self._mapped.recorder.ticked(now_ms)
         self._pulls.ticked(now_ms)
         self._groups.ticked(now_ms)
         self._slave.ticked(now_ms)
@@ -242,7 +240,8 @@ class BrokerNode:
         self._calls.ticked(now_ms)
         self._peers.ticked(now_ms)
         self._log.settle(now_ms)
-        self._settle_mappings(now_ms)
+        if self._mapped.settle(self._log.kept_offset, now_ms):
+            self._topics_changed = True
         self._groups.settle()
         if len(self._topics) != self._topics_known:
             self._topics_known = len(self._topics)
@@ -254,21 +253,11 @@ class BrokerNode:
             self._announce_due = False
             self._name_servers.announce(now_ms)
 
-    def _settle_mappings(self, now_ms: int) -> None:
-        """What the log has of static topics now, and what of it is kept."""
-        kept_to = self._log.kept_offset
-        if changed := self._mappings.follow(kept_to):
-            configs = self._mappings.configs()
-            self._topics.count_in({name: configs[name] for name in sorted(changed & configs.keys())}, now_ms)
-            self._topics_changed = True
-        self._static.kept(kept_to if self.serves else 0, now_ms)
-        self._static.record_unsafe(now_ms)
-
     def _stop(self, now_ms: int) -> None:
         self._name_servers.leave(now_ms)
         self._manager.stop(now_ms)
         self._sends.refuse_all(stops=True)
-        self._static.refuse_all("this broker stops")
+        self._mapped.refuse_all("this broker stops", now_ms)
         self._log.stop(now_ms)
         self._topics.stop(now_ms)
         self._offsets.stop()
@@ -314,7 +303,7 @@ class BrokerNode:
         self._outbox.note(Level.INFO, "replica now", master=address, epoch=self._role.master_epoch)
         self._manager.settle_office(now_ms)
         self._sends.refuse_all(stops=False)
-        self._static.refuse_all("this broker is no master any more")
+        self._mapped.refuse_all("this broker is no master any more", now_ms)
         self._copy_from(address, now_ms)
         self._slave.follow(address, now_ms)
         self._announce_due = True
@@ -393,8 +382,7 @@ class BrokerNode:
         if not self._manager.is_running or not (self.serves or self._role.is_replica):
             return None
         topics = self._topics.table(self._role.master_epoch)
-        topics.topic_queue_mapping_info_map = self._mappings.infos()
-        topics.mapping_data_version = self._mappings.data_version
+        self._mappings.announce(topics, self._address)
         options = self._options
         return Announcement(
             options.broker_cluster_name,

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
 from replispec.broker.rocketmq.core.copied import CopiedTables
+from replispec.broker.rocketmq.core.logical_mappings import LogicalMappings
 from replispec.broker.rocketmq.core.mappings import Mappings
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.topics import Topics
@@ -79,6 +80,7 @@ class Admin:
         store: MessageStore,
         topics: Topics,
         mappings: Mappings,
+        logical: LogicalMappings,
         offsets: ConsumerOffsets,
         copied: CopiedTables,
         options: BrokerOptions,
@@ -87,6 +89,7 @@ class Admin:
         self._store = store
         self._topics = topics
         self._mappings = mappings
+        self._logical = logical
         self._offsets = offsets
         self._copied = copied
         self._options = options
@@ -117,11 +120,13 @@ class Admin:
             return None
         found = TopicConfigAndQueueMapping.from_json(config.to_json())
         found.mapping_detail = None if mapped is None else mapped.detail
+        logical = self._logical.kept(name)
+        found.logical_queues_enabled = None if logical is None else logical.said.statement
         return found
 
     def is_static(self, name: str, /) -> bool:
         """Whether a topic has a mapping."""
-        return self._mappings.newest(name) is not None
+        return self._mappings.newest(name) is not None or self._logical.newest(name) is not None
 
     @property
     def topic_count(self) -> int:

@@ -16,7 +16,8 @@ from replispec.broker.rocketmq.core.mappings import Mapped, Mappings
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.peers import Peers
 from replispec.broker.rocketmq.core.pulls import Pulls
-from replispec.broker.rocketmq.core.static_topics import Handler, Instance, StaticTopics
+from replispec.broker.rocketmq.core.recorder import Handler
+from replispec.broker.rocketmq.core.static_topics import Instance, StaticTopics
 from replispec.broker.rocketmq.core.views import LogicalView
 from replispec.runtime.primitives.machines import edge_of
 from replispec.runtime.rocketmq import rules

@@ -9,18 +9,19 @@ Source: apache/rocketmq rocketmq-all-5.4.0, TopicQueueMappingManager.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from replispec.broker.rocketmq.core.table_file import TableFile, later
+from replispec.broker.rocketmq.core.recorded import RecordedMappings
+from replispec.broker.rocketmq.core.table_file import later
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import MessageStore
 from replispec.runtime.rocketmq.queues import LogicalQueue
 from replispec.runtime.rocketmq.queues.forms import queues_of_items
 from replispec.runtime.storage import FilesReader
-from replispec.runtime.world import Level, Outbox, Persisted, Writes, Written
+from replispec.runtime.world import Level, Outbox, Writes
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import DataVersion, TopicConfig, TopicQueueMappingTable
 from replispec.wire.rocketmq.static_topic import (
@@ -28,7 +29,6 @@ from replispec.wire.rocketmq.static_topic import (
     TopicQueueMappingDetail,
     TopicQueueMappingInfo,
 )
-from replispec.wire.rocketmq.store import LogRecord
 
 
 @dataclass(frozen=True)
@@ -52,59 +52,16 @@ class Mapped:
         return self.config is not None
 
 
-class Mappings:
-    """What the log says of static topics. Raises StorageFailed when the file is there and cannot be read.
-
-    `newest` is what was recorded last, `kept` what cannot be undone any more.
-    """
+class Mappings(RecordedMappings[Mapped]):
+    """What the log says of static topics. Raises StorageFailed when the file is there and cannot be read."""
 
     def __init__(
         self, outbox: Outbox, writes: Writes, files: FilesReader, store: MessageStore, broker_name: str
     ) -> None:
-        self._outbox = outbox
-        self._writes = writes
-        self._store = store
         self._broker_name = broker_name
-        # Of each topic the last record that is kept, and those after it.
-        self._records: dict[str, list[Mapped]] = {}
-        self._unrecorded: dict[str, Mapped] = {}
-        self._position = 0
-        self._cuts = store.index.cuts
-        self._kept_to = 0
-        # Where the first record ends that is not kept, and the last one that is there.
-        self._open_end: int | None = None
-        self._last_end = 0
-        self.version = 0
-        """Counts what changed of the mappings that are kept."""
-        self._on_disk = self._asked = 0
-        self._is_writing = False
-        self._file = TableFile(files, constants.MAPPING_FILE)
-        self._read_file()
-        self._wanted_from = 0
+        super().__init__(outbox, writes, files, store, constants.MAPPING_QUEUE, constants.MAPPING_FILE)
 
     # What there is
-
-    def newest(self, topic: str) -> Mapped | None:
-        """The mapping that was recorded last."""
-        records, other = self._records.get(topic), self._unrecorded.get(topic)
-        last = records[-1] if records else None
-        return other if last is None or (other is not None and other.offset > last.offset) else last
-
-    def kept(self, topic: str) -> Mapped | None:
-        """The mapping that cannot be undone any more."""
-        records, other = self._records.get(topic), self._unrecorded.get(topic)
-        first = records[0] if records and records[0].end <= self._kept_to else None
-        return other if first is None or (other is not None and other.offset > first.offset) else first
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is no static topic."""
-        return not self._records and not self._unrecorded
-
-    @property
-    def topics(self) -> Iterator[str]:
-        """The names of static topics, ascending."""
-        return iter(sorted(self._records.keys() | self._unrecorded.keys()))
 
     def details(self) -> dict[str, TopicQueueMappingDetail]:
         """All that are kept, by topic."""
@@ -114,21 +71,6 @@ class Mappings:
     def infos(self) -> dict[str, TopicQueueMappingInfo]:
         """What name servers are told of those that are kept: which logical queues are led here."""
         return {topic: self._info(topic, each) for topic, each in self.details().items()}
-
-    def configs(self) -> dict[str, TopicConfig]:
-        """The topics of those that are kept and recorded."""
-        found = ((topic, self.kept(topic)) for topic in self.topics)
-        return {topic: each.config for topic, each in found if each is not None and each.config is not None}
-
-    def config(self, topic: str) -> TopicConfig | None:
-        """The topic of the mapping that was recorded last; None for one that no record holds."""
-        found = self.newest(topic)
-        return None if found is None else found.config
-
-    @property
-    def data_version(self) -> DataVersion:
-        """The version of all that are kept."""
-        return DataVersion(self.version, 0, 0)
 
     def _info(self, topic: str, detail: TopicQueueMappingDetail) -> TopicQueueMappingInfo:
         own, led = self._broker_name, dict[int, int]()
@@ -146,105 +88,14 @@ class Mappings:
             total_queues=detail.total_queues,
         )
 
-    # What the log says
-
-    def follow(self, kept_to: int) -> frozenset[str]:
-        """Take what came to the log or was cut, and that it is kept up to an offset; returns the topics of
-        which another mapping is kept."""
-        if not self._has_changed(kept_to):
-            return frozenset()
-        before = {topic: self.kept(topic) for topic in self._touched()}
-        self.catch_up()
-        self._kept_to = kept_to
-        for topic in self._touched():
-            before.setdefault(topic, None)
-            self._drop_older(topic)
-        ends = [each.end for records in self._records.values() for each in records]
-        self._open_end = min((end for end in ends if end > kept_to), default=None)
-        self._last_end = max(ends, default=0)
-        changed = frozenset(topic for topic, was in before.items() if self.kept(topic) != was)
-        if changed:
-            self.version = later(self.version)
-            self._write()
-        return changed
-
-    def _has_changed(self, kept_to: int) -> bool:
-        index = self._store.index
-        queue = index.queues.get((constants.MAPPING_TOPIC, constants.MAPPING_QUEUE))
-        grew = queue is not None and queue.end > self._position
-        has_more = self._open_end is not None and self._open_end <= kept_to
-        has_less = kept_to < self._kept_to and kept_to < self._last_end
-        return grew or index.cuts != self._cuts or has_more or has_less
-
-    def _touched(self) -> list[str]:
-        return list(self._records.keys() | self._unrecorded.keys())
-
-    def catch_up(self) -> None:
-        """Take what came to the log."""
-        index = self._store.index
-        if index.cuts != self._cuts:
-            self._cuts = index.cuts
-            self._records.clear()
-            self._position = 0
-        queue = index.queues.get((constants.MAPPING_TOPIC, constants.MAPPING_QUEUE))
-        if queue is None:
-            return
-        self._position = max(self._position, queue.first)
-        while (entry := queue.stored(self._position)) is not None:
-            self._position += 1
-            data = self._store.log.read(entry.offset, entry.size)
-            if data is not None:
-                self._take(data, entry.offset, entry.offset + entry.size)
-
-    def _take(self, data: bytes, offset: int, end: int) -> None:
-        try:
-            said = TopicConfigAndQueueMapping.decode(LogRecord.decode(data).body)
-            config = _config_of(said)
-            detail = said.mapping_detail or TopicQueueMappingDetail()
-            mapped = Mapped(offset, end, detail, config)
-            if detail.bname != self._broker_name or not mapped.queues.keys() <= set(range(_total(detail))):
-                raise RemoteProtocolError("it is none of this broker set")
-        except RemoteProtocolError as error:
-            self._outbox.note(
-                Level.WARNING, "a record of a mapping cannot be read", offset=offset, reason=str(error)
-            )
-            return
-        self._records.setdefault(detail.topic or "", []).append(mapped)
-        self._last_end = max(self._last_end, end)
-        if self._open_end is None and end > self._kept_to:
-            self._open_end = end
-
-    def _drop_older(self, topic: str) -> None:
-        records = self._records.get(topic, [])
-        kept = [number for number, each in enumerate(records) if each.end <= self._kept_to]
-        if kept:
-            del records[: kept[-1]]
-            other = self._unrecorded.get(topic)
-            if other is not None and other.offset <= records[0].offset:
-                del self._unrecorded[topic]
-
-    # So that the log has them as long as it goes on
-
-    def hold(self, end: int) -> int:
-        """The log is to begin at an offset: up to where it may be deleted before mappings are recorded again,
-        which `unsafe` names then."""
-        oldest = min((each[0].offset for each in self._records.values()), default=end)
-        if oldest < end:
-            self._wanted_from = max(self._wanted_from, end)
-        return min(oldest, end)
-
-    def unsafe(self) -> Iterator[tuple[str, Mapped]]:
-        """Topics that a master has to record: no record holds them, or theirs is about to be deleted."""
-        if not self._unrecorded and not self._wanted_from:
-            return
-        is_safe = True
-        for topic in self.topics:
-            found = self.newest(topic)
-            if found is not None and (not found.is_recorded or found.offset < self._wanted_from):
-                is_safe = False
-                yield topic, found
-        if is_safe:
-            self._wanted_from = 0
+    def _mapped(self, body: bytes, offset: int, end: int) -> tuple[str, Mapped]:
+        said = TopicConfigAndQueueMapping.decode(body)
+        config = _config_of(said)
+        detail = said.mapping_detail or TopicQueueMappingDetail()
+        mapped = Mapped(offset, end, detail, config)
+        if detail.bname != self._broker_name or not mapped.queues.keys() <= set(range(_total(detail))):
+            raise RemoteProtocolError("it is none of this broker set")
+        return detail.topic or "", mapped
 
     # What a master of Apache's says
 
@@ -278,24 +129,9 @@ class Mappings:
             if table.unrecorded is None or topic in table.unrecorded:
                 self._put_unrecorded(topic, detail, (table.unrecorded or {}).get(topic, constants.UNDECIDED))
 
-    def _write(self) -> None:
-        if self._is_writing or self.version == self._on_disk:
-            return
-        self._is_writing = True
-        self._asked = self.version
+    def _file_bytes(self) -> bytes:
         unrecorded = {topic: each.offset for topic, each in sorted(self._unrecorded.items())}
-        table = TopicQueueMappingTable(self.data_version, self.details(), unrecorded)
-        self._writes.persist(*self._file.whole(table.encode()), then=self._written)
-
-    def _written(self, event: Written) -> None:
-        self._is_writing = False
-        if isinstance(event, Persisted):
-            self._file.is_written()
-            self._on_disk = self._asked
-            self._write()
-        else:
-            # The log has them: the next change is written with this one.
-            self._outbox.note(Level.ERROR, "the file of mappings cannot be written", reason=event.reason)
+        return TopicQueueMappingTable(self.data_version, self.details(), unrecorded).encode()
 
 
 def _total(detail: TopicQueueMappingDetail) -> int:

@@ -7,27 +7,24 @@ TopicQueueMappingManager.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import islice
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from replispec.broker.rocketmq.core.mappings import Mapped, Mappings
+from replispec.broker.rocketmq.core.recorder import RECORDED_AT_ONCE, MappingLog, Recorder
 from replispec.broker.rocketmq.core.topics import Topics
 from replispec.runtime.primitives.bindings import Answer
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.machines import edge_of, step
 from replispec.runtime.rocketmq import rules
-from replispec.runtime.rocketmq.log import MessageStore, RoomListener
 from replispec.runtime.rocketmq.queues.forms import queues_of_items
 from replispec.runtime.rocketmq.remoting.answering import give
 from replispec.runtime.rocketmq.remoting.server import Request
-from replispec.runtime.storage import StorageFailed
-from replispec.runtime.world import Level, Outbox
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import TopicConfig
-from replispec.wire.rocketmq.codes import LogMagic
 from replispec.wire.rocketmq.machines import static_topic_queue as machine
 from replispec.wire.rocketmq.machines import static_topic_queue_wire as wire
 from replispec.wire.rocketmq.options import BrokerOptions
@@ -37,50 +34,10 @@ from replispec.wire.rocketmq.static_topic import (
     TopicQueueMappingDetail,
     UpdateStaticTopicRequest,
 )
-from replispec.wire.rocketmq.store import LogRecord
 
-WAITING_MAX: Final = 1_000
-"""Mappings that wait to be kept; further ones are refused until some are."""
-RECORDED_AT_ONCE: Final = 16
-"""Mappings that are recorded again because of one event."""
-
-Handler = Callable[[Request], None]
 Items = Sequence[LogicQueueMappingItem]
 Instance = tuple[machine.State, machine.Variables]
 """One logical queue of a topic at this broker."""
-
-
-class MappingLog(Protocol):
-    """What is asked of the broker before a mapping is recorded, and told after."""
-
-    @property
-    def serves(self) -> bool:
-        """Whether this broker is master."""
-        ...
-
-    @property
-    def awaits_room(self) -> bool:
-        """Whether messages wait for the log's next file, which come first."""
-        ...
-
-    def wait_for_room(self, then: RoomListener) -> None:
-        """Have a file made for what the log has reserved; `then` is told when it is there, or cannot be."""
-        ...
-
-    def stored(self, now_ms: int, /) -> None:
-        """Records were appended to the log."""
-        ...
-
-    def announce_topics(self, now_ms: int, /) -> None:
-        """Tell name servers which topics there are now."""
-        ...
-
-
-@dataclass(slots=True)
-class _Waiting:
-    request: Request
-    end: int
-    late_ms: int
 
 
 class StaticTopics:
@@ -88,30 +45,21 @@ class StaticTopics:
 
     def __init__(
         self,
-        outbox: Outbox,
-        store: MessageStore,
         topics: Topics,
         mappings: Mappings,
+        recorder: Recorder,
         options: BrokerOptions,
         master: MappingLog,
-        hand_on: Callable[[Request, Handler], None],
     ) -> None:
-        self._hand_on = hand_on
-        self._outbox = outbox
-        self._store = store
         self._mappings = mappings
         self._topics = topics
-        self._options = options
+        self._recorder = recorder
         self._master = master
         self.broker_name = options.broker_name
-        self.store_ip = bytes(4)
-        self.store_port = options.listen_port
+        self.is_logical: Callable[[str], bool] = lambda _topic: False
+        """Whether a topic is one of logical queues in the form of RIP-21."""
         self._bound = wire.bound(self, rules)
         self._instances: dict[str, tuple[Mapped, dict[int, Instance]]] = {}
-        self._waiting: deque[_Waiting] = deque()
-        # What waits for the log's next file, in the order in which it came.
-        self._held: deque[Request] = deque()
-        self._awaits_room = False
         self.table: Final = dict.fromkeys(wire.REQUESTS, self._asked)
 
     # What the machine asks
@@ -127,6 +75,8 @@ class StaticTopics:
 
     def fault_of(self, topic: str, said: TopicQueueMappingDetail, /) -> str | None:
         """What cannot be of a mapping, those of its logical queues included that it does not name."""
+        if self.is_logical(topic):
+            return "the topic is one of logical queues"
         try:
             queues = queues_of_items(self._with_unnamed(topic, said), topic)
         except RemoteProtocolError as error:
@@ -157,12 +107,8 @@ class StaticTopics:
                 if effect in self._bound.answers:
                     give(request, self._bound.answer_of(effect, known, mapped, command.release))
                     return
-        if len(self._waiting) + len(self._held) >= WAITING_MAX:
-            self._lost(request, "too many wait for it")
-        elif self._awaits_room:
-            self._held.append(request)
-        else:
-            self._record(request, _config(said), self._with_unnamed(topic, detail))
+        body = _recorded(_config(said), self._with_unnamed(topic, detail))
+        self._recorder.record(request, self._asked, self._mappings, body, partial(self._kept, request))
 
     def _with_unnamed(self, topic: str, said: TopicQueueMappingDetail) -> TopicQueueMappingDetail:
         """A mapping with the logical queues that it does not name, as they were."""
@@ -171,100 +117,10 @@ class StaticTopics:
         named = {index: each for index, each in (said.hosted_queues or {}).items() if each.items}
         return replace(said, hosted_queues={**before, **named}, curr_id_map={}, dirty=False)
 
-    def _record(self, request: Request, config: TopicConfig, detail: TopicQueueMappingDetail) -> None:
-        try:
-            end = self._append(config, detail, request.now_ms)
-        except ValueError as error:
-            self._lost(request, str(error))
-        except StorageFailed as error:
-            self._lost(request, str(error))
-            if self._store.log.broken:
-                self._outbox.halt(f"the commit log is broken: {error}")
-        else:
-            if end is None:
-                self._held.appendleft(request)
-            else:
-                late_ms = request.now_ms + self._options.slave_timeout_ms
-                self._waiting.append(_Waiting(request, end, late_ms))
-
-    def _append(self, config: TopicConfig, detail: TopicQueueMappingDetail, now_ms: int) -> int | None:
-        """Write a record; returns where it ends, None when there is no room yet. Raises ValueError for one
-        that is too long, StorageFailed."""
-        if self._awaits_room:
-            return None
-        record = self._recorded(config, detail, now_ms)
-        if self._master.awaits_room or not self._store.log.reserve([len(record.encode())]):
-            self._awaits_room = True
-            self._master.wait_for_room(self._room_changed)
-            return None
-        placed = self._store.put(record)
-        self._mappings.catch_up()
-        self._master.stored(now_ms)
-        return placed.offset + placed.size
-
-    def _recorded(self, config: TopicConfig, detail: TopicQueueMappingDetail, now_ms: int) -> LogRecord:
-        host, port = self.store_ip, self.store_port
-        said = TopicConfigAndQueueMapping(
-            attributes=config.attributes,
-            mapping_detail=detail,
-            order=config.order,
-            perm=config.perm,
-            read_queue_nums=config.read_queue_nums,
-            topic_filter_type=config.topic_filter_type,
-            topic_name=config.topic_name,
-            topic_sys_flag=config.topic_sys_flag,
-            write_queue_nums=config.write_queue_nums,
-        )
-        return LogRecord(
-            magic=LogMagic.MESSAGE_V1,
-            queue_id=constants.MAPPING_QUEUE,
-            born_timestamp=now_ms,
-            born_ip=host,
-            born_port=port,
-            store_timestamp=now_ms,
-            store_ip=host,
-            store_port=port,
-            body=said.encode(),
-            topic=constants.MAPPING_TOPIC,
-        )
-
-    def _room_changed(self, reason: str, _now_ms: int) -> None:
-        """The log has another file, or cannot have one."""
-        self._awaits_room = False
-        held, self._held = self._held, deque()
-        for request in held:
-            if reason:
-                self._lost(request, reason)
-            else:
-                # What was recorded meanwhile counts.
-                self._hand_on(request, self._asked)
-
     # What became of it
 
-    def kept(self, offset: int, now_ms: int) -> None:
-        """The SyncStateSet has the log up to here."""
-        while self._waiting and self._waiting[0].end <= offset:
-            self._tell(self._waiting.popleft().request, machine.Kept(), now_ms)
-
-    def refuse_all(self, reason: str) -> None:
-        """This broker stops, or is no longer master: whether what was set is kept is not known."""
-        lost = [*(one.request for one in self._waiting), *self._held]
-        self._waiting.clear()
-        self._held.clear()
-        for request in lost:
-            self._lost(request, reason)
-
-    def ticked(self, now_ms: int) -> None:
-        """Tell those that waited too long."""
-        while self._waiting and now_ms >= self._waiting[0].late_ms:
-            self._lost(self._waiting.popleft().request, "it is stored, and not acknowledged in time")
-
-    def deadline_ms(self) -> int | None:
-        """When `ticked` has something to do."""
-        return self._waiting[0].late_ms if self._waiting else None
-
-    def _lost(self, request: Request, reason: str) -> None:
-        self._tell(request, machine.Unkept(reason), request.now_ms)
+    def _kept(self, request: Request, reason: str, now_ms: int) -> None:
+        self._tell(request, machine.Unkept(reason) if reason else machine.Kept(), now_ms)
 
     def _tell(self, request: Request, event: machine.Kept | machine.Unkept, now_ms: int) -> None:
         """Answer by the edge of the logical queue that answers."""
@@ -316,16 +172,28 @@ class StaticTopics:
 
     def record_unsafe(self, now_ms: int) -> None:
         """As a master, record mappings that no record holds, or of which it is about to be deleted."""
-        if not self._master.serves or self._awaits_room:
-            return
+        self._recorder.record_again(self._mappings, self._unsafe(), now_ms)
+
+    def _unsafe(self) -> Iterator[tuple[str, bytes]]:
         for topic, found in islice(self._mappings.unsafe(), RECORDED_AT_ONCE):
             config = found.config or self._topics.get(topic)
-            try:
-                if config is None or self._append(config, found.detail, now_ms) is None:
-                    return
-            except (ValueError, StorageFailed) as error:
-                self._outbox.note(Level.ERROR, "a mapping cannot be recorded", topic=topic, reason=str(error))
+            if config is None:
                 return
+            yield topic, _recorded(config, found.detail)
+
+
+def _recorded(config: TopicConfig, detail: TopicQueueMappingDetail) -> bytes:
+    return TopicConfigAndQueueMapping(
+        attributes=config.attributes,
+        mapping_detail=detail,
+        order=config.order,
+        perm=config.perm,
+        read_queue_nums=config.read_queue_nums,
+        topic_filter_type=config.topic_filter_type,
+        topic_name=config.topic_name,
+        topic_sys_flag=config.topic_sys_flag,
+        write_queue_nums=config.write_queue_nums,
+    ).encode()
 
 
 def _config(said: UpdateStaticTopicRequest) -> TopicConfig:

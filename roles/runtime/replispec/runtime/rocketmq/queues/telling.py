@@ -46,22 +46,54 @@ def statement_of(said: LogicalQueuesEnabled) -> Statement:
     epoch = UNDECIDED if said.epoch is None else said.epoch
     if epoch < 0 or not 0 <= queues <= total or not 0 < total <= LOGICAL_QUEUES_MAX:
         raise RemoteProtocolError(f"no topic has {queues} of {total} logical queues since {epoch}")
-    listed = {index: each.intervals or () for index, each in (said.gone or {}).items()}
-    if len(listed) > LOGICAL_QUEUES_MAX or sum(map(len, listed.values())) > MAPPING_SEGMENTS_MAX:
-        raise RemoteProtocolError(f"more than {MAPPING_SEGMENTS_MAX} intervals are gone")
-    gone = {index: tuple(map(_interval_of, each)) for index, each in listed.items()}
+    gone = gone_of(said.gone)
     if not all(0 <= index < total for index in gone):
         raise RemoteProtocolError("offsets of no queue are gone")
     return Statement(Enabled(epoch, queues, total), gone)
 
 
+def gone_of(said: Mapping[int, GoneOffsetsList] | None) -> Mapping[int, tuple[Interval, ...]]:
+    """Offsets that are gone, by index. Raises RemoteProtocolError for what cannot be."""
+    listed = {index: each.intervals or () for index, each in (said or {}).items()}
+    if len(listed) > LOGICAL_QUEUES_MAX or sum(map(len, listed.values())) > MAPPING_SEGMENTS_MAX:
+        raise RemoteProtocolError(f"more than {MAPPING_SEGMENTS_MAX} intervals are gone")
+    return {index: tuple(map(_interval_of, each)) for index, each in listed.items()}
+
+
+def with_gone(
+    known: Mapping[int, Sequence[Interval]], more: Mapping[int, Sequence[Interval]]
+) -> Mapping[int, tuple[Interval, ...]]:
+    """Both together, in as few intervals as there can be."""
+    return {
+        index: tuple(_joined((*known.get(index, ()), *more.get(index, ()))))
+        for index in sorted(known.keys() | more.keys())
+    }
+
+
+def _joined(intervals: Iterable[Interval]) -> list[Interval]:
+    found: list[Interval] = []
+    for begin, end in sorted(each for each in intervals if each[0] < each[1]):
+        if found and begin <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], end)
+        else:
+            found.append((begin, end))
+    return found
+
+
 def message_of_statement(said: Statement) -> LogicalQueuesEnabled:
     """As a broker registers it."""
-    gone = {
+    enabled, gone = said.enabled, message_of_gone(said.gone)
+    return LogicalQueuesEnabled(enabled.epoch, gone, enabled.queues, enabled.total)
+
+
+def message_of_gone(gone: Mapping[int, Sequence[Interval]]) -> dict[int, GoneOffsetsList] | None:
+    """Likewise which offsets are gone; None for none."""
+    found = {
         index: GoneOffsetsList([GoneOffsets(begin, end) for begin, end in intervals])
-        for index, intervals in said.gone.items()
+        for index, intervals in gone.items()
+        if intervals
     }
-    return LogicalQueuesEnabled(said.enabled.epoch, gone or None, said.enabled.queues, said.enabled.total)
+    return found or None
 
 
 def _interval_of(said: GoneOffsets) -> Interval:

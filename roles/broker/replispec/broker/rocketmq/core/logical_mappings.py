@@ -1,0 +1,222 @@
+"""What a broker holds of logical queues, as the commit log has it: its own segments of each topic, who
+follows those that ended, that the topic is enabled, and which offsets are gone.
+
+Source: RIP-21; apache/rocketmq 5.0.0-PREVIEW, TopicConfigManager, LogicalQueuesInfoInBroker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from replispec.broker.rocketmq.core.recorded import RecordedMappings
+from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.log import MessageStore
+from replispec.runtime.rocketmq.queues import (
+    LOGICAL_QUEUES,
+    Enabled,
+    LogicalQueue,
+    Segment,
+    Statement,
+    fault_of_topic,
+)
+from replispec.runtime.rocketmq.queues.forms import message_of, message_of_queues, segment_of
+from replispec.runtime.rocketmq.queues.telling import (
+    Interval,
+    gone_of,
+    message_of_gone,
+    message_of_statement,
+    statement_of,
+    with_gone,
+)
+from replispec.runtime.storage import FilesReader
+from replispec.runtime.world import Outbox, Writes
+from replispec.wire.rocketmq import constants
+from replispec.wire.rocketmq.broker import (
+    DataVersion,
+    HeldLogicalQueueSegment,
+    LogicalQueueMapping,
+    LogicalQueueMappingTable,
+    TopicConfig,
+)
+from replispec.wire.rocketmq.logical_queue import (
+    LogicalQueues,
+    LogicalQueueSegment,
+    LogicalQueuesEnabled,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldSegment:
+    """A segment of this broker, the index of its logical queue, and who follows it."""
+
+    index: int
+    segment: Segment
+    successor: LogicalQueueSegment | None = None
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """What tells it from others of this broker: its message queue, and where it begins there."""
+        return self.segment.queue.queue_id, self.segment.physical_start
+
+
+@dataclass(frozen=True, slots=True)
+class TopicMapping:
+    """What this broker holds of one topic."""
+
+    broker_name: str
+    topic: str
+    config: TopicConfig
+    held: tuple[HeldSegment, ...] = ()
+    enabled: Enabled | None = None
+    gone: Mapping[int, tuple[Interval, ...]] = field(default_factory=dict)
+
+    def newest_of(self, queue_id: int) -> HeldSegment | None:
+        """What a message queue is now."""
+        found = (each for each in self.held if each.segment.queue.queue_id == queue_id)
+        return max(found, key=lambda each: each.place, default=None)
+
+    def at(self, queue_id: int, position: int) -> HeldSegment | None:
+        """The segment that a message of a message queue belongs to; the first one for those before all."""
+        found = sorted((each for each in self.held if each.segment.queue.queue_id == queue_id), key=_place)
+        begun = [each for each in found if each.segment.physical_start <= position]
+        return begun[-1] if begun else found[0] if found else None
+
+    def of_index(self, index: int) -> Iterator[HeldSegment]:
+        """Its segments of a logical queue, oldest first."""
+        found = LogicalQueue.of(index, (each.segment for each in self.held if each.index == index))
+        by_place = {each.place: each for each in self.held}
+        return (by_place[each.queue.queue_id, each.physical_start] for each in found.segments)
+
+    def writable_of(self, index: int) -> HeldSegment | None:
+        """The segment of a logical queue that is written here."""
+        return next((each for each in self.of_index(index) if each.segment.is_writable), None)
+
+    def with_segment(self, before: HeldSegment | None, after: HeldSegment | None) -> TopicMapping:
+        """With one segment in the place of another one; what nobody lists then is gone."""
+        held = tuple(each for each in self.held if before is None or each.place != before.place)
+        gone = self.gone
+        is_over = before is not None and (after is None or after.place != before.place)
+        if before is not None and is_over and before.segment.is_decided and before.segment.is_sealed:
+            segment = before.segment
+            gone = with_gone(gone, {before.index: ((segment.logical_start, segment.logical_end),)})
+        return replace(self, held=held if after is None else (*held, after), gone=gone)
+
+    def logical_queues(self, address: str | None = None) -> Iterator[LogicalQueue]:
+        """What it tells, with its address."""
+        for index in sorted({each.index for each in self.held}):
+            own = (replace(each.segment, address=address) for each in self.held if each.index == index)
+            yield LogicalQueue.of(index, own)
+
+    @property
+    def statement(self) -> LogicalQueuesEnabled | None:
+        """That it is enabled, as it is registered; None before."""
+        if self.enabled is None:
+            return None
+        gone = {index: each for index, each in self.gone.items() if index < self.enabled.total}
+        return message_of_statement(Statement(self.enabled, gone))
+
+    def fault(self) -> str | None:
+        """What cannot be of it."""
+        return fault_of_topic(list(self.logical_queues()), LOGICAL_QUEUES)
+
+    def encoded(self) -> LogicalQueueMapping:
+        """As the log has it."""
+        segments = [
+            HeldLogicalQueueSegment(message_of(each.segment, self.topic, each.index), each.successor)
+            for each in sorted(self.held, key=_place)
+        ]
+        enabled = None if self.enabled is None else message_of_statement(Statement(self.enabled))
+        gone = message_of_gone(self.gone)
+        return LogicalQueueMapping(self.broker_name, enabled, gone, segments, self.topic, self.config)
+
+
+def _place(each: HeldSegment) -> tuple[int, int]:
+    return each.place
+
+
+@dataclass(frozen=True)
+class LogicallyMapped:
+    """A mapping of logical queues, and where its record lies in the log."""
+
+    offset: int
+    end: int
+    said: TopicMapping
+
+    @property
+    def config(self) -> TopicConfig:
+        """The topic."""
+        return self.said.config
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the log has it: always."""
+        return True
+
+
+class LogicalMappings(RecordedMappings[LogicallyMapped]):
+    """What the log says of logical queues. Raises StorageFailed when the file is there and cannot be read."""
+
+    def __init__(
+        self, outbox: Outbox, writes: Writes, files: FilesReader, store: MessageStore, broker_name: str
+    ) -> None:
+        self._broker_name = broker_name
+        queue, file = constants.LOGICAL_MAPPING_QUEUE, constants.LOGICAL_MAPPING_FILE
+        super().__init__(outbox, writes, files, store, queue, file)
+
+    def infos(self, address: str) -> dict[str, LogicalQueues]:
+        """The segments that name servers are told of, by topic."""
+        found = {topic: list(each.logical_queues(address)) for topic, each in self._kept_all() if each.held}
+        return {topic: message_of_queues(queues, topic) for topic, queues in found.items()}
+
+    def statements(self) -> dict[str, LogicalQueuesEnabled]:
+        """The topics that are enabled, as name servers are told of them."""
+        found = {topic: each.statement for topic, each in self._kept_all()}
+        return {topic: each for topic, each in found.items() if each is not None}
+
+    def _kept_all(self) -> Iterator[tuple[str, TopicMapping]]:
+        for topic in self.topics:
+            found = self.kept(topic)
+            if found is not None:
+                yield topic, found.said
+
+    def _mapped(self, body: bytes, offset: int, end: int) -> tuple[str, LogicallyMapped]:
+        said = LogicalQueueMapping.decode(body)
+        if said.broker_name != self._broker_name:
+            raise RemoteProtocolError("it is none of this broker set")
+        mapping = mapping_of(said)
+        fault = mapping.fault()
+        if fault is not None:
+            raise RemoteProtocolError(fault)
+        return mapping.topic, LogicallyMapped(offset, end, mapping)
+
+    def _read_file(self) -> None:
+        found, _ = self._file.read(LogicalQueueMappingTable.decode, "it is made again of the log")
+        if found is not None:
+            self.version = self._on_disk = (found.data_version or DataVersion()).counter or 0
+
+    def _file_bytes(self) -> bytes:
+        mappings = {topic: each.encoded() for topic, each in self._kept_all()}
+        return LogicalQueueMappingTable(self.data_version, mappings).encode()
+
+
+def mapping_of(said: LogicalQueueMapping) -> TopicMapping:
+    """A record. Raises RemoteProtocolError."""
+    topic = said.topic or ""
+    if said.topic_config is None:
+        raise RemoteProtocolError("a mapping without its topic")
+    enabled = None if said.enabled is None else statement_of(said.enabled).enabled
+    held = tuple(_held_of(said.segments or (), topic, said.broker_name or ""))
+    return TopicMapping(said.broker_name or "", topic, said.topic_config, held, enabled, gone_of(said.gone))
+
+
+def _held_of(
+    segments: Iterable[HeldLogicalQueueSegment], topic: str, broker_name: str
+) -> Iterator[HeldSegment]:
+    for each in segments:
+        said = each.segment or LogicalQueueSegment()
+        index = constants.UNDECIDED if said.logical_queue_index is None else said.logical_queue_index
+        segment = segment_of(said, topic, index)
+        if segment.queue.broker_name != broker_name:
+            raise RemoteProtocolError("a segment of another broker")
+        yield HeldSegment(index, segment, each.successor)

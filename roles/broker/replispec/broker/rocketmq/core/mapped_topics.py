@@ -1,0 +1,118 @@
+"""Topics whose queues are mapped, static ones and those of logical queues: what the log has of them, who sets
+it, and who serves it. The node knows them as one part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from replispec.broker.rocketmq.core.logical import LogicalRequests
+from replispec.broker.rocketmq.core.logical_mappings import LogicalMappings
+from replispec.broker.rocketmq.core.logical_queues import LogicalQueueAdmin
+from replispec.broker.rocketmq.core.logical_traffic import LogicalQueueTraffic
+from replispec.broker.rocketmq.core.mappings import Mappings
+from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
+from replispec.broker.rocketmq.core.peers import Peers
+from replispec.broker.rocketmq.core.pulls import Pulls
+from replispec.broker.rocketmq.core.recorder import Handler, MappingLog, Recorder
+from replispec.broker.rocketmq.core.static_topics import StaticTopics
+from replispec.broker.rocketmq.core.topics import Topics
+from replispec.runtime.rocketmq.log import MessageStore
+from replispec.runtime.rocketmq.remoting.server import Request
+from replispec.runtime.storage import FilesReader
+from replispec.runtime.world import Outbox, Writes
+from replispec.wire.rocketmq.broker import DataVersion, TopicConfig, TopicConfigTable
+from replispec.wire.rocketmq.options import BrokerOptions
+
+
+class KnownMappings:
+    """What the log says of both. Raises StorageFailed."""
+
+    def __init__(
+        self, outbox: Outbox, writes: Writes, files: FilesReader, store: MessageStore, broker_name: str
+    ) -> None:
+        self.static = Mappings(outbox, writes, files, store, broker_name)
+        self.logical = LogicalMappings(outbox, writes, files, store, broker_name)
+
+    def config(self, topic: str) -> TopicConfig | None:
+        """The topic of the mapping that was recorded last."""
+        return self.static.config(topic) or self.logical.config(topic)
+
+    def catch_up(self) -> None:
+        """Take what came to the log."""
+        self.static.catch_up()
+        self.logical.catch_up()
+
+    def hold(self, end: int) -> int:
+        """The log is to begin at an offset: up to where it may be deleted before mappings are recorded."""
+        return min(self.static.hold(end), self.logical.hold(end))
+
+    def announce(self, table: TopicConfigTable, address: str) -> None:
+        """Add what name servers are told."""
+        table.topic_queue_mapping_info_map = self.static.infos()
+        table.logical_queues_info_map = self.logical.infos(address)
+        table.logical_queues_enabled_map = self.logical.statements()
+        state_version = (table.data_version or DataVersion()).state_version
+        table.mapping_data_version = DataVersion(self.static.version + self.logical.version, state_version, 0)
+
+
+class MappedTopics:
+    """Those who set and serve them."""
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        store: MessageStore,
+        topics: Topics,
+        known: KnownMappings,
+        offsets: ConsumerOffsets,
+        pulls: Pulls,
+        peers: Peers,
+        options: BrokerOptions,
+        master: MappingLog,
+        hand_on: Callable[[Request, Handler], None],
+    ) -> None:
+        self._topics = topics
+        self._known = known
+        self._master = master
+        self.recorder = Recorder(outbox, store, options, master, hand_on)
+        self._static = StaticTopics(topics, known.static, self.recorder, options, master)
+        logical = known.logical
+        self._logical = LogicalQueueAdmin(store, topics, logical, self.recorder, pulls, options, master)
+        self._static.is_logical = lambda topic: logical.newest(topic) is not None
+        self._logical.is_static = lambda topic: known.static.newest(topic) is not None
+        self._requests = LogicalRequests(
+            outbox, self._static, known.static, offsets, pulls, peers, options, hand_on
+        )
+        self._traffic = LogicalQueueTraffic(store, self._logical, logical, pulls, peers, options)
+        self.table = self._static.table | self._logical.table
+
+    def through(self, table: Mapping[int, Handler]) -> dict[int, Handler]:
+        """Has requests about mapped queues handled as what they mean here."""
+        return self._requests.through(self._traffic.through(table))
+
+    def listens_at(self, address: str) -> None:
+        """Where this broker is reached."""
+        self._logical.address = address
+        self.recorder.store_port = int(address.rpartition(":")[2])
+
+    def settle(self, kept_to: int, now_ms: int) -> bool:
+        """Take what the log has now, and what of it is kept; whether name servers have to hear of it."""
+        changed = False
+        for table in (self._known.static, self._known.logical):
+            if topics := table.follow(kept_to):
+                configs = table.configs()
+                self._topics.count_in(
+                    {name: configs[name] for name in sorted(topics & configs.keys())}, now_ms
+                )
+                changed = True
+                if table is self._known.logical:
+                    self._traffic.changed(topics)
+        self.recorder.kept(kept_to if self._master.serves else 0, now_ms)
+        self._static.record_unsafe(now_ms)
+        self._logical.settle(now_ms)
+        return changed
+
+    def refuse_all(self, reason: str, now_ms: int) -> None:
+        """This broker stops, or is no longer master."""
+        self.recorder.refuse_all(reason, now_ms)
+        self._logical.step_down()
