@@ -11,16 +11,21 @@ from typing import Final
 
 from replispec.administrator.rocketmq.logical_topics import LogicalPart, LogicalTopic
 from replispec.cli.shown import Display
-from replispec.runtime.rocketmq.queues import rows
+from replispec.runtime.rocketmq.queues import LogicalQueue, Segment, rows
 from replispec.runtime.rocketmq.queues.forms import message_of_queues
+from replispec.wire.rocketmq.codes import LogicalQueueState as State
 
 HEAD: Final = "brokerName MessageQueue LogicalQueue QueueStatus"
 COLUMNS: Final = tuple(HEAD.split())
 
 
 def table(found: LogicalTopic) -> Display:
-    """All brokers together, in the proposal's own columns."""
-    listed = [COLUMNS, *rows(found.queues.values())]
+    """All brokers together, in the proposal's own columns, without what is expired of one that is gone."""
+    queues = [
+        LogicalQueue(index, tuple(each for each in queue.segments if _is_there(found, each)))
+        for index, queue in found.queues.items()
+    ]
+    listed = [COLUMNS, *rows(queues)]
     widths = [max(len(row[at]) for row in listed) for at in range(len(COLUMNS) - 1)]
     lines = (
         " ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])
@@ -29,6 +34,10 @@ def table(found: LogicalTopic) -> Display:
     return Display(
         "".join(f"{line}\n" for line in lines), [dict(zip(COLUMNS, row, strict=True)) for row in listed[1:]]
     )
+
+
+def _is_there(found: LogicalTopic, segment: Segment) -> bool:
+    return segment.queue.broker_name in found.parts or segment.state != State.EXPIRED
 
 
 def mapping(topic: str, parts: Sequence[LogicalPart]) -> Display:

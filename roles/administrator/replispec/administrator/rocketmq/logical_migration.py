@@ -7,7 +7,7 @@ Source: apache/rocketmq rocketmq-all-5.0.0-PREVIEW, MigrateTopicLogicalQueueComm
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -28,7 +28,8 @@ from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.membership.machine_runner import MachineRunner, Nothing
 from replispec.runtime.rocketmq.queues import LogicalQueue, Segment
-from replispec.runtime.rocketmq.queues.forms import message_of
+from replispec.runtime.rocketmq.queues.forms import message_of, segment_of
+from replispec.runtime.rocketmq.queues.model import SegmentKey
 from replispec.wire.rocketmq.client import GetMaxOffsetRequest, GetMaxOffsetResponse
 from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.constants import UNDECIDED
@@ -37,7 +38,7 @@ from replispec.wire.rocketmq.machines import logical_queue_migration as machine
 from replispec.wire.rocketmq.machines import logical_queue_migration_wire as wire
 
 RUNS_MAX: Final = 16
-"""How many runs one command carries out: the wanted one, and those that others left or begin meanwhile."""
+"""How many runs one command carries out: the wanted one, those that others left, and those they begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +68,14 @@ def moved(
 ) -> Plan[MovedQueue]:
     """A logical queue is written at a broker, and what others left of it is finished. `start`: its source is
     gone, and this is where it goes on. Raises NotAsWantedError: the next run goes on from there."""
-    is_there, finished = False, 0
-    for _ in range(RUNS_MAX):
+    is_there, runs, finished, passed = False, 0, 0, set[SegmentKey]()
+    while runs < RUNS_MAX:
         found = yield from known(name_servers, topic)
         if found.stated is None:
             raise NotAsWantedError(f"logical queues of {topic} are not enabled")
         found.checked()
         queue = found.queue(index)
-        tail, left = _tail(queue), _left(queue, target)
+        tail, left = _tail(queue, passed), _left(queue, target)
         if left is None and (is_there or (tail.queue.broker_name == target and tail.is_writable)):
             return MovedQueue(queue, finished)
         aim = target if left is None else left.queue.broker_name
@@ -85,21 +86,19 @@ def moved(
         elif left is None and not tail.is_writable:
             raise NotAsWantedError(f"logical queue {index} is not written: its number was made smaller")
         reached = yield from _carried_out(found, run)
-        is_there = is_there or reached == target
-        finished += left is not None
+        if left is not None and reached != left.key:
+            # It is followed by another one, which is newer.
+            passed.add(tail.key)
+            continue
+        is_there = is_there or (reached is not None and reached.queue.broker_name == target)
+        runs, finished = runs + 1, finished + (left is not None)
     raise NotAsWantedError(f"others move logical queue {index} at the same time: run it again")
 
 
-def continued(found: LogicalTopic, index: int, target: str) -> Plan[None]:
-    """A logical queue that was sealed, and that nobody writes, is written again, at this broker. Raises
-    NotAsWantedError."""
-    queue = found.queue(index)
-    yield from _carried_out(found, _Run(found.name, index, _tail(queue), target, _left(queue, target)))
-
-
-def _tail(queue: LogicalQueue) -> Segment:
-    """The newest segment of which the start is known."""
-    decided = [each for each in queue.segments if each.is_decided]
+def _tail(queue: LogicalQueue, passed: Collection[SegmentKey]) -> Segment:
+    """The newest segment of which the start is known. Of several without a message nobody sees which one is:
+    those that were followed when they were asked are `passed`."""
+    decided = [each for each in queue.segments if each.is_decided and each.key not in passed]
     if not decided:
         raise NotAsWantedError(f"nobody that answers knows where logical queue {queue.index} begins")
     return decided[-1]
@@ -142,9 +141,10 @@ def _ends_at_replicas(found: LogicalTopic, tail: Segment) -> Plan[Sequence[int]]
     return ends
 
 
-def _carried_out(found: LogicalTopic, run: _Run) -> Plan[str]:
-    """A run, and the broker that has the queue after it: the first that was named wins. A message queue that
-    cannot be taken again gives way to a new one. Raises NotAsWantedError."""
+def _carried_out(found: LogicalTopic, run: _Run) -> Plan[SegmentKey | None]:
+    """A run, and the segment that follows its source: the first that was named; None where that one is
+    something else by now. A message queue that cannot be taken again gives way to a new one. Raises
+    NotAsWantedError."""
     part = found.part(run.target_broker)
     if run.target is None:
         free = found.free_queue(part.broker, run.index)
@@ -169,6 +169,7 @@ class _Moving:
         self._found = found
         self._run = run
         self._asked: list[Asking] = []
+        self._is_passed_by = False
         self._runner = MachineRunner(machine.MACHINE, self)
         held = {each.queue.broker_name for each in found.queue(run.index).segments}
         others = held - {run.source.queue.broker_name, run.target_broker}
@@ -177,8 +178,8 @@ class _Moving:
         self.topic, self.index = run.topic, run.index
         self.queue_id = UNDECIDED if run.queue_id is None else run.queue_id
 
-    def steps(self) -> Plan[str]:
-        """All steps; who has the queue then. Raises NotAsWantedError, _NotTakenAgainError."""
+    def steps(self) -> Plan[SegmentKey | None]:
+        """All steps; the segment that follows. Raises NotAsWantedError, _NotTakenAgainError."""
         run = self._run
         self._runner.take(
             machine.Begun(
@@ -194,7 +195,16 @@ class _Moving:
             asked, self._asked = self._asked, []
             for reply in (yield asked):
                 self._take(reply)
-        return _broker_of(self._runner.variables.target)
+            if self._is_passed_by:
+                return None
+        return self._target
+
+    @property
+    def _target(self) -> SegmentKey:
+        """The segment that follows, as its source named it, or the administrator."""
+        target = self._runner.variables.target
+        assert target is not None
+        return segment_of(target, self.topic, self.index).key
 
     def _message(self, segment: Segment) -> LogicalQueueSegment:
         return message_of(segment, self.topic, self.index)
@@ -214,6 +224,11 @@ class _Moving:
             try:
                 granted(reply)
             except NotGrantedError as error:
+                left = self._run.target
+                if left is not None and self._target != left.key:
+                    # Whoever followed long ago need not be a segment of that start any more.
+                    self._is_passed_by = True
+                    return
                 if reply.question.code == RequestCode.REUSE_TOPIC_LOGICAL_QUEUE:
                     raise _NotTakenAgainError from error
                 raise
@@ -270,6 +285,3 @@ class _Moving:
 def _broker_of(segment: LogicalQueueSegment | None) -> str:
     queue = None if segment is None else segment.message_queue
     return (queue.broker_name if queue is not None else None) or ""
-
-
-__all__ = ["MovedQueue", "continued", "moved"]
