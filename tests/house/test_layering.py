@@ -107,6 +107,7 @@ RUNTIME_PARTS = (
     "version",
     "rocketmq.seeing",
     "rocketmq.access",
+    "rocketmq.client",
     "rocketmq.remoting",
     "rocketmq.log",
     "rocketmq.replication",

@@ -42,7 +42,8 @@ def leading(*queues: list[Place], epoch: int = 5) -> tuple[BrokerSet, str]:
 
 def sent(brokers: BrokerSet, address: str, queue: int = 0, **more: Any) -> tuple[int, int | None, int | None]:
     """Send to a logical queue: code, queue and offset of the answer."""
-    code, said = brokers.send(address, b"m", topic="S", queue=queue, broker_name="broker-a", **more)
+    more.setdefault("broker_name", "broker-a")
+    code, said = brokers.send(address, b"m", topic="S", queue=queue, **more)
     return code, said.queue_id, said.queue_offset
 
 

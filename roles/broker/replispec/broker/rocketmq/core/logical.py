@@ -22,11 +22,11 @@ from replispec.broker.rocketmq.core.views import LogicalView
 from replispec.runtime.primitives.machines import edge_of
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.client import Failed, holders
-from replispec.runtime.rocketmq.client.asking import Steps
-from replispec.runtime.rocketmq.client.holders import HeldItem
+from replispec.runtime.rocketmq.client.holders import HandedOn, HeldItem
+from replispec.runtime.rocketmq.client.steps import Steps
 from replispec.runtime.rocketmq.queues import LogicalQueue, Segment
 from replispec.runtime.rocketmq.remoting import host_of
-from replispec.runtime.rocketmq.remoting.answering import give, hand_back
+from replispec.runtime.rocketmq.remoting.answering import hand_back
 from replispec.runtime.rocketmq.remoting.server import Request
 from replispec.runtime.world import Level, Outbox
 from replispec.wire.rocketmq import constants
@@ -150,10 +150,9 @@ class LogicalRequests:
         """Do what the edge of the logical queue says."""
         state, known = asking.instance
         for effect in edge_of(machine.MACHINE, state, known, event, rules).do:
-            answer = self._static.said(effect, asking.instance, event, asking.request)
-            if answer is not None:
-                give(asking.request, answer)
-            elif effect == "serve_physical":
+            if self._static.says(effect, asking.instance, event, asking.request):
+                continue
+            if effect == "serve_physical":
                 asking.handler(asking.request)
             elif effect == "forward":
                 self._forward(asking)
@@ -398,26 +397,25 @@ class LogicalRequests:
             fields["suspend_timeout_millis"] = held_ms
         name = "broker_name" if isinstance(asking.header, SendMessageV2Request) else "bname"
         header = replace(asking.header, **fields)
-        steps = holders.at_leader(
+        asked = HandedOn(
             asking.header.topic or "",
             asking.index,
             known,
             own,
             request.code,
-            lambda broker: replace(header, **{name: broker}),
             request.command.body,
+            asking.asked_id,
         )
+        steps = holders.at_leader(asked, lambda broker: replace(header, **{name: broker}))
         request.is_held = True
         then = partial(self._leader_told, asking)
-        self._peers.ask(known or own, steps, then, request.now_ms, size=len(request.command.body))
+        self._peers.ask(known or own, steps, then, request.now_ms, size=len(asked.body))
 
     def _leader_told(self, asking: _Asking, result: Any, _now_ms: int) -> None:
         if isinstance(result, Failed):
             self._unreached(asking, result)
         elif result is None:
             self._take(asking, machine.Unreached(may_be_done=False))
-        elif asking.asked_id is not None:
-            hand_back(asking.request, holders.under_queue(result, asking.asked_id))
         else:
             hand_back(asking.request, result)
 

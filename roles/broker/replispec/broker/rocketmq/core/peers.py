@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final
 
 from replispec.runtime.rocketmq.client import Client, Failed
-from replispec.runtime.rocketmq.client.asking import Steps
+from replispec.runtime.rocketmq.client.steps import Steps
 from replispec.runtime.rocketmq.remoting.calls import Sign
 from replispec.runtime.world import Event, Outbox
 from replispec.wire.rocketmq.constants import ANSWER_TIMEOUT_MS

@@ -16,7 +16,6 @@ from typing import Any, Final
 from replispec.broker.rocketmq.core.mappings import Mapped, Mappings
 from replispec.broker.rocketmq.core.recorder import RECORDED_AT_ONCE, MappingLog, Recorder
 from replispec.broker.rocketmq.core.topics import Topics
-from replispec.runtime.primitives.bindings import Answer
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.machines import edge_of, step
 from replispec.runtime.rocketmq import rules
@@ -140,11 +139,12 @@ class StaticTopics:
         """A logical queue of a mapping; one that it does not name is nowhere."""
         return self._of(mapped).get(index, (machine.MACHINE.initial, machine.MACHINE.variables))
 
-    def said(self, effect: str, instance: Instance, event: Any, request: Request) -> Answer | None:
-        """What a request is answered with this effect; None where that is no answer."""
+    def says(self, effect: str, instance: Instance, event: Any, request: Request) -> bool:
+        """Answer a request with this effect; false where that is no answer."""
         if effect not in self._bound.answers:
-            return None
-        return self._bound.answer_of(effect, instance[1], event, request.command.release)
+            return False
+        give(request, self._bound.answer_of(effect, instance[1], event, request.command.release))
+        return True
 
     def _of(self, mapped: Mapped | None) -> dict[int, Instance]:
         """The logical queues of a mapping, by index."""

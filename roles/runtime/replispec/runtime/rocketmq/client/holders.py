@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq import rules
-from replispec.runtime.rocketmq.client.asking import Ask, Failed, LookUp, Steps
 from replispec.runtime.rocketmq.client.routes import BrokerPlace, Route
+from replispec.runtime.rocketmq.client.steps import Ask, Failed, LookUp, Steps
 from replispec.runtime.rocketmq.framing import Command, FrameBuffer
 from replispec.runtime.rocketmq.remoting.calls import Failure
 from replispec.wire.rocketmq.broker import PullMessageRequest, PullMessageResponse, SendMessageResponse
@@ -31,11 +31,13 @@ from replispec.wire.rocketmq.client import (
     UpdateConsumerOffsetRequest,
 )
 from replispec.wire.rocketmq.codes import PullFlag, RequestCode, ResponseCode
+from replispec.wire.rocketmq.commands import RESPONSE_HEADERS
 from replispec.wire.rocketmq.constants import OFFSET_MAX
 from replispec.wire.rocketmq.store import LogRecord
 from replispec.wire.rocketmq.streams import COMMIT_LOG
 
 HeaderT = TypeVar("HeaderT", bound=Header)
+_REMARK_MAX = 400
 _WAITS_AND_COMMITS = PullFlag.SUSPEND | PullFlag.COMMIT_OFFSET
 
 
@@ -191,34 +193,41 @@ def _read(message: type[HeaderT], answer: Command) -> HeaderT:
 # ---- of who leads --------------------------------------------------------------------------------
 
 
-def at_leader(
-    topic: str,
-    index: int,
-    known: str | None,
-    own: str,
-    code: int,
-    header: Callable[[str], Header],
-    body: bytes,
-) -> Steps[Command | None]:
+@dataclass(frozen=True, slots=True)
+class HandedOn:
+    """A request about a logical queue, which the broker `own` hands on; as far as it knows, `known` leads.
+    `named`: the queue of a sender of before, which the answer names again."""
+
+    topic: str
+    index: int
+    known: str | None
+    own: str
+    code: int
+    body: bytes
+    named: int | None = None
+
+
+def at_leader(asked: HandedOn, header: Callable[[str], Header]) -> Steps[Command | None]:
     """Ask who leads a logical queue: by the route, or by what is known where that names nobody, or only who
     asks; once more where that was somebody else. None where nobody is known. Raises Failed."""
 
     def chosen(route: Route) -> str | None:
-        leader = route.leaders.get(index)
-        return known if leader in (None, own) else leader
+        leader = route.leaders.get(asked.index)
+        return asked.known if leader in (None, asked.own) else leader
 
     def question(place: BrokerPlace) -> Ask:
-        return Ask(place.address, RequestCode(code), header(place.broker), body)
+        return Ask(place.address, RequestCode(asked.code), header(place.broker), asked.body)
 
-    return (yield from _at_broker(topic, chosen, question))
-
-
-def under_queue(answer: Command, queue_id: int) -> Command:
-    """The answer to a send, as if the message lay in this queue."""
-    if rules.send_status(answer.header.code) is None:
-        return answer
-    said = replace(_read(SendMessageResponse, answer), queue_id=queue_id)
-    return Command(replace(answer.header, ext_fields=said.to_ext_fields()), answer.body)
+    answer = yield from _at_broker(asked.topic, chosen, question)
+    if answer is None:
+        return None
+    said = _read(RESPONSE_HEADERS[asked.code], answer)
+    is_stored = rules.send_status(answer.header.code) is not None
+    if asked.named is not None and is_stored and isinstance(said, SendMessageResponse):
+        said = replace(said, queue_id=asked.named)
+    remark = None if answer.header.remark is None else answer.header.remark[:_REMARK_MAX]
+    header_said = replace(answer.header, ext_fields=said.to_ext_fields(), remark=remark)
+    return Command(header_said, answer.body)
 
 
 def _at_broker(

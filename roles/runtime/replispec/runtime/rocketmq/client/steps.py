@@ -62,6 +62,24 @@ from replispec.wire.rocketmq.constants import (
     UNDECIDED,
 )
 
+__all__ = [
+    "Ask",
+    "Failed",
+    "LookUp",
+    "Pull",
+    "Pulled",
+    "Steps",
+    "Stored",
+    "commit",
+    "looked_up",
+    "max_offset",
+    "min_offset",
+    "offset_at",
+    "position",
+    "pull",
+    "send",
+]
+
 
 @dataclass(frozen=True, slots=True)
 class Stored:
