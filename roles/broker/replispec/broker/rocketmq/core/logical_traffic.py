@@ -9,24 +9,70 @@ AdminBrokerProcessor.getMaxOffset.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
-from replispec.broker.rocketmq.core.logical_mappings import LogicalMappings
-from replispec.broker.rocketmq.core.logical_queues import LogicalQueueAdmin
+from replispec.broker.rocketmq.core.logical_mappings import HeldSegment, LogicalMappings, TopicMapping
+from replispec.broker.rocketmq.core.logical_queues import LogicalQueueAdmin, instance_of
 from replispec.broker.rocketmq.core.peers import Peers
 from replispec.broker.rocketmq.core.pulls import Pulls
 from replispec.broker.rocketmq.core.recorder import Handler
+from replispec.broker.rocketmq.core.views import LogicalView
+from replispec.runtime.primitives.machines import edge_of
+from replispec.runtime.rocketmq import rules
+from replispec.runtime.rocketmq.client import Failed
+from replispec.runtime.rocketmq.client.segments import SentOn, sent_on
 from replispec.runtime.rocketmq.log import MessageStore
+from replispec.runtime.rocketmq.queues.forms import message_of
+from replispec.runtime.rocketmq.remoting.answering import give, hand_back
 from replispec.runtime.rocketmq.remoting.server import Request
-from replispec.wire.rocketmq.codes import RequestCode
-from replispec.wire.rocketmq.options import BrokerOptions
+from replispec.wire.rocketmq import constants
+from replispec.wire.rocketmq.broker import PullMessageRequest
+from replispec.wire.rocketmq.client import GetMaxOffsetRequest
+from replispec.wire.rocketmq.codes import MessageFlag, RequestCode
+from replispec.wire.rocketmq.commands import REQUEST_HEADERS
+from replispec.wire.rocketmq.logical_queue import LogicalQueueSegment, LogicalQueueSegments
+from replispec.wire.rocketmq.machines import logical_queue_segment as machine
+from replispec.wire.rocketmq.machines import logical_queue_segment_wire as wire
+from replispec.wire.rocketmq.message_queue import MessageQueue
 
 _SENDING: Final = frozenset(
     (RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE)
 )
 _PULLING: Final = frozenset((RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE))
 _ROUTED: Final = _SENDING | _PULLING | {RequestCode.GET_MAX_OFFSET}
+"""Requests that may be about segments."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What the machine asks of who serves a request; an administrator's are asked elsewhere."""
+
+    redirection: bytes = b""
+    message_end: int = 0
+    first_kept: int = 0
+    next_start: int = constants.UNDECIDED
+    segment: LogicalQueueSegment = LogicalQueueSegment()
+    source: LogicalQueueSegment = LogicalQueueSegment()
+    serves: bool = True
+    fault: str | None = None
+
+    def start_of(self, segment: LogicalQueueSegment | None, /) -> int:
+        """The logical start of a segment."""
+        return rules.segment_start(segment)
+
+
+@dataclass(slots=True)
+class _Asking:
+    """A request about a message queue, and what that is."""
+
+    request: Request
+    handler: Handler
+    header: Any
+    mapping: TopicMapping
+    held: HeldSegment | None
+    following: LogicalQueueSegment | None = None
 
 
 class LogicalQueueTraffic:
@@ -39,14 +85,14 @@ class LogicalQueueTraffic:
         mappings: LogicalMappings,
         pulls: Pulls,
         peers: Peers,
-        options: BrokerOptions,
+        broker_name: str,
     ) -> None:
         self._store = store
         self._admin = admin
         self._mappings = mappings
         self._pulls = pulls
         self._peers = peers
-        self._options = options
+        self._broker_name = broker_name
 
     def through(self, table: Mapping[int, Handler]) -> dict[int, Handler]:
         """Has requests about segments handled as what they mean here."""
@@ -54,8 +100,172 @@ class LogicalQueueTraffic:
             code: partial(self._routed, each) if code in _ROUTED else each for code, each in table.items()
         }
 
-    def changed(self, topics: Collection[str]) -> None:
-        """Other mappings are kept."""
-
     def _routed(self, handler: Handler, request: Request) -> None:
-        handler(request)
+        asking = self._asking(handler, request)
+        if asking is None:
+            handler(request)
+            return
+        event = self._event(asking)
+        for effect in self._effects(asking, event):
+            self._do(effect, asking, event)
+
+    def _asking(self, handler: Handler, request: Request) -> _Asking | None:
+        if self._mappings.is_empty:
+            return None
+        fields = request.command.header.ext_fields or {}
+        header: Any = REQUEST_HEADERS[request.code].from_ext_fields(fields)
+        topic, queue_id, is_send = header.topic or "", header.queue_id or 0, request.code in _SENDING
+        mapped = self._mappings.newest(topic) if is_send else self._mappings.kept(topic)
+        if mapped is None:
+            return None
+        if isinstance(header, PullMessageRequest):
+            held = mapped.said.at(queue_id, header.queue_offset or 0)
+        else:
+            held = mapped.said.newest_of(max(queue_id, 0))
+        following = None if held is None else self._following(topic, held, is_send=is_send)
+        return _Asking(request, handler, header, mapped.said, held, following)
+
+    def _event(self, asking: _Asking) -> machine.Sent | machine.Pulled | machine.EndAsked:
+        header, is_followed = asking.header, asking.following is not None
+        if isinstance(header, PullMessageRequest):
+            is_aware = rules.knows_logical_queues(
+                sys_flag=header.sys_flag or 0,
+                lo=header.lo,
+                version=asking.request.command.header.version or 0,
+                broker_name=header.bname,
+            )
+            first = self._store.index.bounds(header.topic or "", header.queue_id or 0).first
+            return machine.Pulled(is_aware, is_followed, header.queue_offset or 0, first)
+        if isinstance(header, GetMaxOffsetRequest):
+            return machine.EndAsked(bool(header.logical_queue), is_followed)
+        return machine.Sent(rules.has_bit(header.sys_flag or 0, MessageFlag.LOGICAL_QUEUE), is_followed)
+
+    def _effects(self, asking: _Asking, event: Any) -> Collection[str]:
+        return edge_of(machine.MACHINE, *instance_of(asking.held), event, rules).do
+
+    def _do(self, effect: str, asking: _Asking, event: Any) -> None:
+        """Carry out what the edge of the segment says."""
+        bound = wire.bound(_Said(redirection=self._redirection(asking)), rules)
+        if effect in bound.answers:
+            known = instance_of(asking.held)[1]
+            give(asking.request, bound.answer_of(effect, known, event, asking.request.command.release))
+        elif effect == "hand_on":
+            self._hand_on(asking)
+        elif effect == "read_up_to_end":
+            self._read_up_to_end(asking)
+        else:
+            asking.handler(asking.request)
+
+    # Where to ask instead
+
+    def _following(self, topic: str, held: HeldSegment, *, is_send: bool) -> LogicalQueueSegment | None:
+        """What follows a segment: who reads goes on at the next one, who sends at the last that is known."""
+        hint = self._admin.hint_behind(topic, held)
+        successor = held.successor
+        if hint is None or not held.segment.is_sealed:
+            return successor
+        told = message_of(hint, topic, held.index)
+        is_same = successor is not None and _place(successor) == _place(told)
+        return told if successor is None or is_same or is_send else successor
+
+    def _redirection(self, asking: _Asking) -> bytes:
+        """The segment and what follows it, as a client reads them."""
+        held, following = asking.held, asking.following
+        if held is None or following is None:
+            return b""
+        own = replace(held.segment, address=self._admin.address)
+        return LogicalQueueSegments([message_of(own, asking.mapping.topic, held.index), following]).encode()
+
+    # A segment that ended
+
+    def _read_up_to_end(self, asking: _Asking) -> None:
+        """What was stored behind its end belongs to another segment."""
+        held, header = asking.held, asking.header
+        assert held is not None, "what has an end is held"
+        left = held.segment.physical_end - (header.queue_offset or 0)
+        if left > 0:
+            header = replace(header, max_msg_nums=min(header.max_msg_nums or 0, left))
+            asking.request.command.header.ext_fields = header.to_ext_fields()
+        asking.handler(asking.request)
+
+    def changed(self, topics: Collection[str]) -> None:
+        """Other mappings of these are kept: who waits for a segment that ended is told where to go on."""
+        for topic in topics:
+            mapped = self._mappings.kept(topic)
+            for held in () if mapped is None else mapped.said.held:
+                if held.segment.is_sealed:
+                    self._pulls.ended(topic, held.segment.queue.queue_id, self._tells_ended)
+
+    def _tells_ended(self, request: Request) -> bool:
+        """Whether a pull that waits is answered now."""
+        asking = self._asking(lambda _request: None, request)
+        if asking is None:
+            return False
+        event = self._event(asking)
+        (effect,) = self._effects(asking, event)
+        if effect in machine.ANSWERS:
+            self._do(effect, asking, event)
+        return effect in machine.ANSWERS
+
+    def _hand_on(self, asking: _Asking) -> None:
+        """Have what an older client sends stored where the logical queue is written now."""
+        following, own = asking.following, self._broker_name
+        for _ in range(len(asking.mapping.held)):
+            queue = _queue(following)
+            if queue.broker_name != own:
+                break
+            held = asking.mapping.newest_of(queue.queue_id or 0)
+            if held is None or held.segment.is_writable:
+                self._store_beside(asking, queue.queue_id or 0)
+                return
+            following = self._following(asking.mapping.topic, held, is_send=True)
+        if following is None:
+            self._refuse(asking)
+            return
+        request, header, queue = asking.request, asking.header, _queue(following)
+        topic, body = header.topic or "", request.command.body
+        steps = sent_on(topic, following, RequestCode(request.code), header, body)
+        request.is_held = True
+        then = partial(self._sent_on, asking)
+        self._peers.ask(queue.broker_name or "", steps, then, request.now_ms, size=len(body))
+
+    def _store_beside(self, asking: _Asking, queue_id: int) -> None:
+        """Store it in another message queue of this broker, and answer as if it were that one."""
+        held, header = asking.held, asking.header
+        assert held is not None, "what has an end is held"
+        segment = replace(held.segment, logical_start=held.segment.physical_start)
+        view = LogicalView(
+            asking.mapping.topic,
+            header.queue_id or 0,
+            segment,
+            segment,
+            segment,
+            constants.UNDECIDED,
+            self._broker_name,
+            is_handed_on=True,
+        )
+        asking.request.view = view
+        asking.request.command.header.ext_fields = replace(header, queue_id=queue_id).to_ext_fields()
+        asking.handler(asking.request)
+
+    def _sent_on(self, asking: _Asking, result: SentOn | Failed, _now_ms: int) -> None:
+        if isinstance(result, Failed):
+            self._refuse(asking)
+        else:
+            hand_back(asking.request, result.under(asking.header.queue_id or 0))
+
+    def _refuse(self, asking: _Asking) -> None:
+        """Nobody is known, or reached, who takes it."""
+        event = machine.Sent(is_aware=False, is_followed=False)
+        for effect in self._effects(asking, event):
+            self._do(effect, asking, event)
+
+
+def _queue(segment: LogicalQueueSegment | None) -> MessageQueue:
+    found = None if segment is None else segment.message_queue
+    return found or MessageQueue()
+
+
+def _place(segment: LogicalQueueSegment) -> tuple[str | None, int | None, int | None]:
+    queue = _queue(segment)
+    return queue.broker_name, queue.queue_id, segment.offset_delta

@@ -83,7 +83,7 @@ class MappedTopics:
         self._requests = LogicalRequests(
             outbox, self._static, known.static, offsets, pulls, peers, options, hand_on
         )
-        self._traffic = LogicalQueueTraffic(store, self._logical, logical, pulls, peers, options)
+        self._traffic = LogicalQueueTraffic(store, self._logical, logical, pulls, peers, options.broker_name)
         self.table = self._static.table | self._logical.table
 
     def through(self, table: Mapping[int, Handler]) -> dict[int, Handler]:

@@ -159,6 +159,17 @@ class Pulls:
                 else:
                     self._held.doubt(held)
 
+    def ended(self, topic: str, queue_id: int, tells: Callable[[Request], bool]) -> None:
+        """A queue goes on elsewhere: those that wait for it and are told so wait no more."""
+        waiting: list[HeldPull] = []
+        for held in self._held.before((topic, queue_id), constants.OFFSET_MAX):
+            if tells(held.request):
+                self._held.remove(held)
+            else:
+                waiting.append(held)
+        for held in waiting:
+            self._held.put_back(held)
+
     @property
     def waiting(self) -> int:
         """How many wait for messages."""

@@ -41,6 +41,8 @@ _HOSTS_MAX: Final = 1024
 """Connections whose address is known as bytes; one sends many messages."""
 _IPV6_HOSTS: Final = MessageFlag.BORN_HOST_IPV6 | MessageFlag.STORE_HOST_IPV6
 """Bits of a record whose hosts are IPv6; ours are written as IPv4."""
+_NOT_STORED: Final = _IPV6_HOSTS | MessageFlag.LOGICAL_QUEUE
+"""Bits of a request that no record has: the last one means something else where it is read."""
 
 
 class _Unfit(Exception):
@@ -311,7 +313,7 @@ class Sends:
         while self._waiting and now_ms >= self._due_ms(self._waiting[0]):
             one = self._waiting.popleft()
             said = one.acknowledged
-            place = said.msg_id, said.queue_id, said.queue_offset
+            place = said.msg_id, said.queue_id, said.queue_offset, said.stored_in
             self._answer(one.request, machine.Late(*place, on_disk=not self._lacks_disk(one)))
 
     def deadline_ms(self) -> int | None:
@@ -341,7 +343,7 @@ class Sends:
                 magic=LogMagic.MESSAGE_V1,
                 queue_id=sent.queue_id,
                 flag=part.flag,
-                sys_flag=sent.sys_flag & ~_IPV6_HOSTS,
+                sys_flag=sent.sys_flag & ~_NOT_STORED,
                 born_timestamp=sent.born_timestamp or request.now_ms,
                 born_ip=born_ip,
                 born_port=born_port,
@@ -378,7 +380,9 @@ class Sends:
         place = first.queue_id, first.queue_offset
         if request.view is not None:
             place = request.view.index, request.view.segment.logical_of(first.queue_offset)
-        acknowledged = machine.Acknowledged(",".join(ids), *place)
+        is_elsewhere = request.view is not None and request.view.is_handed_on
+        stored_in = str(first.queue_id) if is_elsewhere else None
+        acknowledged = machine.Acknowledged(",".join(ids), *place, stored_in)
         end = placed[-1].offset + placed[-1].size
         # The log has it: nothing of a request is kept for its answer but whom to tell.
         request.command.body = b""

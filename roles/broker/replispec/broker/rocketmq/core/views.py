@@ -31,6 +31,8 @@ class LogicalView:
     broker_name: str
     following: Segment | None = None
     """The segment that begins there."""
+    is_handed_on: bool = False
+    """Whether the queue that was asked for is another one than where the messages go."""
     told: int | None = None
     """What other brokers told, in offsets of the logical queue; UNDECIDED: that there is none."""
 

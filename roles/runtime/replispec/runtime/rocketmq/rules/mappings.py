@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from replispec.runtime.primitives.unknown import with_fields
-from replispec.wire.rocketmq.codes import Release
+from replispec.wire.rocketmq.codes import PullFlag, Release
 from replispec.wire.rocketmq.constants import UNDECIDED
 from replispec.wire.rocketmq.logical_queue import LogicalQueueSegment
 from replispec.wire.rocketmq.message_queue import MessageQueue
@@ -107,6 +107,12 @@ def queues_on(items: Sequence[LogicQueueMappingItem], broker_name: str) -> froze
 def means_physical(*, lo: bool | None, version: int, broker_name: str | None) -> bool:
     """Whether a request about a queue means a physical one."""
     return lo is False or (version < Release.V5_0_0 and not broker_name)
+
+
+def knows_logical_queues(*, sys_flag: int, lo: bool | None, version: int, broker_name: str | None) -> bool:
+    """Whether who pulls knows logical queues of RIP-21, so that he may be told to ask elsewhere."""
+    is_preview = version == Release.V5_0_0 and lo is None and not broker_name
+    return bool(sys_flag & PullFlag.LOGICAL_QUEUE) or is_preview
 
 
 def is_handed_on(*, lo: bool | None) -> bool:
