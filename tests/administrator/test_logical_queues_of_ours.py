@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from replispec.administrator.rocketmq import NotAsWantedError
 from replispec.administrator.rocketmq.logical_migration import moved
-from replispec.administrator.rocketmq.logical_queues import mapped, restated
+from replispec.administrator.rocketmq.logical_queues import mapped, numbered, restated
 from replispec.administrator.rocketmq.logical_topics import LogicalTopic, known
 from replispec.administrator.rocketmq.plans import Asking, Plan, body_of
 from replispec.administrator.rocketmq.topics import TopicWanted, updated
@@ -231,3 +231,14 @@ def test_two_administrators_at_once_move_one_queue_and_no_client_notices() -> No
         assert sum("Normal" in row for row in table(brokers)) == 3
         assert not any("WriteOnly" in row for row in table(brokers))
     judged(load, 3)
+
+
+def test_the_number_grows_and_shrinks_under_load() -> None:
+    brokers = OwnBrokers(2)
+    made(brokers)
+    load = Load(brokers)
+    brokers.world.run_for(2_000)
+    for number in (6, 3, 5):
+        brokers.carried_out(numbered(NAMES, TOPIC, CLUSTER, number, next(EPOCHS)))
+        brokers.world.run_for(40_000)
+    judged(load, 6)
