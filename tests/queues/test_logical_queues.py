@@ -1,4 +1,4 @@
-"""Logical queues at a broker: segments are records of the log, as safe as messages, and moved step by step."""
+"""Logical queues at a broker: segments are records of the log, as safe as messages, moved step by step."""
 
 from __future__ import annotations
 

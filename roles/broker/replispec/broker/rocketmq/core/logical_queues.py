@@ -89,6 +89,7 @@ class LogicalQueueAdmin:
         self._bound = wire.bound(self, rules)
         self._topic_bound = topic_wire.bound(self)
         self._turn: _Turn | None = None
+        self._redirection = b""
         # Where logical queues went, as somebody told: nobody trusts it but for where to ask.
         self.hints: dict[tuple[str, int], Segment] = {}
         # The beginning of the log when segments were looked at last.
@@ -148,8 +149,8 @@ class LogicalQueueAdmin:
 
     @property
     def redirection(self) -> bytes:
-        """Administrators are not redirected."""
-        return b""
+        """Where to ask instead; administrators are not redirected."""
+        return self._redirection
 
     @property
     def fault(self) -> str | None:
@@ -333,6 +334,16 @@ class LogicalQueueAdmin:
             raise RemoteProtocolError(fault)
         body = mapping.encoded().encode()
         self._recorder.record(request, self._asked, self._mappings, body, kept)
+
+    def said(
+        self, effect: str, instance: Instance, event: Any, request: Request, redirection: bytes
+    ) -> Answer:
+        """What somebody is answered who asks for messages of a segment."""
+        self._redirection = redirection
+        try:
+            return self._bound.answer_of(effect, instance[1], event, request.command.release)
+        finally:
+            self._redirection = b""
 
     # What comes of a segment
 

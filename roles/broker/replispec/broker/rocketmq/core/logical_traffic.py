@@ -34,7 +34,6 @@ from replispec.wire.rocketmq.codes import MessageFlag, RequestCode
 from replispec.wire.rocketmq.commands import REQUEST_HEADERS
 from replispec.wire.rocketmq.logical_queue import LogicalQueueSegment, LogicalQueueSegments
 from replispec.wire.rocketmq.machines import logical_queue_segment as machine
-from replispec.wire.rocketmq.machines import logical_queue_segment_wire as wire
 from replispec.wire.rocketmq.message_queue import MessageQueue
 
 _SENDING: Final = frozenset(
@@ -43,24 +42,6 @@ _SENDING: Final = frozenset(
 _PULLING: Final = frozenset((RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE))
 _ROUTED: Final = _SENDING | _PULLING | {RequestCode.GET_MAX_OFFSET}
 """Requests that may be about segments."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Said:
-    """What the machine asks of who serves a request; an administrator's are asked elsewhere."""
-
-    redirection: bytes = b""
-    message_end: int = 0
-    first_kept: int = 0
-    next_start: int = constants.UNDECIDED
-    segment: LogicalQueueSegment = LogicalQueueSegment()
-    source: LogicalQueueSegment = LogicalQueueSegment()
-    serves: bool = True
-    fault: str | None = None
-
-    def start_of(self, segment: LogicalQueueSegment | None, /) -> int:
-        """The logical start of a segment."""
-        return rules.segment_start(segment)
 
 
 @dataclass(slots=True)
@@ -145,10 +126,9 @@ class LogicalQueueTraffic:
 
     def _do(self, effect: str, asking: _Asking, event: Any) -> None:
         """Carry out what the edge of the segment says."""
-        bound = wire.bound(_Said(redirection=self._redirection(asking)), rules)
-        if effect in bound.answers:
-            known = instance_of(asking.held)[1]
-            give(asking.request, bound.answer_of(effect, known, event, asking.request.command.release))
+        if effect in machine.ANSWERS:
+            instance, redirection = instance_of(asking.held), self._redirection(asking)
+            give(asking.request, self._admin.said(effect, instance, event, asking.request, redirection))
         elif effect == "hand_on":
             self._hand_on(asking)
         elif effect == "read_up_to_end":
