@@ -130,7 +130,6 @@ def _drain(cluster: Cluster, story: Story, tables: _Tables) -> None:
     while drained.returncode:
         if time.monotonic() > until_s:
             raise LabError(f"{FIRST} may not stop: {drained.stderr.strip()}")
-        # Old messages go when their file is full, and other topics fill it.
         _fill(cluster)
         drained = _said(cluster, "drainBroker", "-b", FIRST)
     story.tell(drained.stdout.strip())
@@ -162,26 +161,29 @@ class _Tables:
 
     def show(self, what: str, wanted: Mapping[str, str]) -> None:
         """Print it. `wanted`: states of which some segment of an index has to be. Raises LabError."""
-        text, rows = self._look()
-        if not _fits(rows, wanted):
+        text = self._look()
+        if not _fits(text, wanted):
             raise LabError(f"{what}: the table is another one:\n{text}")
         self.story.tell(what)
         for line in text.splitlines():
             print(f"          {line}", flush=True)
 
     def wait(self, what: str, wanted: Mapping[str, str]) -> None:
-        """Print it as soon as it is so. Raises LabError."""
-        self.cluster.until(lambda: _fits(self._look()[1], wanted) or None, what, patience_s=EXPIRES_S)
+        """Print it as soon as it is so; old messages go when their file is full, and other topics fill it.
+        Raises LabError."""
+        until_s = time.monotonic() + EXPIRES_S
+        while not _fits(self._look(), wanted) and time.monotonic() < until_s:
+            _fill(self.cluster)
         self.show(what, wanted)
 
-    def _look(self) -> tuple[str, Sequence[Mapping[str, str]]]:
-        words = ("queryTopicLogicalQueueMapping", "-t", TOPIC, "-m")
-        rows = json.loads(_admin(self.cluster, *words, "--format", "json"))
-        return _admin(self.cluster, *words), rows
+    def _look(self) -> str:
+        return _admin(self.cluster, "queryTopicLogicalQueueMapping", "-t", TOPIC, "-m")
 
 
-def _fits(rows: Sequence[Mapping[str, str]], wanted: Mapping[str, str]) -> bool:
-    found = {(row["LogicalQueue"].partition("(")[0], row["QueueStatus"]) for row in rows}
+def _fits(text: str, wanted: Mapping[str, str]) -> bool:
+    """Whether segments of these states are there, and every logical queue is written."""
+    rows = [line.split() for line in text.splitlines()[1:]]
+    found = {(row[2].partition("(")[0], row[3]) for row in rows}
     written = {index for index, state in found if state == "Normal"}
     return wanted.items() <= found and len(written) == QUEUES
 
