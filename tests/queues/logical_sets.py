@@ -159,3 +159,39 @@ def own(queue: int = 0, index: int = 0, **more: Any) -> LogicalQueueSegment:
     """A segment of the broker that is asked, as a route tells it."""
     made = LogicalQueueSegment(None, -1, -1, 0, index, MessageQueue("broker-a", queue, "L"), 0, -1, "Normal")
     return replace(made, **more)
+
+
+class LogicalSets(LogicalSet):
+    """Sets broker-a, broker-b, ... of one broker each; their addresses are by name."""
+
+    def __init__(self, names: str = "ab", **options: Any) -> None:
+        super().__init__()
+        self.at = {
+            f"broker-{name}": self.add_broker(number, broker_name=f"broker-{name}", **options)
+            for number, name in enumerate(names, 1)
+        }
+        self.start(*(f"broker{number}" for number in range(1, len(names) + 1)))
+        for number in range(1, len(names) + 1):
+            self.until(lambda number=number: self.broker(number).serves)  # type: ignore[misc]
+
+    def migrate(
+        self, one: str, two: str, source: LogicalQueueSegment, *, notifies: bool = True
+    ) -> tuple[LogicalQueueSegment, LogicalQueueSegment]:
+        """Move a logical queue: both segments as they are then."""
+        target = self.create(two, source.logical_queue_index or 0)[1]
+        assert target is not None
+        prepared = self.prepare(one, source, target)[1]
+        assert prepared is not None
+        begun = self.start_at(two, *both(prepared))[1]
+        assert begun is not None
+        if notifies:
+            assert self.notify(one, *both(begun))[0] == OK
+        return both(begun)
+
+
+def both(moved: MigrateLogicalQueue) -> tuple[LogicalQueueSegment, LogicalQueueSegment]:
+    """Source and target."""
+    source, target = moved.from_queue_route_data, moved.to_queue_route_data
+    assert source is not None
+    assert target is not None
+    return source, target

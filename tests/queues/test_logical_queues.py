@@ -47,8 +47,7 @@ def test_a_seal_is_the_end_of_the_segment_and_repeating_it_tells_the_same() -> N
     assert code == (OK, "")
     assert short(sealed) == (0, "ReadOnly", 0, 0, 3)
     assert sealed is not None
-    assert sealed.first_msg_time_millis == sealed.last_msg_time_millis
-    assert (sealed.first_msg_time_millis or 0) > 0
+    assert 0 < (sealed.first_msg_time_millis or 0) < (sealed.last_msg_time_millis or 0)
     assert brokers.seal(address, 0, 0) == (code, sealed)
     assert brokers.send(address, b"m", topic="L")[0] == ResponseCode.NO_PERMISSION
     # PREVIEW: without a queue it says that there was nothing to do.

@@ -128,7 +128,7 @@ class BrokerNode:
     def _serve(self, statistics: Statistics) -> None:
         """Have each request handled by the part that knows it."""
         others = self._mapped.through(self._pulls.table | self._groups.table)
-        others |= self._admin.table | self._digests.table | statistics.table
+        others |= self._admin.table | self._digests.table | statistics.table | self._mapped.small_table
         self._requests.serve(others, body_bytes_max=BODY_BYTES_MAX)
         self._requests.serve(self._mapped.through(self._sends.table) | self._mapped.table)
 

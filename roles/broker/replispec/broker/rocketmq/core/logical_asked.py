@@ -10,10 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from replispec.runtime.primitives.bindings import TEXT_MAX
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.queues import LOGICAL_QUEUES, LogicalQueue, Segment, Statement, fault_of
-from replispec.runtime.rocketmq.queues.forms import segment_of
+from replispec.runtime.rocketmq.queues.forms import message_of, segment_of
 from replispec.runtime.rocketmq.queues.telling import Interval, statement_of
 from replispec.runtime.rocketmq.remoting.server import Request
 from replispec.wire.rocketmq import constants
@@ -130,6 +131,9 @@ def _migrate(request: Request, broker_name: str) -> Asked:
         one, two = _one(source, topic, index), _one(target, topic, index)
     except RemoteProtocolError as error:
         return Asked(request.code, request.now_ms, topic, fault=str(error))
+    # What nobody here reads is not kept, nor told.
+    source, target = message_of(one, topic, index), message_of(two, topic, index)
+    request.command.body = MigrateLogicalQueue(source, target).encode()
     fault, owned = None, one if is_prepared else two
     is_notice = request.code == RequestCode.MIGRATE_TOPIC_LOGICAL_QUEUE_NOTIFY
     if owned.queue.broker_name != broker_name and not is_notice:
@@ -155,6 +159,10 @@ def _one(said: LogicalQueueSegment | None, topic: str, index: int) -> Segment:
     """A segment that can be. Raises RemoteProtocolError."""
     found = segment_of(said or LogicalQueueSegment(), topic, index)
     checked = LogicalQueue(index, (found,))
+    if max(map(len, (topic, found.queue.broker_name, found.address or ""))) > TEXT_MAX:
+        raise RemoteProtocolError("a name or an address that is none")
+    if found.queue.queue_id >= constants.QUEUES_MAX:
+        raise RemoteProtocolError("no physical queue")
     # Where a target begins may be said before its state is.
     fault = fault_of(checked, LOGICAL_QUEUES) if found.is_sealed else _fault_of_open(found, index)
     if fault is not None:

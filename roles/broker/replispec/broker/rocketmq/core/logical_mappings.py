@@ -44,6 +44,10 @@ from replispec.wire.rocketmq.logical_queue import (
     LogicalQueueSegment,
     LogicalQueuesEnabled,
 )
+from replispec.wire.rocketmq.machines import logical_queue_segment as machine
+
+Instance = tuple[machine.State, machine.Variables]
+"""A segment as its machine has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,3 +224,17 @@ def _held_of(
         if segment.queue.broker_name != broker_name:
             raise RemoteProtocolError("a segment of another broker")
         yield HeldSegment(index, segment, each.successor)
+
+
+def instance_of(held: HeldSegment | None) -> Instance:
+    """The segment as its machine has it: what the log has of it is all that is durable."""
+    if held is None:
+        return machine.MACHINE.initial, machine.MACHINE.variables
+    segment = held.segment
+    known = machine.Variables(
+        logical_start=segment.logical_start,
+        physical_start=segment.physical_start,
+        physical_end=segment.physical_end,
+        successor=held.successor,
+    )
+    return machine.State[segment.state.name], known

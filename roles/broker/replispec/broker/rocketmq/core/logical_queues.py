@@ -10,13 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
 from typing import Any, Final
 
 from replispec.broker.rocketmq.core.logical_asked import Asked, asked_of
-from replispec.broker.rocketmq.core.logical_mappings import HeldSegment, LogicalMappings, TopicMapping
+from replispec.broker.rocketmq.core.logical_mappings import (
+    HeldSegment,
+    Instance,
+    LogicalMappings,
+    TopicMapping,
+    instance_of,
+)
 from replispec.broker.rocketmq.core.pulls import Pulls
-from replispec.broker.rocketmq.core.recorder import RECORDED_AT_ONCE, MappingLog, Recorder
+from replispec.broker.rocketmq.core.recorder import MappingLog, Recorder
 from replispec.broker.rocketmq.core.topics import Topics
 from replispec.runtime.primitives.bindings import Answer
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -40,7 +45,6 @@ from replispec.wire.rocketmq.options import BrokerOptions
 HINTS_MAX: Final = 100_000
 """Logical queues of which it is noted where they went; of further ones clients ask the name server."""
 
-Instance = tuple[machine.State, machine.Variables]
 _KEPT: Final[dict[int, type[Any]]] = {
     RequestCode.UPDATE_TOPIC_LOGICAL_QUEUE_MAPPING: machine.MappingKept,
     RequestCode.SEAL_TOPIC_LOGICAL_QUEUE: machine.SegmentKept,
@@ -92,8 +96,6 @@ class LogicalQueueAdmin:
         self._redirection = b""
         # Where logical queues went, as somebody told: nobody trusts it but for where to ask.
         self.hints: dict[tuple[str, int], Segment] = {}
-        # The beginning of the log when segments were looked at last.
-        self._aged_at = 0
         self.table: Final = dict.fromkeys(wire.REQUESTS.keys() | topic_wire.REQUESTS.keys(), self._asked)
 
     # What the machines ask
@@ -415,7 +417,8 @@ class LogicalQueueAdmin:
         state, known = topic_machine.MACHINE.initial, topic_machine.MACHINE.variables
         if enabled is not None:
             state = topic_machine.State.ENABLED
-            known = topic_machine.Variables(enabled.epoch, enabled.queues, enabled.total)
+            epoch, queues, total = enabled.epoch, enabled.queues, enabled.total
+            known = topic_machine.Variables(epoch=epoch, queues=queues, total=total)
         taken = step(topic_machine.MACHINE, state, known, event, rules)
         for effect in taken.effects:
             if effect == "record_topic":
@@ -423,7 +426,11 @@ class LogicalQueueAdmin:
                 self._record(request, self._enabled(turn, taken.variables), kept)
             else:
                 answer = self._topic_bound.answer_of(effect, taken.variables, event, request.command.release)
-                self._answer(request, answer)
+                if isinstance(event, topic_machine.Asked):
+                    # What is told is kept.
+                    give(request, answer)
+                else:
+                    self._answer(request, answer)
 
     def _enabled(self, turn: _Turn, known: topic_machine.Variables) -> TopicMapping:
         mapping = self._mapping_after(turn)
@@ -446,61 +453,6 @@ class LogicalQueueAdmin:
                 answer = self._topic_bound.answer_of(effect, instance[1], event, request.command.release)
                 give(request, answer)
 
-    # What nobody asks for
-
-    def settle(self, now_ms: int) -> None:
-        """As a master, note which segments have no message any more, and record again what the log is about
-        to lose."""
-        if self._mappings.is_empty or not self._master.serves:
-            return
-        unsafe = islice(self._mappings.unsafe(), RECORDED_AT_ONCE)
-        wanted = ((topic, found.said.encoded().encode()) for topic, found in unsafe)
-        self._recorder.record_again(self._mappings, wanted, now_ms)
-        if self._store.log.first != self._aged_at and self._age_all(now_ms):
-            self._aged_at = self._store.log.first
-
-    def _age_all(self, now_ms: int) -> bool:
-        """Whether all segments were looked at."""
-        for topic in self._mappings.topics:
-            mapped = self._mappings.newest(topic)
-            for held in () if mapped is None else mapped.said.held:
-                newest = self._mappings.newest(topic)
-                if newest is not None and not self._age(newest.said, held, now_ms):
-                    return False
-        return True
-
-    def _age(self, mapping: TopicMapping, held: HeldSegment, now_ms: int) -> bool:
-        queue_id = held.segment.queue.queue_id
-        event = machine.Aged(self._store.index.bounds(mapping.topic, queue_id).first)
-        state, known = instance_of(held)
-        taken = step(machine.MACHINE, state, known, event, rules)
-        if "record_segment" not in taken.effects:
-            return True
-        after = replace(held, segment=replace(held.segment, state=LogicalQueueState[taken.state.name]))
-        body = mapping.with_segment(held, after).encoded().encode()
-
-        def kept(reason: str, at_ms: int) -> None:
-            if (
-                not reason
-                and "register"
-                in step(machine.MACHINE, taken.state, taken.variables, machine.ExpiryKept(), rules).effects
-            ):
-                self._master.announce_topics(at_ms)
-
-        return self._recorder.record_alone(self._mappings, body, now_ms, kept)
-
     def step_down(self) -> None:
-        """Another broker is master: what was noted here may be cut of its log."""
+        """Another broker is master, and may know better."""
         self.hints.clear()
-        self._aged_at = constants.UNDECIDED
-
-
-def instance_of(held: HeldSegment | None) -> Instance:
-    """The segment as its machine has it: what the log has of it is all that is durable."""
-    if held is None:
-        return machine.MACHINE.initial, machine.MACHINE.variables
-    segment = held.segment
-    known = machine.Variables(
-        segment.logical_start, segment.physical_start, segment.physical_end, held.successor
-    )
-    return machine.State[segment.state.name], known

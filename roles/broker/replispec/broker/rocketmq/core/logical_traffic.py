@@ -13,8 +13,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from replispec.broker.rocketmq.core.logical_mappings import HeldSegment, LogicalMappings, TopicMapping
-from replispec.broker.rocketmq.core.logical_queues import LogicalQueueAdmin, instance_of
+from replispec.broker.rocketmq.core.logical_mappings import (
+    HeldSegment,
+    LogicalMappings,
+    TopicMapping,
+    instance_of,
+)
+from replispec.broker.rocketmq.core.logical_queues import LogicalQueueAdmin
 from replispec.broker.rocketmq.core.peers import Peers
 from replispec.broker.rocketmq.core.pulls import Pulls
 from replispec.broker.rocketmq.core.recorder import Handler
@@ -110,7 +115,7 @@ class LogicalQueueTraffic:
         header, is_followed = asking.header, asking.following is not None
         if isinstance(header, PullMessageRequest):
             is_aware = rules.knows_logical_queues(
-                sys_flag=header.sys_flag or 0,
+                header.sys_flag or 0,
                 lo=header.lo,
                 version=asking.request.command.header.version or 0,
                 broker_name=header.bname,

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from replispec.broker.rocketmq.core.logical import LogicalRequests
+from replispec.broker.rocketmq.core.logical_aging import LogicalQueueAging
 from replispec.broker.rocketmq.core.logical_mappings import LogicalMappings
 from replispec.broker.rocketmq.core.logical_queues import LogicalQueueAdmin
 from replispec.broker.rocketmq.core.logical_traffic import LogicalQueueTraffic
@@ -78,13 +79,16 @@ class MappedTopics:
         self._static = StaticTopics(topics, known.static, self.recorder, options, master)
         logical = known.logical
         self._logical = LogicalQueueAdmin(store, topics, logical, self.recorder, pulls, options, master)
+        self._aging = LogicalQueueAging(store, logical, self.recorder, master)
         self._static.is_logical = lambda topic: logical.newest(topic) is not None
         self._logical.is_static = lambda topic: known.static.newest(topic) is not None
         self._requests = LogicalRequests(
             outbox, self._static, known.static, offsets, pulls, peers, options, hand_on
         )
         self._traffic = LogicalQueueTraffic(store, self._logical, logical, pulls, peers, options.broker_name)
-        self.table = self._static.table | self._logical.table
+        self.table = self._static.table
+        self.small_table = self._logical.table
+        """Those of which the body is never long."""
 
     def through(self, table: Mapping[int, Handler]) -> dict[int, Handler]:
         """Has requests about mapped queues handled as what they mean here."""
@@ -109,10 +113,11 @@ class MappedTopics:
                     self._traffic.changed(topics)
         self.recorder.kept(kept_to if self._master.serves else 0, now_ms)
         self._static.record_unsafe(now_ms)
-        self._logical.settle(now_ms)
+        self._aging.settle(now_ms)
         return changed
 
     def refuse_all(self, reason: str, now_ms: int) -> None:
         """This broker stops, or is no longer master."""
         self.recorder.refuse_all(reason, now_ms)
         self._logical.step_down()
+        self._aging.step_down()

@@ -109,7 +109,7 @@ def means_physical(*, lo: bool | None, version: int, broker_name: str | None) ->
     return lo is False or (version < Release.V5_0_0 and not broker_name)
 
 
-def knows_logical_queues(*, sys_flag: int, lo: bool | None, version: int, broker_name: str | None) -> bool:
+def knows_logical_queues(sys_flag: int, *, lo: bool | None, version: int, broker_name: str | None) -> bool:
     """Whether who pulls knows logical queues of RIP-21, so that he may be told to ask elsewhere."""
     is_preview = version == Release.V5_0_0 and lo is None and not broker_name
     return bool(sys_flag & PullFlag.LOGICAL_QUEUE) or is_preview

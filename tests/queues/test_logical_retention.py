@@ -1,0 +1,124 @@
+"""The life of segments: what has no message any more expires, stays listed, and is taken again."""
+
+from __future__ import annotations
+
+from replispec.wire.rocketmq.codes import PullFlag, RequestCode, ResponseCode
+from replispec.wire.rocketmq.logical_queue import GoneOffsets
+from tests.broker.simulated_set import OK, wanted
+from tests.queues.logical_sets import LogicalSet, elsewhere, own, short, shorts
+
+LATE_MS = 1 << 40
+
+
+def filled(brokers: LogicalSet, address: str, number: int = 1) -> None:
+    """Messages of another topic, so that older files of the log may be deleted, and are."""
+    node = brokers.broker(number)
+    for _ in range(6):
+        assert brokers.send(address, bytes(30_000), topic="T")[0] == OK
+    log = node._log.store.log
+    brokers.until(lambda: node._log.safe_to_delete(True) > 2 * log.file_bytes)
+    for _ in range(3):
+        node._log.retention._clean(LATE_MS, takes_young=True)
+        brokers.world.run_for(1_000)
+    assert log.first > 0
+
+
+def aged(brokers: LogicalSet, address: str) -> None:
+    """Logical queue 0 has three messages that are deleted, and went to broker-b."""
+    brokers.mapped(address, 1)
+    for _ in range(3):
+        brokers.send(address, b"m", topic="L")
+    assert brokers.prepare(address, own(), elsewhere())[0][0] == OK
+    filled(brokers, address)
+
+
+def test_a_segment_whose_messages_are_gone_expires_and_stays_listed() -> None:
+    """PREVIEW takes it out of the list."""
+    brokers = LogicalSet()
+    address = brokers.alone()
+    aged(brokers, address)
+    assert shorts(brokers.told(address)) == {0: [(0, "Expired", 0, 0, 3)]}
+    brokers.world.run_for(2_000)
+    # Who reads it is told where it goes on.
+    header = wanted("L", 0, 1, flags=PullFlag.LOGICAL_QUEUE)
+    answer = brokers.ask(address, RequestCode.PULL_MESSAGE, header)
+    assert answer.header.code == ResponseCode.PULL_RETRY_IMMEDIATELY
+    # It keeps its successor.
+    _, again = brokers.prepare(address, own(), elsewhere("broker-c"))
+    assert again is not None
+    assert short(again.to_queue_route_data) == (0, "WriteOnly", 3, 0, -1)
+
+
+def test_a_segment_that_is_written_does_not_expire() -> None:
+    brokers = LogicalSet()
+    address = brokers.alone()
+    brokers.mapped(address, 1)
+    brokers.send(address, b"m", topic="L")
+    filled(brokers, address)
+    assert shorts(brokers.told(address)) == {0: [(0, "Normal", 0, 0, -1)]}
+    assert short(brokers.seal(address, 0, 0)[1]) == (0, "Expired", 0, 0, 1)
+
+
+def test_an_expired_queue_is_taken_again_by_its_own_logical_queue_from_its_end_on() -> None:
+    brokers = LogicalSet()
+    address = brokers.alone()
+    aged(brokers, address)
+    assert brokers.commit(address, 5, 1)[0] == OK
+    code, target = brokers.reuse(address, 0, 0)
+    assert code == (OK, "")
+    assert short(target) == (0, "WriteOnly", -1, 3, -1)
+    source = elsewhere(state="ReadOnly", logical_queue_delta=3, offset_max=6)
+    begun = own(offset_delta=3, logical_queue_delta=9, state="WriteOnly")
+    assert brokers.start_at(address, source, begun)[0] == (OK, "")
+    assert shorts(brokers.told(address)) == {0: [(0, "Normal", 9, 3, -1)]}
+    # Nobody lists what it was before: the broker says that it is gone.
+    enabled = brokers.enabled(address)
+    assert enabled is not None
+    assert list((enabled.gone or {})[0].intervals or ()) == [GoneOffsets(begin=0, end=3)]
+    # What is said late of what it was is refused.
+    assert brokers.prepare(address, own(), elsewhere("broker-c"))[0][0] == ResponseCode.SYSTEM_ERROR
+    assert brokers.send(address, b"m", topic="L")[1].queue_offset == 3
+
+
+def test_an_expired_queue_is_taken_by_another_logical_queue() -> None:
+    brokers = LogicalSet()
+    address = brokers.alone()
+    aged(brokers, address)
+    code, grown = brokers.reuse(address, 0, 1, "Normal")
+    assert code == (OK, "")
+    assert short(grown) == (0, "Normal", 0, 3, -1)
+    assert set(brokers.told(address)) == {1}
+    # It was never used by this one yet: sealed so, another queue is made.
+    brokers.seal(address, 0, 1)
+    assert brokers.reuse(address, 0, 1)[0][1] == "the queue was taken before and never used"
+    assert short(brokers.create(address, 1)[1]) == (1, "WriteOnly", -1, 0, -1)
+
+
+def test_a_queue_without_messages_keeps_its_position_over_a_restart() -> None:
+    brokers = LogicalSet()
+    address = brokers.alone()
+    aged(brokers, address)
+    brokers.world.kill("broker1", power=True)
+    brokers.start("broker1")
+    brokers.until(lambda: brokers.broker(1).serves)
+    brokers.until(lambda: bool(brokers.told(address)))
+    assert short(brokers.reuse(address, 0, 0)[1]) == (0, "WriteOnly", -1, 3, -1)
+
+
+def test_a_segment_is_recorded_again_before_its_record_is_deleted() -> None:
+    brokers = LogicalSet()
+    first, second = brokers.pair()
+    brokers.mapped(first, 1)
+    assert brokers.commit(first, 5, 1)[0] == OK
+    filled(brokers, first)
+    brokers.world.kill("broker1")
+    brokers.until(lambda: brokers.broker(2).serves)
+    brokers.broker(2)._log.retention._clean(LATE_MS, takes_young=True)
+    # A third one has nothing but what the log has now.
+    third = brokers.add_broker(3)
+    brokers.start("broker3")
+    brokers.until(lambda: 3 in brokers.members(2))
+    for address in (second, third):
+        brokers.until(lambda address=address: bool(brokers.told(address)))  # type: ignore[misc]
+        assert shorts(brokers.told(address)) == {0: [(0, "Normal", 0, 0, -1)]}
+        assert brokers.enabled(address) is not None
