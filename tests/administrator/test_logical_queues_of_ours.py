@@ -17,7 +17,7 @@ from replispec.administrator.rocketmq.topics import TopicWanted, updated
 from replispec.cli.main import command_line
 from replispec.cli.rocketmq.admin import drain_broker, logical_queues, query_topic_logical_queue_mapping
 from replispec.cli.rocketmq.admin.asking import RefusedToAskError
-from replispec.runtime.rocketmq.client import Stored
+from replispec.runtime.rocketmq.client import ConsumerNode, Reading, Stored
 from replispec.runtime.rocketmq.queues import rows
 from replispec.wire.rocketmq.broker import GetRouteInfoRequest, TopicRouteData
 from replispec.wire.rocketmq.codes import RequestCode, RouteFlag
@@ -242,3 +242,69 @@ def test_the_number_grows_and_shrinks_under_load() -> None:
         brokers.carried_out(numbered(NAMES, TOPIC, CLUSTER, number, next(EPOCHS)))
         brokers.world.run_for(40_000)
     judged(load, 6)
+
+
+STEPS = 7
+"""Of a migration: where brokers are, what they hold, what a name server knows, 416, 417, 418, 419."""
+
+
+@pytest.mark.parametrize("step", range(3, STEPS))
+@pytest.mark.parametrize("dies", ["broker1", "broker2", "nameserver"])
+def test_whoever_dies_in_a_migration_comes_back_and_the_next_run_finishes_it(step: int, dies: str) -> None:
+    """The administrator ends there, too: nobody is left who knows of the run but brokers' logs."""
+    brokers = OwnBrokers(3)
+    made(brokers, queues=1)
+    brokers.writes(1, 0, 20)
+    with pytest.raises(CutOffError):
+        brokers.carried_out(moved(NAMES, TOPIC, 0, "broker2"), cut=step, late=True)
+    brokers.world.kill(dies)
+    brokers.world.run_for(2_000)
+    brokers.start(dies)
+    if dies != "nameserver":
+        number = int(dies[-1])
+        brokers.until(lambda: brokers.broker(number).serves, at_most_ms=180_000)
+    brokers.world.run_for(40_000)
+    move(brokers, 0, 2)
+    assert table(brokers) == [
+        "broker1 0 0(0-19) ReadOnly",
+        "broker2 0 1 Normal",
+        "broker2 1 0(20-) Normal",
+        "broker3 0 2 Normal",
+    ]
+    load = Load(brokers)
+    brokers.world.run_for(5_000)
+    load.ends()
+    assert all(isinstance(each, Stored) for each in load.came.values())
+    offsets = [each.offset for each in load.read if each.queue.number == 0]
+    assert offsets == list(range(len(offsets)))
+    assert len(load.read) == len(load.came) + 20
+
+
+def test_a_broker_that_is_gone_for_good_is_passed_over_and_the_rest_of_the_queue_is_read() -> None:
+    brokers = OwnBrokers(3)
+    made(brokers, queues=1)
+    brokers.writes(1, 0, 10)
+    move(brokers, 0, 2)
+    brokers.writes(2, 1, 5)
+    brokers.world.kill("broker2")
+    brokers.world.run_for(5_000)
+    with pytest.raises(NotAsWantedError, match="where it is gone for good, -fd START says"):
+        move(brokers, 0, 3)
+    with pytest.raises(NotAsWantedError, match="known to have had 10 messages"):
+        brokers.carried_out(moved(NAMES, TOPIC, 0, "broker3", 9))
+    brokers.carried_out(moved(NAMES, TOPIC, 0, "broker3", 100))
+    brokers.carried_out(restated(NAMES, TOPIC, next(EPOCHS)))
+    brokers.world.run_for(2_000)
+    brokers.writes(3, 1, 3)
+    found: list[int] = []
+    reading = Reading(TOPIC, idle_ms=20_000)
+    node = ConsumerNode(
+        tuple(NAMES),
+        reading,
+        lambda message, _now_ms: found.append(message.offset) if message.queue.number == 0 else None,
+        lambda _queue, _why: None,
+        name="reader",
+    )
+    brokers.runs(node)
+    brokers.until(lambda: {100, 101, 102} <= set(found), at_most_ms=180_000)
+    assert found == [*range(10), 100, 101, 102]
