@@ -61,6 +61,10 @@ $(READY): pyproject.toml constraints.txt | prerequisites
 demo: jdk $(READY) ## a cluster of ours loses its master and gets it back; Spark judges its traffic (OUT=...)
 	@$(BIN)/python -m lab.demo --out "$(or $(OUT),out/demo)"
 
+.PHONY: demo-queues
+demo-queues: jdk $(READY) ## logical queues under load move among brokers that come and go; clients see four (OUT=...)
+	@$(BIN)/python -m lab.demo --play queues --out "$(or $(OUT),out/demo-queues)"
+
 .PHONY: demo-replay
 demo-replay: jdk $(READY) ## replay a real fail-over that lost messages on Spark (CAPTURE=..., OUT=...)
 	@$(BIN)/replispec replay "$(CAPTURE)" --engine spark --out "$(or $(OUT),out/demo-replay)" || test $$? -eq 1

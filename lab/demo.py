@@ -1,4 +1,5 @@
-"""`make demo`: a cluster of ours loses its master, gets it back, and shows that nothing confirmed was lost.
+"""`make demo`: a cluster of ours loses its master, gets it back, and shows that nothing confirmed was lost;
+`make demo-queues`: logical queues move among brokers that come and go.
 
 All of its traffic is recorded by its processes themselves and judged by the replay on Spark.
 """
@@ -29,9 +30,11 @@ def main() -> int:
         help="report, capture and cluster/, in place of those of an earlier run",
     )
     parser.add_argument("--engine", choices=("spark", "local"), default="spark", help="what replays")
+    parser.add_argument("--play", metavar="NAME", help="another demo than that of a lost master")
     families.add_choice(parser)
     arguments = parser.parse_args()
-    demo = families.in_the_lab(arguments.family).demo
+    family = families.in_the_lab(arguments.family)
+    demo = family.demo if arguments.play is None else family.more_demos[arguments.play]
     story = Story()
     folder = arguments.out / "cluster"
     try:

@@ -164,7 +164,7 @@ class LabFamily:
     """One family. `foreign_variables` are those of the environment that must not reach its processes;
     `smoke` starts one process of ours, waits until it answers, and says what was seen; `adapted` is how an
     adapter of a conformance suite starts a subject, with the words after its name; `killed` are clusters by
-    what is set differently in them."""
+    what is set differently in them; `more_demos` are others to play, by name."""
 
     subjects: Callable[[], Iterable[Subject]]
     smoke: Callable[[Cluster], str]
@@ -174,3 +174,4 @@ class LabFamily:
     edited: Edited
     adapted: Callable[[Subject, Sequence[str]], Programs]
     foreign_variables: tuple[str, ...] = ()
+    more_demos: Mapping[str, Demo] = field(default_factory=dict)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from lab.cluster import Cluster
 from lab.family import Demo, Edited, Interop, LabFamily
-from lab.rocketmq import demo, questions, settings
+from lab.rocketmq import demo, demo_queues, questions, settings
 from lab.rocketmq.adapter import LabPrograms
 from lab.rocketmq.apache import Apache, JraftApache
 from lab.rocketmq.fetch import ARTEFACTS
@@ -71,5 +71,6 @@ FAMILY = LabFamily(
         other_releases=("apache@..5.0.0", "apache@9.0.0.."),
     ),
     adapted=LabPrograms,
+    more_demos={"queues": Demo(demo_queues.play, REPLAY_OPTIONS)},
     foreign_variables=("NAMESRV_ADDR", "ROCKETMQ_HOME", "ROCKETMQ_SERIALIZE_TYPE"),
 )

@@ -18,7 +18,8 @@ Examples:
 
 \b
 Each line is a queue, an offset, a key and a body. The queues of a static topic are called
-__syslo__global__; their offsets go on at a multiple of 10,000 where a queue moved.
+__syslo__global__; their offsets go on at a multiple of 10,000 where a queue moved. Those
+of logical queues (RIP-21), of __logical_queue_broker__, go on without a hole.
 
 \b
 With --group the group's place in each queue is kept by the brokers, every five seconds and at the end,
@@ -93,7 +94,7 @@ def consume(
     *,
     quiet: bool,
 ) -> int:
-    """Read the messages of all queues of a topic, plain or static, and show them.
+    """Read the messages of all queues of a topic, and show them.
 
     Without --count and --idle it goes on until it is interrupted.
     """

@@ -18,8 +18,9 @@ Examples:
   replispec produce -n 127.0.0.1:9876 -t TopicA --count 10 --format json | jq .offset
 
 \b
-The topic may be a plain one or a static one: queues of a static topic are called
-__syslo__global__, and keep their numbers when a broker joins or leaves.
+The topic may be a plain one, a static one, or one of logical queues: queues are called
+__syslo__global__ or __logical_queue_broker__ then, and keep their numbers when a broker
+joins or leaves. While a logical queue moves an offset may be -1: it is decided soon.
 
 \b
 Exit codes:

@@ -8,7 +8,7 @@ from typing import Any
 
 from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq.client import Client
-from replispec.runtime.rocketmq.client.steps import Steps
+from replispec.runtime.rocketmq.client.asking import Steps
 from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
 from replispec.runtime.world import (
     Close,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from replispec.runtime.rocketmq.client import ClientQueue, Failed, MessageToSend, Stored, steps
+from replispec.runtime.rocketmq.client.asking import Steps, looked_up
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.broker import (
     PullMessageRequest,
@@ -34,7 +35,7 @@ def leads_not(_command: Command) -> Said:
     return answer(ResponseCode.NOT_LEADER_FOR_QUEUE)
 
 
-def sending(turn: int = 0) -> steps.Steps[Stored]:
+def sending(turn: int = 0) -> Steps[Stored]:
     return steps.send(MessageToSend(TOPIC, b"x"), "p", turn, 5)
 
 
@@ -102,7 +103,7 @@ def test_an_older_route_does_not_bring_an_old_leader_back(older: TopicRouteData)
 
 def test_queues_that_nobody_leads_are_read_by_nobody_and_take_nothing() -> None:
     world = Scripted({NAME_SERVER: telling(static({"a": (10, {1: 0})}, 3)), place("a"): stores})
-    route = world.carried_out(steps.looked_up(TOPIC))
+    route = world.carried_out(looked_up(TOPIC))
     assert [each.broker for each in route.subscribed] == [
         MOCK_BROKER_NONE,
         MOCK_BROKER_GLOBAL,

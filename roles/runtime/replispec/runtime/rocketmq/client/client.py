@@ -9,14 +9,14 @@ from functools import partial
 from typing import Any
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.client.asking import Ask, Failed, Learn, LookUp, Pausing, Steps, Told
 from replispec.runtime.rocketmq.client.routes import Route, route_of
-from replispec.runtime.rocketmq.client.steps import Ask, Failed, LookUp, Pausing, Steps, Told
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.remoting import BROKER_RELEASE
 from replispec.runtime.rocketmq.remoting.calls import REQUESTS_MAX, Calls, Outcome, Sign
 from replispec.runtime.world import Closed, Connected, Event, Outbox, Received
 from replispec.wire.rocketmq.broker import GetRouteInfoRequest, TopicRouteData
-from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.codes import RequestCode, ResponseCode, RouteFlag
 from replispec.wire.rocketmq.constants import ANSWER_TIMEOUT_MS, ROUTE_REFRESH_MS, TEMPLATE_TOPIC
 
 Then = Callable[[Any, int], None]
@@ -125,6 +125,8 @@ class Client:
                 heapq.heappush(self._pauses, (now_ms + for_ms, self._serial, running))
             case LookUp():
                 self._look_up(running, wanted, now_ms)
+            case Learn():
+                self._learn(running, wanted, now_ms)
 
     def _ask(self, running: _Running, wanted: Ask, now_ms: int) -> None:
         def answered(outcome: Outcome, at_ms: int) -> None:
@@ -153,6 +155,13 @@ class Client:
         if len(topic.waiting) == 1:
             self._ask_route(wanted.topic, wanted.topic, 0, Failed("no name server is named"), now_ms)
 
+    def _learn(self, running: _Running, wanted: Learn, now_ms: int) -> None:
+        topic = self._topics[wanted.topic]
+        # Whoever was told to ask elsewhere had a route.
+        assert topic.route is not None
+        topic.route = topic.route.learnt(wanted.index, wanted.segments)
+        self._go_on(running, topic.route, now_ms)
+
     def _ask_route(self, topic: str, asked: str, turn: int, failure: Failed, now_ms: int) -> None:
         if turn >= len(self._name_servers):
             is_new = failure.code == ResponseCode.TOPIC_NOT_EXIST and asked != TEMPLATE_TOPIC
@@ -168,7 +177,7 @@ class Client:
             partial(self._route_told, topic, asked, turn),
             now_ms=now_ms,
             timeout_ms=self._answer_ms,
-            ext_fields=GetRouteInfoRequest(topic=asked).to_ext_fields(),
+            ext_fields=GetRouteInfoRequest(topic=asked, sys_flag=RouteFlag.LOGICAL_QUEUE).to_ext_fields(),
         )
 
     def _route_told(self, topic: str, asked: str, turn: int, outcome: Outcome, now_ms: int) -> None:

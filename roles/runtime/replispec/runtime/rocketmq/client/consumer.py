@@ -9,16 +9,14 @@ from functools import partial
 from types import MappingProxyType
 from typing import Final
 
+from replispec.runtime.rocketmq.client.asking import Failed, Steps, looked_up
 from replispec.runtime.rocketmq.client.client import Client
 from replispec.runtime.rocketmq.client.messages import ReadMessage
 from replispec.runtime.rocketmq.client.routes import ClientQueue, Route
 from replispec.runtime.rocketmq.client.steps import (
-    Failed,
     Pull,
     Pulled,
-    Steps,
     commit,
-    looked_up,
     max_offset,
     min_offset,
     offset_at,

@@ -8,9 +8,10 @@ from itertools import count
 from types import MappingProxyType
 from typing import Final
 
+from replispec.runtime.rocketmq.client.asking import Failed
 from replispec.runtime.rocketmq.client.client import Client
 from replispec.runtime.rocketmq.client.messages import MessageToSend
-from replispec.runtime.rocketmq.client.steps import Failed, Stored, send
+from replispec.runtime.rocketmq.client.steps import Stored, send
 from replispec.runtime.rocketmq.remoting.calls import Sign
 from replispec.runtime.world import Effect, Event, Outbox
 

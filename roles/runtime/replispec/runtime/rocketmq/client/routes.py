@@ -1,22 +1,32 @@
-"""Where a client finds the queues of a topic, plain or static.
+"""Where a client finds the queues of a topic, which are plain, or logical ones of either form.
 
 Source: apache/rocketmq rocketmq-all-5.4.0, MQClientInstance.topicRouteData2TopicPublishInfo, ClientMetadata.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.rocketmq.queues import STATIC_TOPICS, Holding, merged, with_holding
-from replispec.runtime.rocketmq.queues.forms import holding_of
+from replispec.runtime.rocketmq.queues import (
+    LOGICAL_QUEUES,
+    STATIC_TOPICS,
+    Holding,
+    LogicalQueue,
+    Segment,
+    fault_of,
+    merged,
+    with_holding,
+)
+from replispec.runtime.rocketmq.queues.forms import holding_of, queues_heard
 from replispec.runtime.rocketmq.rules import has_bit
 from replispec.wire.rocketmq.broker import QueueData, TopicRouteData
 from replispec.wire.rocketmq.codes import Permission
 from replispec.wire.rocketmq.constants import (
     CLIENT_TOPIC_QUEUES,
+    LOGICAL_QUEUE_BROKER,
     MAPPING_SEGMENTS_MAX,
     MASTER_ID,
     MOCK_BROKER_GLOBAL,
@@ -24,9 +34,12 @@ from replispec.wire.rocketmq.constants import (
     QUEUES_MAX,
 )
 
+SegmentOf = Callable[[LogicalQueue], Segment | None]
+"""Which segment of a logical queue is meant."""
+
 
 class ClientQueue(NamedTuple):
-    """A queue as programs see it: of a static topic that of a broker which does not exist."""
+    """A queue as programs see it: a logical one is that of a broker which does not exist."""
 
     broker: str
     number: int
@@ -41,7 +54,8 @@ class BrokerPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The queues of a topic, and where they are. `holdings`: what brokers lead of a static topic."""
+    """The queues of a topic, and where they are. `holdings`: what brokers lead of a static topic; `logical`:
+    the logical queues of RIP-21, by index."""
 
     topic: str
     members: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
@@ -49,6 +63,7 @@ class Route:
     subscribed: Sequence[ClientQueue] = ()
     holdings: Mapping[str, Holding] = field(default_factory=dict)
     leaders: Mapping[int, str] = field(default_factory=dict)
+    logical: Mapping[int, LogicalQueue] = field(default_factory=dict)
 
     def of_new_topic(self) -> Route:
         """The same for a topic that brokers make when somebody sends to it, with so many queues each."""
@@ -57,11 +72,19 @@ class Route:
 
     @property
     def is_static(self) -> bool:
-        """Whether its queues are logical ones."""
+        """Whether its queues are those of a static topic."""
         return bool(self.holdings)
+
+    @property
+    def is_logical(self) -> bool:
+        """Whether they are logical queues of RIP-21."""
+        return bool(self.logical)
 
     def broker_of(self, queue: ClientQueue) -> str | None:
         """The broker set that answers for a queue; None while nobody does."""
+        if self.is_logical:
+            logical = self.logical.get(queue.number)
+            return logical.segments[-1].queue.broker_name if logical and logical.segments else None
         return self.leaders.get(queue.number) if self.is_static else queue.broker
 
     def place(self, queue: ClientQueue, *, master: bool) -> BrokerPlace | None:
@@ -72,21 +95,52 @@ class Route:
             return None
         return BrokerPlace(broker, members[min(members)])
 
+    def place_of(self, segment: Segment, *, master: bool) -> BrokerPlace | None:
+        """Where to ask for a segment: at its broker, if that is known, else where it was said to be."""
+        name = segment.queue.broker_name
+        members = self.members.get(name, {})
+        if members and (not master or MASTER_ID in members):
+            return BrokerPlace(name, members[min(members)])
+        return None if segment.address is None else BrokerPlace(name, segment.address)
+
+    def learnt(self, index: int, segments: Sequence[Segment]) -> Route:
+        """With what a broker says of some segments of a logical queue, unless that cannot be."""
+        known = self.logical.get(index, LogicalQueue(index))
+        told = known.told(segments)
+        if fault_of(told, LOGICAL_QUEUES) is not None:
+            # What is known of the others is old.
+            told = LogicalQueue.heard(index, segments)
+        if not segments or fault_of(told, LOGICAL_QUEUES) is not None:
+            return self
+        return _of_logical(self, {**self.logical, index: told})
+
 
 def route_of(topic: str, said: TopicRouteData, before: Route | None = None) -> Route:
     """The route that a name server tells. What a broker led as of a greater epoch, by the route before,
-    counts more. Raises RemoteProtocolError for what cannot be."""
+    counts more; one of logical queues stays one. Raises RemoteProtocolError for what cannot be."""
     members = {
         data.broker_name: {number: at for number, at in (data.broker_addrs or {}).items() if number >= 0}
         for data in said.broker_datas or ()
         if data.broker_name
     }
+    if said.logical_queues_info:
+        return _of_logical(Route(topic, members), queues_heard(said.logical_queues_info, topic))
+    if before is not None and before.is_logical:
+        raise RemoteProtocolError(f"{topic[:40]} is told without its logical queues")
     mappings = said.topic_queue_mapping_by_broker
     if mappings:
         return _static(topic, members, said, before)
     datas = [each for each in said.queue_datas or () if each.broker_name in members]
     published = _queues(datas, Permission.WRITE)
     return Route(topic, members, published, _queues(datas, Permission.READ))
+
+
+def _of_logical(route: Route, queues: Mapping[int, LogicalQueue]) -> Route:
+    """Published are the logical queues that are written, subscribed to those that are read."""
+    shown = {index: ClientQueue(LOGICAL_QUEUE_BROKER, index) for index in sorted(queues)}
+    published = [each for index, each in shown.items() if queues[index].writable]
+    subscribed = [each for index, each in shown.items() if queues[index].last_readable]
+    return replace(route, published=published, subscribed=subscribed, logical=queues)
 
 
 def _queues(datas: Sequence[QueueData], bit: Permission) -> Sequence[ClientQueue]:

@@ -1,24 +1,39 @@
-"""What a client asks, step by step: generators that yield where to ask, and are sent what came of it.
+"""What a client asks for: to store a message, messages, where a queue begins and ends, where a group is.
 
-Like a plan of an administrator, but with routes that grow old, and with other places to ask: a broker that
-does not lead a queue says so, and the name server is asked again.
+Each is a generator of steps; see `asking`. Of a logical queue of RIP-21 the segment is asked that holds the
+offset or takes the message, by the queue id and the offsets that it has there.
 
-Source: apache/rocketmq rocketmq-all-5.4.0, DefaultMQProducerImpl, PullAPIWrapper, RemoteBrokerOffsetStore.
+Source: apache/rocketmq rocketmq-all-5.4.0, DefaultMQProducerImpl, PullAPIWrapper, RemoteBrokerOffsetStore;
+5.0.0-PREVIEW, MQClientAPIExt.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import partial
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq import rules
+from replispec.runtime.rocketmq.client.asking import (
+    Ask,
+    Errand,
+    Failed,
+    LookUp,
+    Pausing,
+    Steps,
+    Target,
+    asked,
+    asked_of,
+    granted,
+    header_in,
+    looked_up,
+    refused,
+)
 from replispec.runtime.rocketmq.client.messages import MessageToSend, ReadMessage, messages_in
-from replispec.runtime.rocketmq.client.routes import BrokerPlace, ClientQueue, Route
+from replispec.runtime.rocketmq.client.routes import ClientQueue, Route, SegmentOf
 from replispec.runtime.rocketmq.framing import Command
-from replispec.runtime.rocketmq.remoting.calls import Failure, Outcome
+from replispec.runtime.rocketmq.queues import LogicalQueue, Segment
 from replispec.wire.rocketmq.broker import (
     PullMessageRequest,
     PullMessageResponse,
@@ -36,63 +51,34 @@ from replispec.wire.rocketmq.client import (
     SearchOffsetResponse,
     UpdateConsumerOffsetRequest,
 )
-from replispec.wire.rocketmq.codes import PullFlag, RequestCode, ResponseCode
+from replispec.wire.rocketmq.codes import LogicalQueueState as State
+from replispec.wire.rocketmq.codes import MessageFlag, PullFlag, RequestCode, ResponseCode
 from replispec.wire.rocketmq.constants import (
     ALL_TAGS,
+    CLIENT_AGAIN_MS,
     CLIENT_TOPIC_QUEUES,
-    REDIRECT_PAUSE_MS,
-    REDIRECTS_MAX,
     TAG_EXPRESSION,
     TEMPLATE_TOPIC,
     UNDECIDED,
 )
 
-T = TypeVar("T")
-HeaderT = TypeVar("HeaderT", bound=Header)
-
-
-class Failed(Exception):
-    """Nothing came of it; says why in one line. `sent`: a broker may have done it all the same."""
-
-    def __init__(self, reason: str, *, sent: bool = False, code: int | None = None) -> None:
-        super().__init__(reason)
-        self.sent = sent
-        self.code = code
-
-
-@dataclass(frozen=True, slots=True)
-class LookUp:
-    """The route of a topic is wanted; another one than `wrong`, if there is a newer one. `makes`: of one that
-    there is not, where brokers would make it."""
-
-    topic: str
-    wrong: Route | None = None
-    makes: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """One request to an address; `more_ms`: how long it may be held there."""
-
-    address: str
-    code: RequestCode
-    header: Header
-    body: bytes = b""
-    more_ms: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Pausing:
-    """Nothing for so long."""
-
-    for_ms: int
-
-
-Wanted = LookUp | Ask | Pausing
-Told = Route | Outcome | int
-"""A route, an answer or why there is none, the time after a pause."""
-Steps = Generator[Wanted, Told, T]
-"""Raises Failed, as `LookUp` does where no route is known."""
+__all__ = [
+    "Ask",
+    "Failed",
+    "LookUp",
+    "Pull",
+    "Pulled",
+    "Steps",
+    "Stored",
+    "commit",
+    "looked_up",
+    "max_offset",
+    "min_offset",
+    "offset_at",
+    "position",
+    "pull",
+    "send",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,130 +101,59 @@ class Pulled:
     max_offset: int
 
 
-# ---- where to ask --------------------------------------------------------------------------------
-
-
-def _asked(
-    wanted: Callable[[Route | None], LookUp],
-    chosen: Callable[[Route, int], ClientQueue | None],
-    question: Callable[[ClientQueue, BrokerPlace], Ask],
-    failure: Failed,
-    *,
-    master: bool,
-    again: bool,
-) -> Steps[tuple[ClientQueue, BrokerPlace, Command]]:
-    """Ask whoever answers for a queue, `chosen` of the route at each turn; where that was somebody else, ask
-    there. `again`: it does no harm to ask a second time what may have been done. Raises Failed, `failure`
-    where nobody was there to ask."""
-    wrong: Route | None = None
-    for turn in range(REDIRECTS_MAX + 1):
-        if turn:
-            yield Pausing(REDIRECT_PAUSE_MS << (turn - 1))
-        route = yield wanted(wrong)
-        assert isinstance(route, Route)
-        wrong = route
-        queue = chosen(route, turn)
-        place = None if queue is None else route.place(queue, master=master)
-        if queue is None or place is None:
-            continue
-        outcome = yield question(queue, place)
-        if isinstance(outcome, Failure):
-            failure = Failed(f"{place.address}: {outcome.reason}", sent=outcome.sent)
-            if outcome.sent and not again:
-                raise failure
-            continue
-        assert isinstance(outcome, Command)
-        if not rules.asks_elsewhere(outcome.header.code):
-            return queue, place, outcome
-        failure = _refused(place.address, outcome)
-    raise failure
-
-
-def _asked_of(
-    topic: str, queue: ClientQueue, ask: Callable[[BrokerPlace], Ask], *, master: bool
-) -> Steps[Command]:
-    """Ask whoever answers for this queue, as often as it takes. Raises Failed."""
-    *_, answer = yield from _asked(
-        lambda wrong: LookUp(topic, wrong),
-        lambda _route, _turn: queue,
-        lambda _queue, place: ask(place),
-        Failed(f"nobody answers for queue {queue.number} of {topic}"),
-        master=master,
-        again=True,
-    )
-    return answer
-
-
-def _refused(address: str, answer: Command) -> Failed:
-    remark = " ".join((answer.header.remark or "").split())
-    return Failed(f"{address} refuses: code {answer.header.code}: {remark}"[:400], code=answer.header.code)
-
-
-def _header(message: type[HeaderT], answer: Command) -> HeaderT:
-    try:
-        return message.from_ext_fields(answer.header.ext_fields or {})
-    except RemoteProtocolError as error:
-        raise Failed(f"an answer cannot be read: {error}", sent=True) from error
-
-
-def _granted(queue: ClientQueue, answer: Command) -> Command:
-    if answer.header.code == ResponseCode.SUCCESS:
-        return answer
-    raise _refused(f"the broker of queue {queue.number}", answer)
-
-
-# ---- what is asked -------------------------------------------------------------------------------
+# ---- messages that are sent ----------------------------------------------------------------------
 
 
 def send(message: MessageToSend, group: str, turn: int, now_ms: int) -> Steps[Stored]:
     """Store a message: in its queue, else in the one whose turn it is. Raises Failed."""
 
-    def question(queue: ClientQueue, place: BrokerPlace) -> Ask:
-        header = _sending(message, queue, place, group, now_ms)
-        return Ask(place.address, RequestCode.SEND_MESSAGE_V2, header, message.body)
+    def question(target: Target) -> Ask:
+        header = _sending(message, target, group, now_ms)
+        return Ask(target.place.address, RequestCode.SEND_MESSAGE_V2, header, message.body)
 
-    queue, place, answer = yield from _asked(
-        lambda wrong: LookUp(message.topic, wrong, makes=True),
-        lambda route, attempt: message.queue or _whose_turn(route, turn + attempt),
-        question,
-        Failed(f"no queue of {message.topic} is written"),
-        master=True,
-        again=False,
+    target, answer = yield from asked(
+        Errand(
+            lambda wrong: LookUp(message.topic, wrong, makes=True),
+            lambda route, attempt: message.queue or _whose_turn(route, turn + attempt),
+            lambda logical: logical.writable,
+            question,
+            Failed(f"no queue of {message.topic} is written"),
+            again=False,
+        )
     )
     status = rules.send_status(answer.header.code)
     if status is None:
-        raise _refused(place.address, answer)
-    return _sent(queue, answer, status)
+        raise refused(target.place.address, answer)
+    said = header_in(SendMessageResponse, answer)
+    offset = UNDECIDED if said.queue_offset is None else said.queue_offset
+    shown = offset if offset == UNDECIDED else target.offset_shown(offset)
+    return Stored(target.queue, shown, status, said.msg_id or "")
 
 
 def _whose_turn(route: Route, turn: int) -> ClientQueue | None:
     return route.published[turn % len(route.published)] if route.published else None
 
 
-def _sending(
-    message: MessageToSend, queue: ClientQueue, place: BrokerPlace, group: str, now_ms: int
-) -> SendMessageV2Request:
+def _sending(message: MessageToSend, target: Target, group: str, now_ms: int) -> SendMessageV2Request:
+    flags = MessageFlag.NONE if target.segment is None else MessageFlag.LOGICAL_QUEUE
     return SendMessageV2Request(
         producer_group=group,
         topic=message.topic,
         default_topic=TEMPLATE_TOPIC,
         default_topic_queue_nums=CLIENT_TOPIC_QUEUES,
-        queue_id=queue.number,
-        sys_flag=0,
+        queue_id=target.number,
+        sys_flag=int(flags),
         born_timestamp=now_ms,
         flag=0,
         properties=message.properties,
         reconsume_times=0,
         unit_mode=False,
         batch=False,
-        broker_name=place.broker,
+        broker_name=target.place.broker,
     )
 
 
-def _sent(queue: ClientQueue, answer: Command, status: str) -> Stored:
-    said = _header(SendMessageResponse, answer)
-    offset = UNDECIDED if said.queue_offset is None else said.queue_offset
-    return Stored(queue, offset, status, said.msg_id or "")
+# ---- messages that are read ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,12 +172,49 @@ def pull(wanted: Pull, *, after_ms: int = 0) -> Steps[Pulled]:
     """Messages of a queue. Raises Failed."""
     if after_ms:
         yield Pausing(after_ms)
+    route = yield from looked_up(wanted.topic)
+    elsewhere = _passed_over(route, wanted)
+    if elsewhere is not None:
+        return Pulled((), elsewhere, elsewhere, elsewhere)
+
+    def question(target: Target) -> Ask:
+        header = _pulling(wanted, target)
+        return Ask(target.place.address, RequestCode.PULL_MESSAGE, header, more_ms=wanted.hold_ms)
+
+    target, answer = yield from asked_of(
+        wanted.topic, wanted.queue, lambda logical: logical.locate(wanted.offset), question, master=False
+    )
+    if not rules.was_read(answer.header.code):
+        raise refused(f"the broker of queue {wanted.queue.number}", answer)
+    pulled = _pulled(wanted, target, answer)
+    if target.segment is not None and target.segment.is_sealed and pulled.next_offset <= wanted.offset:
+        # Nobody knows yet who follows, and nothing holds the answer back.
+        yield Pausing(CLIENT_AGAIN_MS)
+    return pulled
+
+
+def _passed_over(route: Route, wanted: Pull) -> int | None:
+    """Where a logical queue of RIP-21 goes on whose messages at an offset are deleted; None: the broker of
+    the offset is asked, also at the end of a segment, for he knows who follows."""
+    logical = route.logical.get(wanted.queue.number)
+    if logical is None:
+        return None
+    found = logical.locate(wanted.offset)
+    if found is not None and (found.is_readable or wanted.offset >= found.logical_end):
+        return None
+    starts = (each.logical_start for each in logical.segments if each.is_readable)
+    return next((start for start in starts if start > wanted.offset), None)
+
+
+def _pulling(wanted: Pull, target: Target) -> PullMessageRequest:
     flags = PullFlag.SUBSCRIPTION | (PullFlag.SUSPEND if wanted.hold_ms else PullFlag.NONE)
-    header = PullMessageRequest(
+    if target.segment is not None:
+        flags |= PullFlag.LOGICAL_QUEUE
+    return PullMessageRequest(
         consumer_group=wanted.group,
         topic=wanted.topic,
-        queue_id=wanted.queue.number,
-        queue_offset=wanted.offset,
+        queue_id=target.number,
+        queue_offset=target.offset_there(wanted.offset),
         max_msg_nums=wanted.count,
         sys_flag=int(flags),
         commit_offset=0,
@@ -270,91 +222,179 @@ def pull(wanted: Pull, *, after_ms: int = 0) -> Steps[Pulled]:
         subscription=ALL_TAGS,
         sub_version=0,
         expression_type=TAG_EXPRESSION,
-        bname=wanted.queue.broker,
+        bname=_named(target),
     )
 
-    def question(place: BrokerPlace) -> Ask:
-        return Ask(place.address, RequestCode.PULL_MESSAGE, header, more_ms=wanted.hold_ms)
 
-    answer = yield from _asked_of(wanted.topic, wanted.queue, question, master=False)
-    if not rules.was_read(answer.header.code):
-        raise _refused(f"the broker of queue {wanted.queue.number}", answer)
-    said = _header(PullMessageResponse, answer)
+def _named(target: Target) -> str:
+    """The broker that a question names: that of programs, where the broker knows it."""
+    return target.queue.broker if target.segment is None else target.place.broker
+
+
+def _pulled(wanted: Pull, target: Target, answer: Command) -> Pulled:
+    said, segment = header_in(PullMessageResponse, answer), target.segment
     messages: Sequence[ReadMessage] = ()
     if answer.header.code == ResponseCode.SUCCESS:
+        delta = said.offset_delta or 0 if segment is None else segment.offset_delta
         try:
-            messages = messages_in(answer.body, wanted.queue, said.offset_delta or 0)
+            messages = messages_in(answer.body, target.queue, delta)
         except RemoteProtocolError as error:
             raise Failed(f"messages of queue {wanted.queue.number} cannot be read: {error}") from error
     following = said.next_begin_offset
-    return Pulled(
-        [each for each in messages if each.offset >= wanted.offset],
-        wanted.offset if following is None or following < 0 else following,
-        said.min_offset or 0,
-        said.max_offset or 0,
-    )
+    nowhere = following is None or following < 0
+    ends = said.min_offset or 0, said.max_offset or 0
+    least, most = (each if segment is None else target.offset_shown(each) for each in ends)
+    next_offset = wanted.offset if following is None or nowhere else target.offset_shown(following)
+    if segment is not None and segment.is_sealed:
+        messages = [each for each in messages if each.offset < segment.logical_end]
+        next_offset = min(next_offset, max(segment.logical_end, wanted.offset))
+    return Pulled([each for each in messages if each.offset >= wanted.offset], next_offset, least, most)
+
+
+# ---- where a queue begins and ends ---------------------------------------------------------------
 
 
 def min_offset(topic: str, queue: ClientQueue) -> Steps[int]:
     """Where a queue begins. Raises Failed."""
-    header = GetMinOffsetRequest(topic=topic, queue_id=queue.number, bname=queue.broker)
-    answer = yield from _question(topic, queue, RequestCode.GET_MIN_OFFSET, header)
-    return _header(GetMinOffsetResponse, answer).offset or 0
+
+    def question(target: Target) -> Ask:
+        header = GetMinOffsetRequest(topic=topic, queue_id=target.number, bname=_named(target))
+        return Ask(target.place.address, RequestCode.GET_MIN_OFFSET, header)
+
+    def offset_in(answer: Command) -> int:
+        return header_in(GetMinOffsetResponse, answer).offset or 0
+
+    return (yield from _first_in(topic, queue, question, offset_in))
 
 
 def max_offset(topic: str, queue: ClientQueue) -> Steps[int]:
     """Where a queue ends: the offset of the next message. Raises Failed."""
-    header = GetMaxOffsetRequest(topic=topic, queue_id=queue.number, bname=queue.broker)
-    answer = yield from _question(topic, queue, RequestCode.GET_MAX_OFFSET, header)
-    return _header(GetMaxOffsetResponse, answer).offset or 0
+    route = yield from looked_up(topic)
+    logical = route.logical.get(queue.number)
+    last = None if logical is None else logical.last_readable
+    if last is not None and last.is_sealed:
+        return last.logical_end
+
+    def question(target: Target) -> Ask:
+        is_logical = None if target.segment is None else True
+        header = GetMaxOffsetRequest(
+            topic=topic, queue_id=target.number, bname=_named(target), logical_queue=is_logical
+        )
+        return Ask(target.place.address, RequestCode.GET_MAX_OFFSET, header)
+
+    target, answer = yield from asked_of(topic, queue, lambda logical: logical.last_readable, question)
+    offset = header_in(GetMaxOffsetResponse, granted(queue, answer)).offset or 0
+    return target.offset_shown(offset)
 
 
 def offset_at(topic: str, queue: ClientQueue, at_ms: int) -> Steps[int]:
     """The offset of the first message that was stored at this time or later. Raises Failed."""
-    header = SearchOffsetRequest(topic=topic, queue_id=queue.number, timestamp=at_ms, bname=queue.broker)
-    answer = yield from _question(topic, queue, RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, header)
-    return _header(SearchOffsetResponse, answer).offset or 0
+
+    def question(target: Target) -> Ask:
+        header = SearchOffsetRequest(
+            topic=topic, queue_id=target.number, timestamp=at_ms, bname=_named(target)
+        )
+        return Ask(target.place.address, RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, header)
+
+    def offset_in(answer: Command) -> int:
+        return header_in(SearchOffsetResponse, answer).offset or 0
+
+    return (yield from _first_in(topic, queue, question, offset_in))
+
+
+def _first_in(
+    topic: str,
+    queue: ClientQueue,
+    question: Callable[[Target], Ask],
+    offset_in: Callable[[Command], int],
+) -> Steps[int]:
+    """The first offset that a broker names, of a logical queue of RIP-21 the first within the segment that is
+    asked: one after the other, from the oldest on. Raises Failed."""
+    past = UNDECIDED
+    while True:
+        target, answer = yield from asked_of(topic, queue, partial(_readable_after, start=past), question)
+        offset, segment = offset_in(granted(queue, answer)), target.segment
+        if segment is None:
+            return offset
+        within = max(offset, segment.physical_start)
+        if not segment.is_sealed or within < segment.physical_end:
+            return segment.logical_of(within)
+        route = yield from looked_up(topic)
+        logical = route.logical.get(queue.number)
+        if logical is None or _readable_after(logical, segment.logical_start) is None:
+            return segment.logical_end
+        past = segment.logical_start
+
+
+def _readable_after(logical: LogicalQueue, start: int) -> Segment | None:
+    return next((each for each in logical.segments if each.is_readable and each.logical_start > start), None)
+
+
+# ---- where a group is ----------------------------------------------------------------------------
 
 
 def position(topic: str, queue: ClientQueue, group: str) -> Steps[int | None]:
-    """What a group reads next of a queue; None where it never said so. Raises Failed."""
-    header = QueryConsumerOffsetRequest(
-        consumer_group=group,
-        topic=topic,
-        queue_id=queue.number,
-        set_zero_if_not_found=False,
-        bname=queue.broker,
-    )
+    """What a group reads next of a queue; None where it never said so. Raises Failed.
 
-    def question(place: BrokerPlace) -> Ask:
-        return Ask(place.address, RequestCode.QUERY_CONSUMER_OFFSET, header)
+    Of a logical queue of RIP-21 the brokers of its segments are asked, the newest first: each keeps what was
+    said of its own queue."""
+    route = yield from looked_up(topic)
+    logical = route.logical.get(queue.number)
+    if logical is None:
+        _, found = yield from _position_in(topic, queue, group, lambda _logical: None)
+        return found
+    for each in reversed([each for each in logical.segments if each.is_decided]):
+        try:
+            target, found = yield from _position_in(topic, queue, group, _same_as(each))
+        except Failed:
+            if each.state == State.EXPIRED:
+                # What a group said there, it said of messages that are gone.
+                continue
+            raise
+        # What lies before the segment was said of what the queue was earlier.
+        if found is not None and found >= each.physical_start:
+            within = min(found, each.physical_end) if each.is_sealed else found
+            return target.offset_shown(within)
+    return None
 
-    answer = yield from _asked_of(topic, queue, question, master=True)
+
+def _same_as(segment: Segment) -> SegmentOf:
+    return lambda logical: next((each for each in logical.segments if each.key == segment.key), None)
+
+
+def _position_in(
+    topic: str, queue: ClientQueue, group: str, segment_of: SegmentOf
+) -> Steps[tuple[Target, int | None]]:
+    def question(target: Target) -> Ask:
+        header = QueryConsumerOffsetRequest(
+            consumer_group=group,
+            topic=topic,
+            queue_id=target.number,
+            set_zero_if_not_found=False,
+            bname=_named(target),
+        )
+        return Ask(target.place.address, RequestCode.QUERY_CONSUMER_OFFSET, header)
+
+    target, answer = yield from asked_of(topic, queue, segment_of, question)
     if answer.header.code == ResponseCode.QUERY_NOT_FOUND:
-        return None
-    offset = _header(QueryConsumerOffsetResponse, _granted(queue, answer)).offset
-    return None if offset is None or offset < 0 else offset
+        return target, None
+    offset = header_in(QueryConsumerOffsetResponse, granted(queue, answer)).offset
+    return target, None if offset is None or offset < 0 else offset
 
 
 def commit(topic: str, queue: ClientQueue, group: str, offset: int) -> Steps[int]:
     """A group says what it reads next of a queue. Raises Failed."""
-    header = UpdateConsumerOffsetRequest(
-        bname=queue.broker, consumer_group=group, topic=topic, queue_id=queue.number, commit_offset=offset
-    )
-    yield from _question(topic, queue, RequestCode.UPDATE_CONSUMER_OFFSET, header)
+
+    def question(target: Target) -> Ask:
+        header = UpdateConsumerOffsetRequest(
+            bname=_named(target),
+            consumer_group=group,
+            topic=topic,
+            queue_id=target.number,
+            commit_offset=target.offset_there(offset),
+        )
+        return Ask(target.place.address, RequestCode.UPDATE_CONSUMER_OFFSET, header)
+
+    _, answer = yield from asked_of(topic, queue, lambda logical: logical.locate(offset), question)
+    granted(queue, answer)
     return offset
-
-
-def _question(topic: str, queue: ClientQueue, code: RequestCode, header: Header) -> Steps[Command]:
-    def question(place: BrokerPlace) -> Ask:
-        return Ask(place.address, code, header)
-
-    answer = yield from _asked_of(topic, queue, question, master=True)
-    return _granted(queue, answer)
-
-
-def looked_up(topic: str) -> Steps[Route]:
-    """The route of a topic. Raises Failed."""
-    route = yield LookUp(topic)
-    assert isinstance(route, Route)
-    return route

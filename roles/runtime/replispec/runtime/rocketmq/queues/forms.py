@@ -56,12 +56,33 @@ def segment_of(said: LogicalQueueSegment, topic: str, index: int) -> Segment:
     )
 
 
+def segments_of(said: LogicalQueueSegments, topic: str, index: int) -> Sequence[Segment]:
+    """Some segments of a logical queue, as a broker names them who redirects. One that takes messages and of
+    which the start is known is Normal, whether it was told so yet or not. Raises RemoteProtocolError."""
+    listed = said.segments or ()
+    _bounded({index: listed})
+    found = (segment_of(each, topic, index) for each in listed)
+    return [each.decided() for each in found]
+
+
 def queues_of(said: Mapping[int, LogicalQueueSegments], topic: str) -> Mapping[int, LogicalQueue]:
     """The logical queues of a topic, by index. Raises RemoteProtocolError for what cannot be."""
     listed = {index: each.segments or () for index, each in said.items()}
     _bounded(listed)
     found = {
         index: LogicalQueue.of(index, [segment_of(each, topic, index) for each in segments])
+        for index, segments in listed.items()
+    }
+    return _checked(found, LOGICAL_QUEUES)
+
+
+def queues_heard(said: Mapping[int, LogicalQueueSegments], topic: str) -> Mapping[int, LogicalQueue]:
+    """The same as several brokers told it to whoever says it, some of them before they sealed what they tell.
+    Raises RemoteProtocolError for what cannot be."""
+    listed = {index: each.segments or () for index, each in said.items()}
+    _bounded(listed)
+    found = {
+        index: LogicalQueue.heard(index, [segment_of(each, topic, index) for each in segments])
         for index, segments in listed.items()
     }
     return _checked(found, LOGICAL_QUEUES)

@@ -79,6 +79,11 @@ class Segment:
         """What is added to physical offsets; only where it is decided."""
         return rules.offset_delta(self.physical_start, self.logical_start)
 
+    def decided(self) -> Segment:
+        """The same where it takes messages and its start is known: it is read, too."""
+        is_begun = self.is_decided and self.state == State.WRITE_ONLY
+        return replace(self, state=State.NORMAL) if is_begun else self
+
     def logical_of(self, physical: int) -> int:
         """The logical offset of a message of it; UNDECIDED where its start is."""
         return rules.logical_offset(physical, self.physical_start, self.logical_start)
@@ -105,6 +110,14 @@ class LogicalQueue:
     def of(cls, index: int, segments: Iterable[Segment]) -> LogicalQueue:
         """One of these segments, in whatever order."""
         return cls(index, tuple(sorted(segments, key=_place)))
+
+    @classmethod
+    def heard(cls, index: int, segments: Iterable[Segment]) -> LogicalQueue:
+        """One of segments that several brokers told, each when it liked: where one still looks open though
+        another follows it, its seal was not heard yet, and it ends where that one begins."""
+        found = cls.of(index, segments).segments
+        followed = zip(found, (*found[1:], None), strict=True)
+        return cls.of(index, (_ended_by(each, following) for each, following in followed))
 
     @property
     def first_readable(self) -> Segment | None:
@@ -155,6 +168,17 @@ class LogicalQueue:
         kept = (each for each in self.segments if each.queue != segment.queue or each.state != State.EXPIRED)
         return LogicalQueue.of(self.index, (*kept, segment))
 
+    def told(self, segments: Iterable[Segment]) -> LogicalQueue:
+        """With what a broker says of some of its segments, which counts more than what is known of them."""
+        said = {each.key: each for each in segments}
+        taken = {each.queue for each in said.values() if not each.is_sealed}
+        kept = (
+            each
+            for each in self.segments
+            if each.key not in said and not (each.queue in taken and each.state == State.EXPIRED)
+        )
+        return LogicalQueue.heard(self.index, (*kept, *said.values()))
+
     def handed_on(self, segment: Segment) -> LogicalQueue:
         """With one more segment that takes the messages. Nobody says where the one before it ends."""
         last = self.segments[-1]
@@ -181,6 +205,14 @@ _Change = Callable[[Segment], Segment]
 def _ended(segment: Segment, physical_end: int, first_kept: int) -> Segment:
     state = State.READ_ONLY if max(segment.physical_start, first_kept) < physical_end else State.EXPIRED
     return replace(segment, physical_end=physical_end, state=state)
+
+
+def _ended_by(segment: Segment, following: Segment | None) -> Segment:
+    is_over = following is not None and following.is_decided and segment.is_decided
+    if following is None or not is_over or segment.is_sealed:
+        return segment
+    end = segment.physical_of(following.logical_start)
+    return replace(segment, state=State.READ_ONLY, physical_end=end)
 
 
 def _aged(segment: Segment, queue: PhysicalQueue, first_kept: int) -> Segment:

@@ -1,0 +1,73 @@
+"""`replispec admin drainBroker`: the logical queues of a broker taken off it, before it stops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import click
+
+from replispec.administrator.rocketmq import logical_queues
+from replispec.administrator.rocketmq.logical_topics import known, topics_at
+from replispec.administrator.rocketmq.plans import NotAsWantedError
+from replispec.cli.peers_text import say
+from replispec.cli.rocketmq.admin.asking import ask, dry_run_option, name_servers_option
+from replispec.cli.rocketmq.admin.logical_queues import migrate
+from replispec.cli.rocketmq.admin.static_topics import EXIT_REFUSED, refusals
+from replispec.runtime.net.clock import wall_ms
+
+EXAMPLES = """\b
+Examples:
+  replispec admin drainBroker -n 127.0.0.1:9876 -b broker1 --dry-run
+  replispec admin drainBroker -n 127.0.0.1:9876 -b broker1
+  until replispec admin drainBroker -n 127.0.0.1:9876 -b broker1; do sleep 600; done
+
+\b
+Logical queues that the broker writes move to those that write the fewest. What it only reads
+stays until its messages are deleted, which is retention's matter; once all are, the brokers
+that stay are told that these offsets are gone, and the broker may stop. Clients see the same
+queues all the time.
+
+\b
+Exit codes:
+  0  the broker holds nothing that is written or read: it may stop
+  1  it may not yet, or something is refused, and the reason is said; run the same again
+  2  a wrong command line
+"""
+
+
+@click.command("drainBroker", epilog=EXAMPLES, short_help="Take the logical queues off a broker.")
+@click.option(
+    "-b", "--brokerName", "broker", metavar="NAME", required=True, help="The broker that is to stop."
+)
+@click.option("-t", "--topic", metavar="NAME", help="Of this topic alone; else of all.")
+@name_servers_option
+@dry_run_option
+def command(broker: str, topic: str | None, name_servers: Sequence[str], *, dry_run: bool) -> int:
+    """Move the logical queues that a broker writes to others, and say when it may stop."""
+    broker = broker.strip()
+    with refusals() as refused:
+        topics = [topic.strip()] if topic else ask(topics_at(name_servers, broker))
+        left = [line for each in topics for line in _drained(name_servers, each, broker, dry_run=dry_run)]
+        if left:
+            raise NotAsWantedError(f"{broker} may not stop yet: {left[0]}")
+        say(f"{broker} holds nothing that is written or read: it may stop.")
+    return EXIT_REFUSED if refused else 0
+
+
+def _drained(name_servers: Sequence[str], topic: str, broker: str, *, dry_run: bool) -> Iterator[str]:
+    """Move what a broker writes of a topic; told is what keeps it from stopping."""
+    found = ask(known(name_servers, topic))
+    for index in logical_queues.written_at(found, broker):
+        found = ask(known(name_servers, topic))
+        target = logical_queues.target_of(found, broker)
+        if dry_run:
+            yield f"it writes logical queue {index} of {topic}, which would move to {target}"
+            continue
+        migrate(name_servers, topic, index, target)
+        say(f"logical queue {index} of {topic} is written at {target}.")
+    found = ask(known(name_servers, topic))
+    read = logical_queues.read_at(found, broker)
+    if read:
+        yield f"{len(read)} segments of {topic} are still read"
+    elif not dry_run and found.stated is not None and not logical_queues.written_at(found, broker):
+        ask(logical_queues.announced(found, broker, wall_ms()))

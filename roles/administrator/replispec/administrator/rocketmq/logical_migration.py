@@ -1,0 +1,287 @@
+"""A logical queue moved to another broker, on the machine logical_queue_migration.
+
+Nothing is remembered of a run: brokers are asked what they hold, and whoever asks next goes on from there.
+
+Source: apache/rocketmq rocketmq-all-5.0.0-PREVIEW, MigrateTopicLogicalQueueCommand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from replispec.administrator.rocketmq.logical_topics import LogicalTopic, known
+from replispec.administrator.rocketmq.plans import (
+    Asking,
+    NotAsWantedError,
+    NotGrantedError,
+    Plan,
+    Reply,
+    SilentError,
+    granted,
+    header_of,
+)
+from replispec.runtime.primitives.bindings import Call
+from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.primitives.headers import Header
+from replispec.runtime.rocketmq.framing import Command
+from replispec.runtime.rocketmq.membership.machine_runner import MachineRunner, Nothing
+from replispec.runtime.rocketmq.queues import LogicalQueue, Segment
+from replispec.runtime.rocketmq.queues.forms import message_of, segment_of
+from replispec.runtime.rocketmq.queues.model import SegmentKey
+from replispec.wire.rocketmq.client import GetMaxOffsetRequest, GetMaxOffsetResponse
+from replispec.wire.rocketmq.codes import RequestCode
+from replispec.wire.rocketmq.constants import UNDECIDED
+from replispec.wire.rocketmq.logical_queue import LogicalQueueSegment
+from replispec.wire.rocketmq.machines import logical_queue_migration as machine
+from replispec.wire.rocketmq.machines import logical_queue_migration_wire as wire
+
+RUNS_MAX: Final = 16
+"""How many runs one command carries out: the wanted one, those that others left, and those they begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class MovedQueue:
+    """What a command came to: the logical queue as it is then, and how many runs of others it finished."""
+
+    queue: LogicalQueue
+    finished: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One run: from a segment to a broker; there to a segment that an earlier run left, or to one that takes
+    the message queue `queue_id` again. `start`: the source is gone."""
+
+    topic: str
+    index: int
+    source: Segment
+    target_broker: str
+    target: Segment | None = None
+    queue_id: int | None = None
+    start: int | None = None
+
+
+def moved(
+    name_servers: Sequence[str], topic: str, index: int, target: str, start: int | None = None
+) -> Plan[MovedQueue]:
+    """A logical queue is written at a broker, and what others left of it is finished. `start`: its source is
+    gone, and this is where it goes on. Raises NotAsWantedError: the next run goes on from there."""
+    is_there, runs, finished, passed = False, 0, 0, set[SegmentKey]()
+    while runs < RUNS_MAX:
+        found = yield from known(name_servers, topic)
+        if found.stated is None:
+            raise NotAsWantedError(f"logical queues of {topic} are not enabled")
+        found.checked()
+        queue = found.queue(index)
+        tail, left = _tail(queue, passed), _left(queue, target)
+        if left is None and (is_there or (tail.queue.broker_name == target and tail.is_writable)):
+            return MovedQueue(queue, finished)
+        aim = target if left is None else left.queue.broker_name
+        run = _Run(topic, index, tail, aim, left)
+        if tail.queue.broker_name not in found.parts or start is not None:
+            yield from _passes_over(found, tail, start)
+            run, start = replace(run, start=start), None
+        elif left is None and not tail.is_writable:
+            raise NotAsWantedError(f"logical queue {index} is not written: its number was made smaller")
+        reached = yield from _carried_out(found, run)
+        if left is not None and reached != left.key:
+            # It is followed by another one, which is newer.
+            passed.add(tail.key)
+            continue
+        is_there = is_there or (reached is not None and reached.queue.broker_name == target)
+        runs, finished = runs + 1, finished + (left is not None)
+    raise NotAsWantedError(f"others move logical queue {index} at the same time: run it again")
+
+
+def _tail(queue: LogicalQueue, passed: Collection[SegmentKey]) -> Segment:
+    """The newest segment of which the start is known. Of several without a message nobody sees which one is:
+    those that were followed when they were asked are `passed`."""
+    decided = [each for each in queue.segments if each.is_decided and each.key not in passed]
+    if not decided:
+        raise NotAsWantedError(f"nobody that answers knows where logical queue {queue.index} begins")
+    return decided[-1]
+
+
+def _left(queue: LogicalQueue, target: str) -> Segment | None:
+    """A segment that an earlier run, or another one, left undecided: first one at the target."""
+    left = [each for each in queue.segments if not each.is_decided]
+    return min(left, key=lambda each: (each.queue.broker_name != target, each.queue), default=None)
+
+
+def _passes_over(found: LogicalTopic, tail: Segment, start: int | None) -> Plan[None]:
+    """Whether a source may be passed over that is gone. Raises NotAsWantedError."""
+    name = tail.queue.broker_name
+    if start is None:
+        why = found.silent.get(name, "no name server knows it any more")
+        raise NotAsWantedError(
+            f"{name}, which writes the queue, does not answer: {why};"
+            " where it is gone for good, -fd START says at which offset the queue goes on"
+        )
+    if name in found.parts:
+        raise NotAsWantedError(f"{name}, which writes the queue, answers: leave out -fd")
+    ends = [tail.logical_start, tail.logical_end]
+    ends += yield from _ends_at_replicas(found, tail)
+    if start < max(ends):
+        raise NotAsWantedError(f"-fd {start}: the queue is known to have had {max(ends)} messages")
+
+
+def _ends_at_replicas(found: LogicalTopic, tail: Segment) -> Plan[Sequence[int]]:
+    """Where the replicas of a lost master say that its message queue ends."""
+    members = found.brokers.sets().get(tail.queue.broker_name, {})
+    header = GetMaxOffsetRequest(topic=found.name, queue_id=tail.queue.queue_id)
+    replies = yield [Asking(each, RequestCode.GET_MAX_OFFSET, header) for each in members.values()]
+    ends: list[int] = []
+    for reply in replies:
+        try:
+            ends.append(tail.logical_of(header_of(reply, GetMaxOffsetResponse).offset or 0))
+        except NotAsWantedError:
+            continue
+    return ends
+
+
+def _carried_out(found: LogicalTopic, run: _Run) -> Plan[SegmentKey | None]:
+    """A run, and the segment that follows its source: the first that was named; None where that one is
+    something else by now. A message queue that cannot be taken again gives way to a new one. Raises
+    NotAsWantedError."""
+    part = found.part(run.target_broker)
+    if run.target is None:
+        free = found.free_queue(part.broker, run.index)
+        run = run if free is None else replace(run, queue_id=free.queue_id)
+    if run.queue_id is not None:
+        try:
+            return (yield from _Moving(found, run).steps())
+        except _NotTakenAgainError:
+            run = replace(run, queue_id=None)
+    return (yield from _Moving(found, run).steps())
+
+
+class _NotTakenAgainError(Exception):
+    """A broker refuses to take a message queue again."""
+
+
+class _Moving:
+    """One run: its methods that are named as effects of the machine carry those out. It is what only the
+    administrator knows; see `local` of the machine."""
+
+    def __init__(self, found: LogicalTopic, run: _Run) -> None:
+        self._found = found
+        self._run = run
+        self._asked: list[Asking] = []
+        self._is_passed_by = False
+        self._runner = MachineRunner(machine.MACHINE, self)
+        held = {each.queue.broker_name for each in found.queue(run.index).segments}
+        others = held - {run.source.queue.broker_name, run.target_broker}
+        self._others = [found.parts[name].address for name in sorted(others) if name in found.parts]
+        self._told = iter(self._others)
+        self.topic, self.index = run.topic, run.index
+        self.queue_id = UNDECIDED if run.queue_id is None else run.queue_id
+
+    def steps(self) -> Plan[SegmentKey | None]:
+        """All steps; the segment that follows. Raises NotAsWantedError, _NotTakenAgainError."""
+        run = self._run
+        self._runner.take(
+            machine.Begun(
+                self._message(run.source),
+                None if run.target is None else self._message(run.target),
+                run.queue_id is not None,
+                run.start is not None,
+                UNDECIDED if run.start is None else run.start,
+                len(self._others),
+            )
+        )
+        while self._asked:
+            asked, self._asked = self._asked, []
+            for reply in (yield asked):
+                self._take(reply)
+            if self._is_passed_by:
+                return None
+        return self._target
+
+    @property
+    def _target(self) -> SegmentKey:
+        """The segment that follows, as its source named it, or the administrator."""
+        target = self._runner.variables.target
+        assert target is not None
+        return segment_of(target, self.topic, self.index).key
+
+    def _message(self, segment: Segment) -> LogicalQueueSegment:
+        return message_of(segment, self.topic, self.index)
+
+    def _take(self, reply: Reply) -> None:
+        answer = reply.outcome if isinstance(reply.outcome, Command) else None
+        code = None if answer is None else answer.header.code
+        try:
+            fields, data = (answer.header.ext_fields or {}, answer.body) if answer else ({}, b"")
+            event = wire.outcome_of(reply.question.code, code, fields, data)
+        except RemoteProtocolError as error:
+            raise SilentError(
+                f"answers what cannot be read: {error}", f"{reply.question.address} "
+            ) from error
+        self._runner.take(event)
+        if self._runner.state is machine.State.FAILED:
+            try:
+                granted(reply)
+            except NotGrantedError as error:
+                left = self._run.target
+                if left is not None and self._target != left.key:
+                    # Whoever followed long ago need not be a segment of that start any more.
+                    self._is_passed_by = True
+                    return
+                if reply.question.code == RequestCode.REUSE_TOPIC_LOGICAL_QUEUE:
+                    raise _NotTakenAgainError from error
+                raise
+
+    def _ask(self, address: str, call: Call[Header]) -> None:
+        self._asked.append(Asking(address, RequestCode(call.code), call.header, call.body))
+
+    def _address(self, segment: LogicalQueueSegment | None) -> str:
+        """Where the broker of a segment is."""
+        return self._found.part(_broker_of(segment)).address
+
+    # Effects of the machine
+
+    def create_queue(self, _event: object) -> Nothing:
+        """The target makes a message queue."""
+        address = self._found.part(self._run.target_broker).address
+        self._ask(address, wire.create_queue(self._runner.variables, self))
+        return ()
+
+    def reuse_queue(self, _event: object) -> Nothing:
+        """The target takes one again."""
+        address = self._found.part(self._run.target_broker).address
+        self._ask(address, wire.reuse_queue(self._runner.variables, self))
+        return ()
+
+    def prepare(self, _event: object) -> Nothing:
+        """The source ends, and decides."""
+        self._ask(self._address(self._runner.variables.source), wire.prepare(self._runner.variables, self))
+        return ()
+
+    def commit(self, _event: object) -> Nothing:
+        """The target begins: whom the source named, be it another one."""
+        self._ask(self._address(self._runner.variables.target), wire.commit(self._runner.variables, self))
+        return ()
+
+    def notify(self, _event: object) -> Nothing:
+        """Whoever held the queue is told, one after the other."""
+        if self._runner.state is machine.State.NOTIFYING_SOURCE:
+            address = self._address(self._runner.variables.source)
+        else:
+            address = next(self._told)
+        self._ask(address, wire.notify(self._runner.variables, self))
+        return ()
+
+    def report_done(self, _event: object) -> Nothing:
+        """The queue has moved."""
+        return ()
+
+    def report_failed(self, _event: object) -> Nothing:
+        """Why is told by the answer; see `_take`."""
+        return ()
+
+
+def _broker_of(segment: LogicalQueueSegment | None) -> str:
+    queue = None if segment is None else segment.message_queue
+    return (queue.broker_name if queue is not None else None) or ""

@@ -1,0 +1,286 @@
+"""What the brokers of a cluster hold of a topic of logical queues (RIP-21), as they say it themselves.
+
+Brokers are asked, and not the name server: what it tells may be old. Of a broker that does not answer the
+word of a name server is taken, which stays when a broker is heard no more.
+
+Source: apache/rocketmq rocketmq-all-5.0.0-PREVIEW, MQAdminUtils, QueryTopicLogicalQueueMappingCommand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from replispec.administrator.rocketmq.brokers import Brokers, clusters
+from replispec.administrator.rocketmq.plans import (
+    Asking,
+    NotAsWantedError,
+    Plan,
+    Reply,
+    SilentError,
+    answered,
+    body_of,
+    granted,
+    header_of,
+)
+from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.queues import LogicalQueue, PhysicalQueue, Segment, Statement, fault_of_topic
+from replispec.runtime.rocketmq.queues.forms import queues_heard, queues_of
+from replispec.runtime.rocketmq.queues.profiles import LOGICAL_QUEUES
+from replispec.runtime.rocketmq.queues.telling import statement_of
+from replispec.wire.rocketmq import constants
+from replispec.wire.rocketmq.broker import GetRouteInfoRequest, TopicConfigTable, TopicRouteData
+from replispec.wire.rocketmq.client import (
+    GetAllTopicConfigRequest,
+    GetAllTopicConfigResponse,
+    GetTopicConfigRequest,
+)
+from replispec.wire.rocketmq.codes import LogicalQueueState as State
+from replispec.wire.rocketmq.codes import RequestCode, ResponseCode, RouteFlag
+from replispec.wire.rocketmq.logical_queue import LogicalQueues, QueryLogicalQueueMappingRequest
+from replispec.wire.rocketmq.static_topic import TopicConfigAndQueueMapping
+
+QUESTIONS_AT_ONCE: Final = 256
+TOPICS_AT_ONCE: Final = 800
+LOOKS_MAX: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalPart:
+    """What one broker holds: `writes` message queues of the topic, segments by index, and what it registers
+    beside them. `has_topic`: it may hold none of it and have the topic."""
+
+    broker: str
+    address: str
+    has_topic: bool = False
+    writes: int = 0
+    queues: Mapping[int, LogicalQueue] = field(default_factory=dict)
+    stated: Statement | None = None
+
+    @property
+    def unmapped(self) -> Sequence[int]:
+        """Its message queues that belong to no logical queue."""
+        mapped = {each.queue.queue_id for each in self.segments()}
+        return [number for number in range(self.writes) if number not in mapped]
+
+    def segments(self) -> Iterator[Segment]:
+        """Its segments."""
+        for queue in self.queues.values():
+            yield from queue.segments
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalTopic:
+    """A topic as brokers say it, by broker. `silent`: brokers that do not answer, and why; `lost`: what a
+    name server tells of those."""
+
+    name: str
+    parts: Mapping[str, LogicalPart] = field(default_factory=dict)
+    silent: Mapping[str, str] = field(default_factory=dict)
+    lost: Mapping[int, Sequence[Segment]] = field(default_factory=dict)
+    brokers: Brokers = field(default_factory=Brokers)
+
+    @property
+    def stated(self) -> Statement | None:
+        """What counts of all statements that it is enabled; None: it is not."""
+        said = [each.stated for each in self.parts.values() if each.stated is not None]
+        return max(said, key=lambda each: each.enabled, default=None)
+
+    @property
+    def holders(self) -> Sequence[LogicalPart]:
+        """The brokers that have the topic."""
+        return [each for each in self.parts.values() if each.has_topic]
+
+    @property
+    def queues(self) -> Mapping[int, LogicalQueue]:
+        """Its logical queues by index. What a name server tells of a broker that is lost may be older than
+        what others say, who have gone on."""
+        found: dict[int, list[Segment]] = {index: list(each) for index, each in self.lost.items()}
+        for part in self.parts.values():
+            for index, queue in part.queues.items():
+                found.setdefault(index, []).extend(queue.segments)
+        return {
+            index: (LogicalQueue.heard if index in self.lost else LogicalQueue.of)(index, found[index])
+            for index in sorted(found)
+        }
+
+    @property
+    def fault(self) -> str | None:
+        """What is wrong with them."""
+        return fault_of_topic(self.queues.values(), LOGICAL_QUEUES)
+
+    def queue(self, index: int) -> LogicalQueue:
+        """One of them. Raises NotAsWantedError."""
+        found = self.queues.get(index)
+        if found is None or not found.segments:
+            raise NotAsWantedError(f"{self.name} has no logical queue {index}{self._silence()}")
+        return found
+
+    def part(self, broker: str) -> LogicalPart:
+        """A broker that answers. Raises NotAsWantedError."""
+        if broker in self.silent:
+            raise NotAsWantedError(f"{broker}: {self.silent[broker]}")
+        if broker not in self.parts:
+            self.brokers.broker_set(broker)
+            raise NotAsWantedError(f"{broker} has no master")
+        return self.parts[broker]
+
+    def at(self, address: str) -> LogicalPart:
+        """The broker at an address. Raises NotAsWantedError."""
+        for part in self.parts.values():
+            if part.address == address:
+                return part
+        raise NotAsWantedError(f"no master is at {address}")
+
+    def written(self, broker: str) -> int:
+        """How many logical queues a broker writes."""
+        return sum(each.is_writable for each in self.parts[broker].segments())
+
+    def of_cluster(self, cluster: str) -> Sequence[LogicalPart]:
+        """The brokers of a cluster, by address. Raises NotAsWantedError where one does not answer."""
+        found = [self.part(name) for name in self.brokers.cluster(cluster)]
+        return sorted(found, key=lambda each: each.address)
+
+    def checked(self) -> Mapping[int, LogicalQueue]:
+        """Its logical queues, if they can be. Raises NotAsWantedError."""
+        if self.fault is not None:
+            raise NotAsWantedError(f"the logical queues of {self.name} cannot be: {self.fault}")
+        return self.queues
+
+    def free_queue(self, broker: str, index: int) -> PhysicalQueue | None:
+        """A message queue of a broker that is expired, so that it may serve again: first one of the same
+        logical queue. The last segment of a queue is none: it says where the queue goes on."""
+        queues = self.queues
+        order = sorted(queues.values(), key=lambda each: (each.index != index, each.index))
+        for queue in order:
+            for each in queue.segments[:-1]:
+                if each.state == State.EXPIRED and each.queue.broker_name == broker:
+                    return each.queue
+        return None
+
+    def _silence(self) -> str:
+        if not self.silent:
+            return ""
+        return f", as far as is known without {', '.join(sorted(self.silent))}"
+
+
+def topics_at(name_servers: Sequence[str], broker: str) -> Plan[Sequence[str]]:
+    """The topics of which a broker holds something of logical queues. Raises NotAsWantedError."""
+    brokers = yield from clusters(name_servers)
+    address = brokers.broker_set(broker).get(constants.MASTER_ID)
+    if address is None:
+        raise NotAsWantedError(f"{broker} has no master")
+    topics: list[str] = []
+    total = 1
+    while len(topics) < total:
+        (reply,) = yield [_topics_from(address, len(topics))]
+        table = body_of(reply, TopicConfigTable).topic_config_table or {}
+        topics += table
+        # Who does not say how many there are tells all at once.
+        said = header_of(reply, GetAllTopicConfigResponse).total_topic_num
+        total = len(topics) if said is None or not table else said
+    found: list[str] = []
+    for place in range(0, len(topics), QUESTIONS_AT_ONCE):
+        asked = [
+            Asking(
+                address,
+                RequestCode.QUERY_TOPIC_LOGICAL_QUEUE_MAPPING,
+                QueryLogicalQueueMappingRequest(topic=each),
+            )
+            for each in topics[place : place + QUESTIONS_AT_ONCE]
+        ]
+        replies = yield asked
+        found += [each for each, reply in zip(topics[place:], replies, strict=False) if _holds(reply)]
+    return sorted(found)
+
+
+def _topics_from(address: str, place: int) -> Asking:
+    header = GetAllTopicConfigRequest(topic_seq=place, max_topic_num=TOPICS_AT_ONCE)
+    return Asking(address, RequestCode.GET_ALL_TOPIC_CONFIG, header)
+
+
+def _holds(reply: Reply) -> bool:
+    try:
+        return bool(_listed(reply).queues)
+    except RemoteProtocolError as error:
+        raise SilentError(f"answers what cannot be read: {error}", f"{reply.question.address} ") from error
+
+
+def known(name_servers: Sequence[str], topic: str) -> Plan[LogicalTopic]:
+    """What every broker holds of a topic. Who asks while a queue moves may hear of it at one broker before
+    that and at another one after it, and looks again. Raises NotAsWantedError."""
+    brokers = yield from clusters(name_servers)
+    if not brokers.sets():
+        raise NotAsWantedError("the name server knows no broker")
+    for _ in range(LOOKS_MAX):
+        found = yield from known_of(name_servers, brokers, topic)
+        if found.fault is None:
+            break
+    return found
+
+
+def known_of(name_servers: Sequence[str], brokers: Brokers, topic: str) -> Plan[LogicalTopic]:
+    """The same of brokers that are known."""
+    sets = brokers.sets()
+    silent = {name: "it has no master" for name in sets if constants.MASTER_ID not in sets[name]}
+    masters = {name: sets[name][constants.MASTER_ID] for name in sorted(sets) if name not in silent}
+    asked: list[Asking] = []
+    for address in masters.values():
+        asked.append(Asking(address, RequestCode.GET_TOPIC_CONFIG, GetTopicConfigRequest(topic=topic)))
+        header = QueryLogicalQueueMappingRequest(topic=topic)
+        asked.append(Asking(address, RequestCode.QUERY_TOPIC_LOGICAL_QUEUE_MAPPING, header))
+    replies = yield asked
+    parts: dict[str, LogicalPart] = {}
+    for number, name in enumerate(masters):
+        try:
+            parts[name] = _part(name, topic, replies[2 * number], replies[2 * number + 1])
+        except SilentError as error:
+            silent[name] = error.reason
+    lost = yield from _lost(name_servers, topic, parts)
+    return LogicalTopic(topic, parts, silent, lost, brokers)
+
+
+def _part(broker: str, topic: str, config: Reply, mapping: Reply) -> LogicalPart:
+    address = config.question.address
+    if answered(config).header.code == ResponseCode.TOPIC_NOT_EXIST:
+        return LogicalPart(broker, address)
+    said = body_of(config, TopicConfigAndQueueMapping)
+    if said.mapping_detail is not None:
+        raise NotAsWantedError(f"{topic} is a static topic")
+    if answered(mapping).header.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
+        return LogicalPart(broker, address, True, said.write_queue_nums or 0)
+    try:
+        queues = queues_of(_listed(mapping).queues or {}, topic)
+        stated = None if said.logical_queues_enabled is None else statement_of(said.logical_queues_enabled)
+    except RemoteProtocolError as error:
+        raise NotAsWantedError(f"what {broker} holds of {topic} cannot be: {error}") from error
+    part = LogicalPart(broker, address, True, said.write_queue_nums or 0, queues, stated)
+    if any(each.queue.broker_name != broker for each in part.segments()):
+        raise NotAsWantedError(f"{broker} says what others hold of {topic}")
+    return part
+
+
+def _listed(mapping: Reply) -> LogicalQueues:
+    """The body of an answer to 413, which is `null` where nothing is held."""
+    body = granted(mapping).body
+    return LogicalQueues() if body in {b"", b"null"} else LogicalQueues.decode(body)
+
+
+def _lost(
+    name_servers: Sequence[str], topic: str, parts: Mapping[str, LogicalPart]
+) -> Plan[Mapping[int, Sequence[Segment]]]:
+    """What a name server tells of brokers that do not answer; nothing where it refuses, or knows nothing."""
+    header = GetRouteInfoRequest(topic=topic, sys_flag=RouteFlag.LOGICAL_QUEUE)
+    for address in name_servers:
+        (reply,) = yield [Asking(address, RequestCode.GET_ROUTEINFO_BY_TOPIC, header)]
+        try:
+            told = queues_heard(body_of(reply, TopicRouteData).logical_queues_info or {}, topic)
+        except (NotAsWantedError, RemoteProtocolError):
+            continue
+        return {index: found for index, each in told.items() if (found := _of_others(each.segments, parts))}
+    return {}
+
+
+def _of_others(segments: Iterable[Segment], parts: Mapping[str, LogicalPart]) -> Sequence[Segment]:
+    return [each for each in segments if each.queue.broker_name not in parts]

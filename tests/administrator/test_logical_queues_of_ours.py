@@ -1,0 +1,310 @@
+"""Logical queues of our own brokers: the proposal's tables, runs that are cut off or race, all under load."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from replispec.administrator.rocketmq import NotAsWantedError
+from replispec.administrator.rocketmq.logical_migration import moved
+from replispec.administrator.rocketmq.logical_queues import mapped, numbered, restated
+from replispec.administrator.rocketmq.logical_topics import LogicalTopic, known
+from replispec.administrator.rocketmq.plans import Asking, Plan, body_of
+from replispec.administrator.rocketmq.topics import TopicWanted, updated
+from replispec.cli.main import command_line
+from replispec.cli.rocketmq.admin import drain_broker, logical_queues, query_topic_logical_queue_mapping
+from replispec.cli.rocketmq.admin.asking import RefusedToAskError
+from replispec.runtime.rocketmq.client import ConsumerNode, Reading, Stored
+from replispec.runtime.rocketmq.queues import rows
+from replispec.wire.rocketmq.broker import GetRouteInfoRequest, TopicRouteData
+from replispec.wire.rocketmq.codes import RequestCode, RouteFlag
+from tests.administrator.own_brokers import CLUSTER, NAME_SERVER, TOPIC, CutOffError, Load, OwnBrokers
+
+NAMES = [NAME_SERVER]
+EPOCHS = count(1_700_000_000_000)
+
+
+def made(brokers: OwnBrokers, queues: int = 2) -> None:
+    """The topic with logical queues, all of the brokers' message queues."""
+    wanted = TopicWanted(TOPIC, queues, queues, 6)
+    brokers.carried_out(updated(NAMES, wanted, cluster=CLUSTER, broker=None))
+    brokers.carried_out(mapped(NAMES, TOPIC, CLUSTER, next(EPOCHS)))
+    brokers.world.run_for(2_000)
+
+
+def move(brokers: OwnBrokers, index: int, target: int) -> None:
+    """A logical queue moved, its target told that the topic is enabled."""
+    brokers.carried_out(moved(NAMES, TOPIC, index, f"broker{target}"))
+    brokers.carried_out(restated(NAMES, TOPIC, next(EPOCHS)))
+    brokers.world.run_for(1_000)
+
+
+def table(brokers: OwnBrokers) -> list[str]:
+    """The mapping as -m prints it."""
+    found: LogicalTopic = brokers.carried_out(known(NAMES, TOPIC))
+    return [" ".join(row) for row in rows(found.queues.values())]
+
+
+def judged(load: Load, queues: int) -> None:
+    """Every message was acknowledged, and is read once, in order, where it was stored, without a hole."""
+    load.ends()
+    assert all(isinstance(each, Stored) for each in load.came.values()), load.came
+    assert {each.queue.number for each in load.read} == set(range(queues))
+    for index in range(queues):
+        read = [each for each in load.read if each.queue.number == index]
+        assert [each.offset for each in read] == list(range(len(read)))
+        numbers = [int(each.body) for each in read]
+        assert numbers == sorted(set(numbers))
+    places = {int(each.body): (each.queue, each.offset) for each in load.read}
+    assert len(places) == len(load.read) == len(load.came)
+    for number, came in load.came.items():
+        assert isinstance(came, Stored)
+        assert places[number][0] == came.queue
+        assert came.offset in {-1, places[number][1]}
+
+
+@pytest.fixture
+def typed(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Commands typed among our brokers: text and exit code of each."""
+
+    def among(brokers: OwnBrokers) -> Any:
+        def ask(plan: Any) -> Any:
+            try:
+                return brokers.carried_out(plan)
+            except NotAsWantedError as error:
+                raise RefusedToAskError(str(error)) from error
+
+        for module in (logical_queues, drain_broker, query_topic_logical_queue_mapping):
+            monkeypatch.setattr(module, "ask", ask)
+        for module in (logical_queues, drain_broker):
+            monkeypatch.setattr(module, "wall_ms", lambda: next(EPOCHS))
+
+        def run(*words: str) -> tuple[str, int]:
+            line = ["admin", *words, "-n", NAME_SERVER]
+            done = CliRunner().invoke(command_line, line, standalone_mode=False)
+            assert done.exception is None, done.exception
+            return done.output, done.return_value
+
+        return run
+
+    return among
+
+
+Row = list[str]
+FIRST: list[Row] = [
+    ["broker1", "0", "0", "Normal"],
+    ["broker1", "1", "1", "Normal"],
+    ["broker2", "0", "2", "Normal"],
+    ["broker2", "1", "3", "Normal"],
+]
+
+
+class Tables:
+    """Commands among our brokers, and the table that they leave."""
+
+    def __init__(self, typed: Any, *, young: tuple[int, ...]) -> None:
+        self.brokers = OwnBrokers(2, young=young)
+        made(self.brokers)
+        self.run = typed(self.brokers)
+
+    def migrate(self, index: int, target: int) -> None:
+        """A logical queue moves."""
+        words = ("migrateTopicLogicalQueue", "-t", TOPIC, "-i", str(index), "-b", f"broker{target}")
+        text, code = self.run(*words)
+        assert code == 0, text
+        self.brokers.world.run_for(1_000)
+
+    @property
+    def rows(self) -> list[Row]:
+        """What is printed."""
+        text, code = self.run("queryTopicLogicalQueueMapping", "-t", TOPIC, "-m")
+        head, *lines = text.splitlines()
+        assert (code, head.split()) == (0, ["brokerName", "MessageQueue", "LogicalQueue", "QueueStatus"])
+        return [line.split() for line in lines]
+
+
+def test_tables_one_to_four_of_the_proposal_a_queue_moves_expires_and_comes_back(typed: Any) -> None:
+    tables = Tables(typed, young=(1,))
+    assert tables.rows == FIRST
+    tables.brokers.writes(1, 0, 101)
+    tables.migrate(0, 2)
+    moved_there = ["broker2", "2", "0(101-)", "Normal"]
+    assert tables.rows == [["broker1", "0", "0(0-100)", "ReadOnly"], *FIRST[1:], moved_there]
+    tables.brokers.fills(1)
+    assert tables.rows == [["broker1", "0", "0(-)", "Expired"], *FIRST[1:], moved_there]
+    tables.brokers.writes(2, 2, 100)
+    tables.migrate(0, 1)
+    came_back = ["broker1", "0", "0(201-)", "Normal"]
+    assert tables.rows == [came_back, *FIRST[1:], ["broker2", "2", "0(101-200)", "ReadOnly"]]
+
+
+def test_table_five_of_the_proposal_a_queue_comes_back_where_its_messages_still_are(typed: Any) -> None:
+    tables = Tables(typed, young=())
+    tables.brokers.writes(1, 0, 101)
+    tables.migrate(0, 2)
+    tables.brokers.writes(2, 2, 100)
+    tables.migrate(0, 1)
+    assert tables.rows == [
+        ["broker1", "0", "0(0-100)", "ReadOnly"],
+        ["broker1", "1", "1", "Normal"],
+        ["broker1", "2", "0(201-)", "Normal"],
+        *FIRST[2:],
+        ["broker2", "2", "0(101-200)", "ReadOnly"],
+    ]
+
+
+def test_tables_six_to_eight_of_the_proposal_a_broker_leaves_and_one_joins(typed: Any) -> None:
+    tables = Tables(typed, young=(2,))
+    brokers = tables.brokers
+    for queue in (0, 1):
+        brokers.writes(2, queue, 101)
+    text, code = tables.run("drainBroker", "-b", "broker2")
+    assert (code, "may not stop yet: 2 segments" in text) == (1, True)
+    stay = [*FIRST[:2], ["broker1", "2", "2(101-)", "Normal"], ["broker1", "3", "3(101-)", "Normal"]]
+    read = [["broker2", "0", "2(0-100)", "ReadOnly"], ["broker2", "1", "3(0-100)", "ReadOnly"]]
+    assert tables.rows == [*stay, *read]
+    brokers.fills(2)
+    text, code = tables.run("drainBroker", "-b", "broker2")
+    assert code == 0, text
+    brokers.world.kill("broker2")
+    brokers.world.run_for(130_000)
+    assert tables.rows == stay
+    for queue in (2, 3):
+        brokers.writes(1, queue, 100)
+    brokers.joins(3)
+    for index in (2, 3):
+        tables.migrate(index, 3)
+    assert tables.rows == [
+        *FIRST[:2],
+        ["broker1", "2", "2(101-200)", "ReadOnly"],
+        ["broker1", "3", "3(101-200)", "ReadOnly"],
+        ["broker3", "0", "2(201-)", "Normal"],
+        ["broker3", "1", "3(201-)", "Normal"],
+    ]
+    brokers.world.kill("nameserver")
+    brokers.world.start("nameserver")
+    brokers.world.run_for(40_000)
+    found, _ = brokers.carried_out(_told())
+    assert sorted(found) == [0, 1, 2, 3]
+
+
+def _told() -> Plan[tuple[dict[int, Any], None]]:
+    """What a name server tells who knows logical queues."""
+    header = GetRouteInfoRequest(TOPIC, sys_flag=RouteFlag.LOGICAL_QUEUE)
+    (reply,) = yield [Asking(NAME_SERVER, RequestCode.GET_ROUTEINFO_BY_TOPIC, header)]
+    return dict(body_of(reply, TopicRouteData).logical_queues_info or {}), None
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_migration_that_is_cut_off_at_any_step_is_finished_and_no_client_notices(*, late: bool) -> None:
+    brokers = OwnBrokers(3)
+    made(brokers, queues=1)
+    load = Load(brokers)
+    brokers.world.run_for(2_000)
+    targets = iter([2, 3, 1, 2, 3, 1, 2, 3, 1, 2])
+    for cut in range(10):
+        target = next(targets)
+        plan = moved(NAMES, TOPIC, 0, f"broker{target}")
+        try:
+            brokers.carried_out(plan, cut=cut, late=late)
+        except CutOffError:
+            brokers.world.run_for(500)
+        move(brokers, 0, target)
+        assert sum("Normal" in row for row in table(brokers)) == 3
+        assert not any("WriteOnly" in row for row in table(brokers))
+    judged(load, 3)
+
+
+def test_two_administrators_at_once_move_one_queue_and_no_client_notices() -> None:
+    brokers = OwnBrokers(3)
+    made(brokers, queues=1)
+    load = Load(brokers)
+    brokers.world.run_for(2_000)
+    for pair in ((2, 3), (1, 2), (3, 1)):
+        plans = [moved(NAMES, TOPIC, 0, f"broker{target}") for target in pair]
+        came = brokers.at_once(*plans)
+        assert not any(isinstance(each, NotAsWantedError) for each in came), came
+        brokers.world.run_for(1_000)
+        assert sum("Normal" in row for row in table(brokers)) == 3
+        assert not any("WriteOnly" in row for row in table(brokers))
+    judged(load, 3)
+
+
+def test_the_number_grows_and_shrinks_under_load() -> None:
+    brokers = OwnBrokers(2)
+    made(brokers)
+    load = Load(brokers)
+    brokers.world.run_for(2_000)
+    for number in (6, 3, 5):
+        brokers.carried_out(numbered(NAMES, TOPIC, CLUSTER, number, next(EPOCHS)))
+        brokers.world.run_for(40_000)
+    judged(load, 6)
+
+
+STEPS = 7
+"""Of a migration: where brokers are, what they hold, what a name server knows, 416, 417, 418, 419."""
+
+
+@pytest.mark.parametrize("step", range(3, STEPS))
+@pytest.mark.parametrize("dies", ["broker1", "broker2", "nameserver"])
+def test_whoever_dies_in_a_migration_comes_back_and_the_next_run_finishes_it(step: int, dies: str) -> None:
+    """The administrator ends there, too: nobody is left who knows of the run but brokers' logs."""
+    brokers = OwnBrokers(3)
+    made(brokers, queues=1)
+    brokers.writes(1, 0, 20)
+    with pytest.raises(CutOffError):
+        brokers.carried_out(moved(NAMES, TOPIC, 0, "broker2"), cut=step, late=True)
+    brokers.world.kill(dies)
+    brokers.world.run_for(2_000)
+    brokers.start(dies)
+    if dies != "nameserver":
+        number = int(dies[-1])
+        brokers.until(lambda: brokers.broker(number).serves, at_most_ms=180_000)
+    brokers.world.run_for(40_000)
+    move(brokers, 0, 2)
+    assert table(brokers) == [
+        "broker1 0 0(0-19) ReadOnly",
+        "broker2 0 1 Normal",
+        "broker2 1 0(20-) Normal",
+        "broker3 0 2 Normal",
+    ]
+    load = Load(brokers)
+    brokers.world.run_for(5_000)
+    load.ends()
+    assert all(isinstance(each, Stored) for each in load.came.values())
+    offsets = [each.offset for each in load.read if each.queue.number == 0]
+    assert offsets == list(range(len(offsets)))
+    assert len(load.read) == len(load.came) + 20
+
+
+def test_a_broker_that_is_gone_for_good_is_passed_over_and_the_rest_of_the_queue_is_read() -> None:
+    brokers = OwnBrokers(3)
+    made(brokers, queues=1)
+    brokers.writes(1, 0, 10)
+    move(brokers, 0, 2)
+    brokers.writes(2, 1, 5)
+    brokers.world.kill("broker2")
+    brokers.world.run_for(5_000)
+    with pytest.raises(NotAsWantedError, match="where it is gone for good, -fd START says"):
+        move(brokers, 0, 3)
+    with pytest.raises(NotAsWantedError, match="known to have had 10 messages"):
+        brokers.carried_out(moved(NAMES, TOPIC, 0, "broker3", 9))
+    brokers.carried_out(moved(NAMES, TOPIC, 0, "broker3", 100))
+    brokers.carried_out(restated(NAMES, TOPIC, next(EPOCHS)))
+    brokers.world.run_for(2_000)
+    brokers.writes(3, 1, 3)
+    found: list[int] = []
+    reading = Reading(TOPIC, idle_ms=20_000)
+    node = ConsumerNode(
+        tuple(NAMES),
+        reading,
+        lambda message, _now_ms: found.append(message.offset) if message.queue.number == 0 else None,
+        lambda _queue, _why: None,
+        name="reader",
+    )
+    brokers.runs(node)
+    brokers.until(lambda: {100, 101, 102} <= set(found), at_most_ms=180_000)
+    assert found == [*range(10), 100, 101, 102]
