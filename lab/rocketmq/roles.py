@@ -13,7 +13,7 @@ from replispec.wire.rocketmq.codes import Release
 from replispec.wire.rocketmq.controller import EpochEntryCache
 
 NAME_SERVER, GROUP = "name-server", "controller-group"
-STATIC_TOPIC = "static-topic"
+STATIC_TOPIC, LOGICAL_QUEUES = "static-topic", "logical-queues"
 PLAYED = ("ha-replica", "registering-broker", "learner")
 
 
@@ -38,7 +38,7 @@ class RocketmqSubject(Subject):
 class OurRoles(OwnRoles, RocketmqSubject):
     """Our roles, with the files that Java reads; they speak the newest release of the specification."""
 
-    adapted = (NAME_SERVER, GROUP, *PLAYED)
+    adapted = (NAME_SERVER, GROUP, *PLAYED, LOGICAL_QUEUES)
     speaks = max(Release).name.removeprefix("V").replace("_", ".")
 
 

@@ -10,7 +10,8 @@ from replispec.conformance.cases import load
 from replispec.conformance.model import OURS, Case
 from tests.conformance.subjects.played import played_out
 from tests.conformance.subjects.static_topic import GoodStaticBroker
-from tests.conformance.subjects.static_topic_faults import ALTERNATIVES, CAUGHT
+from tests.conformance.subjects.static_topic_caught import CAUGHT
+from tests.conformance.subjects.static_topic_faults import ALTERNATIVES
 from tests.conformance.subjects.static_topic_shell import StaticTopicAdapter
 
 KIND = "static-topic"

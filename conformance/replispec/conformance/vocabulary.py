@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from replispec.runtime.primitives.commands import BodyType, HeaderType
+from replispec.runtime.primitives.json_messages import BareMessage
 from replispec.runtime.primitives.releases import NamedNumber, Releases
 
 Release = tuple[int, ...]
@@ -122,6 +123,8 @@ class Vocabulary:
 
 
 def _keys(kind: HeaderType | BodyType | None) -> frozenset[str] | None:
+    if isinstance(kind, type) and issubclass(kind, BareMessage):
+        return None  # its one field has no name on the wire: the keys of a map are data
     found = getattr(kind, "KEYS", None)
     return found if isinstance(found, frozenset) else None
 

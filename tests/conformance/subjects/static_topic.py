@@ -36,6 +36,8 @@ class GoodStaticBroker(StaticBrokerShell):
 
     def refusal(self, old: Fields | None, new: Fields, topic: str) -> str:
         """Why a mapping is refused whatever is forced; empty when it is not."""
+        if not self.is_credible(new["epoch"]):
+            return "it is of an epoch that no clock will show"
         if self.is_foreign(new) or new["topic"] != topic or new["scope"] != "__global__":
             return "it is not of this broker and topic"
         queues = {**(old or {}).get("hostedQueues", {}), **new["hostedQueues"]}
@@ -44,6 +46,10 @@ class GoodStaticBroker(StaticBrokerShell):
         if any(self.is_out_of_order(items) for items in queues.values()):
             return "items are out of order"
         return "a queue serves twice" if self.serves_twice(queues) else ""
+
+    def is_credible(self, epoch: int) -> bool:
+        """Whether a clock may have shown it."""
+        return epoch < 1_800_000_000_000
 
     def is_foreign(self, new: Fields) -> bool:
         """Whether a mapping is for another broker."""
@@ -230,17 +236,61 @@ class GoodStaticBroker(StaticBrokerShell):
 
     # What clients ask
 
-    async def send(self, header: Fields, body: bytes, version: int = LOGICAL_SINCE) -> Told:
-        """10 and 310."""
+    async def send(
+        self,
+        header: Fields,
+        body: bytes,
+        version: int = LOGICAL_SINCE,
+        command: str = "SEND_MESSAGE_V2",
+    ) -> Told:
+        """10, 310 and 320."""
         topic, index = header.get("b") or header["topic"], int(header.get("e") or header["queueId"])
         items = await self._items(topic, index, header, version)
+        if items is None:
+            moved = self.moved_from(topic, index, header, version)
+            if moved is not None:
+                return await self.sent_before(command, header, moved, body)
         if items is not None and not self.leads(items):
-            return await self.not_led("SEND_MESSAGE_V2", header, items, body)
+            return await self.not_led(command, header, items, body)
         queue = index if items is None else self.queue_of(items[-1], index)
         at = self.disk.ends[topic, queue]
-        self.disk.ends[topic, queue] += 1
+        self.disk.ends[topic, queue] += self.messages(command, body)
         offset = at if items is None else self.logical(items[-1], at)
         return "SUCCESS", {"msgId": "0" * 32, "queueId": index, "queueOffset": offset}, b""
+
+    def messages(self, command: str, body: bytes) -> int:
+        """How many messages are sent, each with its size in front."""
+        if command != "SEND_BATCH_MESSAGE":
+            return 1
+        at = found = 0
+        while at < len(body):
+            at, found = at + int.from_bytes(body[at : at + 4], "big"), found + 1
+        return found
+
+    def moved_from(self, topic: str, queue: int, header: Fields, version: int) -> Items | None:
+        """The items of the logical queue that left a physical one, for who cannot know it."""
+        if topic not in self.disk.mappings or header.get("lo") == "false" or version >= LOGICAL_SINCE:
+            return None
+        queues: list[Items] = list(self.disk.mappings[topic]["hostedQueues"].values())
+        led = (items[-1]["queueId"] for items in queues if items and self.leads(items))
+        if queue in led:
+            return None
+        own = (self.name, queue)
+        left = (items for items in queues if own in [(each["bname"], each["queueId"]) for each in items])
+        return next(left, None)
+
+    async def sent_before(self, command: str, header: Fields, items: Items, body: bytes) -> Told:
+        """What a client of before static topics sends to a physical queue that was left."""
+        named = header.get("e") or header["queueId"]
+        if self.leads(items):
+            again = {**header, ("e" if "e" in header else "queueId"): items[-1]["queueId"]}
+            code, told, found = await self.send(again, body, 0, command)
+        else:
+            answer = await self.asked(command, header | {"bname": items[-1]["bname"]}, body)
+            if answer is None or answer.code:
+                raise Refused("SYSTEM_ERROR")
+            code, told, found = "SUCCESS", answer.header, b""
+        return code, {**told, "queueId": named}, found
 
     async def pull(self, header: Fields, _: bytes, version: int = LOGICAL_SINCE) -> Told:
         """11 and 361."""
@@ -398,6 +448,7 @@ class GoodStaticBroker(StaticBrokerShell):
         by_client = {
             RequestCode.SEND_MESSAGE: self.send,
             RequestCode.SEND_MESSAGE_V2: self.send,
+            RequestCode.SEND_BATCH_MESSAGE: partial(self.send, command="SEND_BATCH_MESSAGE"),
             RequestCode.PULL_MESSAGE: self.pull,
             RequestCode.LITE_PULL_MESSAGE: self.pull,
             RequestCode.GET_MIN_OFFSET: self.first,
@@ -430,6 +481,10 @@ def _shaped(detail: Any) -> Fields:
             type(item[name]) is not int for item in items for name in numbers
         ):
             raise ValueError(index)
-    if type(detail["epoch"]) is not int or type(detail["totalQueues"]) is not int:
+    if (
+        not 0 <= detail["epoch"] < 2**63
+        or type(detail["epoch"]) is not int
+        or type(detail["totalQueues"]) is not int
+    ):
         raise ValueError(detail["epoch"])
     return dict(detail)

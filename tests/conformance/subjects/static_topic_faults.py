@@ -178,7 +178,7 @@ class GuessesMappings(GoodStaticBroker):
             return super().read(topic, body)
         except Refused:
             known = {"bname": self.name, "topic": topic, "scope": "__global__", "dirty": False}
-            return {**known, "epoch": 2**62, "totalQueues": 1, "hostedQueues": {}}
+            return {**known, "epoch": 1_799_999_999_999, "totalQueues": 1, "hostedQueues": {}}
 
 
 class LooksAtNothing(GoodStaticBroker):
@@ -350,6 +350,30 @@ class OldIsLogical(GoodStaticBroker):
         return super().is_physical(header, max(version, LOGICAL_SINCE))
 
 
+class StoresWhereNamed(GoodStaticBroker):
+    """What is sent to a physical queue that was left is stored there."""
+
+    def moved_from(self, topic: str, queue: int, header: Fields, version: int) -> Items | None:  # noqa: ARG002
+        return None
+
+
+class RefusesOlderSends(GoodStaticBroker):
+    def is_physical(self, header: Fields, version: int) -> bool:
+        if version < LOGICAL_SINCE and "b" in header:
+            raise Refused("NOT_LEADER_FOR_QUEUE")
+        return super().is_physical(header, version)
+
+
+class CountsBatchesAsOne(GoodStaticBroker):
+    def messages(self, command: str, body: bytes) -> int:  # noqa: ARG002
+        return 1
+
+
+class BelievesAnyEpoch(GoodStaticBroker):
+    def is_credible(self, epoch: int) -> bool:  # noqa: ARG002
+        return True
+
+
 # Consumers
 
 
@@ -373,121 +397,3 @@ class KeepsCommitsOfPulls(GoodStaticBroker):
 class ReadsZero(GoodStaticBroker):
     def when_never_read(self) -> Told:
         return "SUCCESS", {"offset": 0}, b""
-
-
-CAUGHT: Mapping[str, tuple[type[GoodStaticBroker], ...]] = {
-    "refused/ST-UPDATE-1/1": (TakesOlder,),
-    "refused/ST-UPDATE-3/1": (ChangesLeader,),
-    "refused/ST-UPDATE-3/2": (ChangesLeader, LooksAtBrokersAlone),
-    "refused/ST-UPDATE-2/1": (ChangesItems,),
-    "refused/ST-UPDATE-2/2": (ChangesItems,),
-    "refused/ST-UPDATE-2/3": (ChangesItems,),
-    "refused/ST-UPDATE-5/1": (TakesForeign,),
-    "refused/ST-MAPPING-2/1": (TakesAnyOrder,),
-    "refused/ST-MAPPING-2/2": (TakesAnyOrder,),
-    "refused/ST-MAPPING-2/3": (TakesAnyOrder,),
-    "refused/ST-MAPPING-2/4": (TakesAnyOrder,),
-    "refused/ST-MAPPING-2/6": (TakesAnyOrder,),
-    "refused/ST-MAPPING-3/1": (ServesTwice,),
-    "refused/ST-MAPPING-3/2": (ServesTwice,),
-    "mapping/ST-UPDATE-2/1": (NeverDecides,),
-    "mapping/ST-UPDATE-2/2": (NeverDecides,),
-    "mapping/ST-UPDATE-4/1": (ForgetsUnnamed,),
-    "mapping/ST-UPDATE-4/2": (ForgetsUnnamed,),
-    "mapping/ST-UPDATE-4/3": (ForgetsUnnamed,),
-    "mapping/ST-MAPPING-4/3": (KeepsOwnItemsAlone,),
-    "mapping/ST-MAPPING-5/1": (ForgetsUnnamed,),
-    "mapping/ST-MAPPING-5/2": (DeletesWhatIsPlain,),
-    "mapping/ST-DELETE-1/1": (KeepsDeletedMappings,),
-    "registers/ST-ROUTE-1/3": (RegistersAllItems,),
-    "registers/ST-ROUTE-1/4": (RegistersDecidedAlone,),
-    "registers/ST-ROUTE-1/5": (ForgetsMappings,),
-    "restart/ST-MAPPING-4/1": (ForgetsMappings, ForgetsEpochs),
-    "restart/ST-UPDATE-1/1": (ForgetsEpochs,),
-    "restart/ST-OFFSET-1/1": (ForgetsMessages, ForgetsMappings),
-    "restart/ST-LEADER-1/1": (ForgetsMappings,),
-    "restart/ST-LEADER-2/1": (ForgetsMappings,),
-    "offsets/ST-OFFSET-1/2": (StoresByIndex,),
-    "offsets/ST-OFFSET-1/3": (TellsPhysical,),
-    "offsets/ST-OFFSET-1/4": (TellsPhysical,),
-    "offsets/ST-OFFSET-1/6": (TellsPhysical,),
-    "offsets/ST-OFFSET-1/9": (TellsPhysical,),
-    "offsets/ST-OFFSET-1/10": (TellsPhysical,),
-    "borders/ST-OFFSET-1/3": (StaysAtBorders,),
-    "borders/ST-OFFSET-1/4": (StaysAtBorders,),
-    "borders/ST-OFFSET-1/5": (StaysAtBorders,),
-    "borders/ST-OFFSET-1/6": (OffByOne, LooksFromTheFront),
-    "borders/ST-OFFSET-1/7": (LooksFromTheFront, StoresByIndex, TellsPhysical),
-    "borders/ST-OFFSET-1/9": (StaysAtBorders,),
-    "borders/ST-LEADER-2/1": (CrossesOpenBorders,),
-    "leader/ST-LEADER-1/1": (LeadsEverything, SendsUnknownToTheFirst),
-    "leader/ST-LEADER-1/2": (SendsUnknownToTheFirst,),
-    "leader/ST-LEADER-1/3": (SendsUnknownToTheFirst,),
-    "leader/ST-LEADER-1/4": (LeadsEverything,),
-    "leader/ST-LEADER-1/5": (LeadsEverything,),
-    "leader/ST-LEADER-1/6": (LeadsEverything,),
-    "leader/ST-LEADER-1/7": (LeadsEverything,),
-    "leader/ST-LEADER-1/8": (LeadsEverything,),
-    "leader/ST-LEADER-1/9": (LeadsEverything,),
-    "leader/ST-LEADER-2/1": (CountsOpenStarts,),
-    "leader/ST-LEADER-2/3": (CrossesOpenBorders,),
-    "forward/ST-LEADER-4/2": (HandsOnLogical, HandsOnIndexes, HandsOnFlags),
-    "forward/ST-LEADER-4/4": (StaysAtBorders,),
-    "forward/ST-LEADER-4/6": (HandsOnOffsets, HandsOnIndexes),
-    "forward/ST-LEADER-4/7": (SaysNothingIsThere,),
-    "forward/ST-LEADER-4/8": (SaysNothingIsThere,),
-    "forward/ST-LEADER-4/10": (LooksFromTheFront,),
-    "forward/ST-OFFSET-1/1": (HandsOnOffsets,),
-    "hostile/ST-LEADER-4/1": (SaysNothingIsThere,),
-    "hostile/ST-LEADER-4/2": (SaysNothingIsThere,),
-    "offsets/ST-OFFSET-1/7": (TellsPhysical,),
-    "offsets/ST-OFFSET-1/8": (TellsPhysical,),
-    "offsets/ST-OFFSET-1/12": (TellsPhysical,),
-    "leader/ST-LEADER-1/11": (TellsPhysical,),
-    "leader/ST-LEADER-2/2": (TellsPhysical,),
-    "forward/ST-OFFSET-1/2": (TellsPhysical,),
-    "forward/ST-LEADER-2/1": (HandsOnIndexes, HandsOnLogical),
-    "forward/ST-LEADER-2/2": (HandsOnIndexes, CrossesOpenBorders),
-    "forward/ST-LEADER-4/1": (HandsOnLogical, HandsOnIndexes),
-    "forward/ST-LEADER-4/3": (StaysAtBorders,),
-    "forward/ST-LEADER-4/5": (HandsOnLogical,),
-    "forward/ST-LEADER-4/9": (HandsOnLogical, HandsOnIndexes),
-    "physical/ST-LEADER-3/7": (NeverPhysical,),
-    "consumers/ST-OFFSET-1/1": (TellsPhysical,),
-    "consumers/ST-OFFSET-1/3": (LooksFromTheBack,),
-    "borders/ST-OFFSET-1/8": (TellsPhysical,),
-    "mapping/ST-MAPPING-1/2": (TellsMappingsAlways,),
-    "mapping/ST-UPDATE-1/1": (KnowsNoForce,),
-    "mapping/ST-UPDATE-3/1": (TellsPhysical,),
-    "refused/ST-MAPPING-1/1": (LooksAtNothing,),
-    "refused/ST-MAPPING-1/2": (LooksAtNothing,),
-    "refused/ST-MAPPING-2/5": (TakesAnyOrder,),
-    "registers/ST-ROUTE-1/1": (RegistersIndexes,),
-    "registers/ST-ROUTE-1/6": (RegistersOnce,),
-    "registers/ST-ROUTE-1/7": (ForgetsUnnamed,),
-    "hostile/ST-MAPPING-1/8": (LooksAtNothing,),
-    "hostile/ST-MAPPING-1/9": (LooksAtNothing,),
-    **{f"hostile/ST-MAPPING-1/{number}": (GuessesMappings,) for number in range(1, 8)},
-    "hostile/ST-MAPPING-2/1": (TakesAnyOrder,),
-    "hostile/ST-MAPPING-2/2": (TakesAnyOrder,),
-    "consumers/ST-OFFSET-1/2": (StoresByIndex,),
-    "consumers/ST-OFFSET-1/4": (ReadsOldestFirst,),
-    "consumers/ST-OFFSET-1/5": (ReadsZero,),
-    "consumers/ST-OFFSET-1/6": (KeepsCommitsOfPulls,),
-    "consumers/ST-LEADER-4/1": (HandsOnLogical, HandsOnIndexes),
-    "consumers/ST-LEADER-4/2": (ReadsOwnAlone, HandsOnLogical),
-    "consumers/ST-LEADER-4/3": (ReadsZero,),
-    "consumers/ST-LEADER-4/4": (ReadsOldestFirst,),
-    "consumers/ST-LEADER-4/5": (SaysNothingIsThere,),
-    "physical/ST-LEADER-3/1": (NeverPhysical,),
-    "physical/ST-LEADER-3/2": (NeverPhysical,),
-    "physical/ST-LEADER-3/3": (NeverPhysical,),
-    "physical/ST-LEADER-3/4": (NeverPhysical,),
-    "physical/ST-LEADER-3/5": (NeverPhysical,),
-    "physical/ST-LEADER-3/6": (NeverPhysical,),
-    "physical/ST-LEADER-3/11": (NeverPhysical,),
-    "physical/ST-LEADER-3/8": (NeverPhysical,),
-    "physical/ST-LEADER-3/9": (OldIsLogical,),
-    "physical/ST-LEADER-3/10": (OldIsLogical,),
-}
-"""The case that names a fault, and who has it."""

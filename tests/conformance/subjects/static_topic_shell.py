@@ -49,6 +49,8 @@ class Disk:
 class StaticBrokerShell:
     """A broker without a mind of its own: it is asked, asks others, and registers."""
 
+    make_disk: Callable[[], Disk] = Disk
+
     def __init__(self, starting: Starting, disk: Disk, address: str) -> None:
         self.starting, self.disk, self.address = starting, disk, address
         self.name = starting.set
@@ -82,8 +84,8 @@ class StaticBrokerShell:
         finally:
             peer.leave()
 
-    async def register(self) -> None:
-        """Tell the name server of all topics."""
+    def wrapper(self) -> Fields:
+        """What it tells name servers of its topics."""
         infos = {
             topic: {
                 **{
@@ -95,12 +97,15 @@ class StaticBrokerShell:
             for topic, detail in self.disk.mappings.items()
         }
         version = {"counter": self.disk.version, "stateVersion": 0, "timestamp": 0}
-        wrapper = {
+        return {
             "dataVersion": version,
             "mappingDataVersion": version,
             "topicConfigTable": self.disk.topics,
             "topicQueueMappingInfoMap": infos,
         }
+
+    async def register(self) -> None:
+        """Tell the name server of all topics."""
         header = {
             "brokerName": self.name,
             "brokerAddr": self.address,
@@ -110,8 +115,11 @@ class StaticBrokerShell:
             "compressed": "false",
             "bodyCrc32": 0,
         }
-        body = {"topicConfigSerializeWrapper": wrapper, "filterServerList": []}
+        body = {"topicConfigSerializeWrapper": self.wrapper(), "filterServerList": []}
         await self.registrar.answer(Sent(command="REGISTER_BROKER", header=header, body=body))
+
+    async def serves(self) -> None:
+        """What else it does while it serves."""
 
     async def run(self) -> None:
         """Serve until it is cancelled."""
@@ -121,6 +129,7 @@ class StaticBrokerShell:
                 listeners = await trio.open_tcp_listeners(int(self.address.rpartition(":")[2]), host=HOST)
                 self.nursery.start_soon(trio.serve_listeners, self._connection, listeners)
                 await self.register()
+                await self.serves()
         finally:
             self.names.leave()
             self.registrar.leave()
@@ -170,7 +179,7 @@ class StaticTopicAdapter:
     async def start(self, starting: Starting) -> Living:
         """A broker at the address that the case chose."""
         scope = self.living[starting.name] = trio.CancelScope()
-        disk = self.disks.setdefault(starting.name, Disk())
+        disk = self.disks.setdefault(starting.name, self.make.make_disk())
         self.nursery.start_soon(self._run, scope, self.make(starting, disk, starting.address))
         return Living(starting.name, {"remoting": starting.address})
 

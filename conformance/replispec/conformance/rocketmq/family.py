@@ -132,18 +132,21 @@ FAMILY = Family(
             started=("broker",),
             played=True,
         ),
-        SubjectKind(
-            "static-topic",
-            REMOTING,
-            "remoting",
-            ("core",),
-            _metadata,
-            unknown_command=ResponseCode.REQUEST_CODE_NOT_SUPPORTED.name,
-            success=ResponseCode.SUCCESS.name,
-            forbidden=ResponseCode.NO_PERMISSION.name,
-            administrator=ADMINISTRATOR,
-            started=("broker",),
-            played=True,
+        *(
+            SubjectKind(
+                name,
+                REMOTING,
+                "remoting",
+                ("core",),
+                _metadata,
+                unknown_command=ResponseCode.REQUEST_CODE_NOT_SUPPORTED.name,
+                success=ResponseCode.SUCCESS.name,
+                forbidden=ResponseCode.NO_PERMISSION.name,
+                administrator=ADMINISTRATOR,
+                started=("broker",),
+                played=True,
+            )
+            for name in ("static-topic", "logical-queues")
         ),
         SubjectKind(
             "name-server",
