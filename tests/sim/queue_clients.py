@@ -208,8 +208,9 @@ class OldProducerNode:
 class Clients:
     """All clients of a world; they start when there is a topic."""
 
-    def __init__(self, world: World, rng: Rng, queues: Callable[[], int]) -> None:
+    def __init__(self, world: World, rng: Rng, queues: Callable[[], int], bytes_max: int) -> None:
         self.history = QueueHistory()
+        self._bytes_max = bytes_max
         self.is_sending = True
         self.audited: list[tuple[int, int]] = []
         """Queue and offset of all that was read in the end."""
@@ -251,7 +252,7 @@ class Clients:
         while self.is_sending:
             number = self.next_number()
             numbers.append(number)
-            yield MessageToSend(TOPIC, b"%d" % number + b"." * self._rng.below(200))
+            yield MessageToSend(TOPIC, b"%d" % number + b"." * self._rng.below(self._bytes_max))
 
     def _producer(self) -> ProducerNode:
         numbers: list[int] = []

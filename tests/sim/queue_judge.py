@@ -59,9 +59,11 @@ class Judgement:
         self._history = history
         self._topic = topic
         self.wrong: list[str] = []
-        self._log: dict[Place, int] = {}
+        self._log: dict[Place, int] = dict(servers.deleted)
         for name in SETS:
             self._log |= servers.messages(servers.master(name))
+        # What was kept for as long as was promised is read by nobody.
+        self._deleted = {*servers.deleted.values()}
 
     def all(self, audited: Sequence[tuple[int, int]]) -> list[str]:
         """Everything that is wrong; `audited`: what was read from the beginning to the end."""
@@ -76,7 +78,7 @@ class Judgement:
         self._acknowledged(logical)
         self._read(logical)
         self._audited(logical, audited)
-        self._positions()
+        self._positions(chains)
         self._copies()
         return self.wrong
 
@@ -98,6 +100,9 @@ class Judgement:
                     elif found.setdefault((index, at), number) != number:
                         self.wrong.append(f"{found[index, at]} and {number} lie at {at} of queue {index}")
         for place, held in sorted(places.items()):
+            if {*held.values()} <= self._deleted:
+                # Its item was dropped when it was empty.
+                continue
             self.wrong.append(f"{len(held)} messages in queue {place}, which serves no logical queue")
         return found
 
@@ -111,7 +116,7 @@ class Judgement:
         places: dict[int, list[tuple[int, int]]] = {}
         for place, number in logical.items():
             places.setdefault(number, []).append(place)
-        lost = [number for number in self._history.of_before if number not in places]
+        lost = [number for number in self._history.of_before if number not in {*places} | self._deleted]
         self.wrong += [
             f"message {number} of an old sender is there {len(places[number])} times: {places[number]}"
             for number in sorted(self._history.of_before)
@@ -120,6 +125,8 @@ class Judgement:
         told: dict[tuple[int, int], int] = {}
         for number, (index, offset) in sorted(self._history.acknowledged.items()):
             found = places.get(number, [])
+            if not found and number in self._deleted:
+                continue
             if not found:
                 lost.append(number)
             elif len(found) > 1:
@@ -137,6 +144,7 @@ class Judgement:
 
     def _read(self, logical: Mapping[tuple[int, int], int]) -> None:
         other = {at: number for at, number in self._history.read.items() if logical.get(at) != number}
+        other = {at: number for at, number in other.items() if at in logical or number not in self._deleted}
         if other:
             shown = [(at, number, logical.get(at)) for at, number in sorted(other.items())][:SHOWN_MAX]
             self.wrong.append(f"{len(other)} messages were read that are not there: {shown}")
@@ -144,22 +152,25 @@ class Judgement:
     def _audited(self, logical: Mapping[tuple[int, int], int], audited: Sequence[tuple[int, int]]) -> None:
         """Everything is read once."""
         missing = [(place, logical[place]) for place in sorted({*logical} - {*audited})]
+        missing = [(place, number) for place, number in missing if number not in self._deleted]
         if missing:
             self.wrong.append(f"{len(missing)} messages are not read: {missing[:SHOWN_MAX]}")
         if len(audited) > len({*audited}):
             self.wrong.append(f"{len(audited) - len({*audited})} messages are read twice")
 
-    def _positions(self) -> None:
+    def _positions(self, chains: Mapping[int, Chain]) -> None:
         """How far the group has read is kept over moves and fail-overs, once it had time to be copied."""
         for index, kept in sorted(self._history.kept.items()):
             # What was said last may have been taken, though nobody answered.
             said = {each for each in self._history.committed[index] if each >= kept}
             told = self._history.goes_on.get(index)
-            if told not in said:
+            was_dropped = told is None and kept < chains[index].queue.segments[0].logical_start
+            if told not in said and not was_dropped:
                 self.wrong.append(f"the group has read queue {index} up to {kept}, and is told {told}")
 
     def _copies(self) -> None:
         for name in SETS:
-            first, second = (self._servers.log(each).rstrip(b"\0") for each in MEMBERS[name])
+            start = max(map(self._servers.first, MEMBERS[name]))
+            first, second = (self._servers.log(each, start).rstrip(b"\0") for each in MEMBERS[name])
             if first != second:
                 self.wrong.append(f"the logs of {name} are not the same")

@@ -1,13 +1,13 @@
 """Rules of static topics, broken one at a time: which seeds of simulated worlds find each.
 
-python -m tests.sim.queue_mutants [SEEDS]
+python -m tests.sim.queue_mutants [SEEDS] [PART OF A RULE ...]
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any, Final
 from unittest.mock import patch
@@ -17,13 +17,16 @@ from replispec.administrator.rocketmq import remapping
 from replispec.administrator.rocketmq.static_topics import _Setting
 from replispec.broker.rocketmq.core import static_topics
 from replispec.broker.rocketmq.core.groups import Groups
+from replispec.broker.rocketmq.core.logical import LogicalRequests
 from replispec.broker.rocketmq.core.mappings import Mappings
 from replispec.broker.rocketmq.core.static_topics import StaticTopics
 from replispec.broker.rocketmq.node import BrokerNode
 from replispec.runtime.primitives.machines import edge_of
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.client import holders, steps
+from replispec.runtime.rocketmq.remoting.server import Request
 from replispec.wire.rocketmq import constants
+from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.machines import static_topic_queue as machine
 from tests.sim import queue_admins
 from tests.sim.queue_run import run
@@ -35,6 +38,8 @@ CATCH_UP: Final = Mappings.catch_up
 SETTLE: Final = BrokerNode._settle_mappings
 POSITION: Final = Groups.position
 ASKED: Final = steps._asked
+ROUTED: Final = LogicalRequests._routed
+SENDING: Final = (RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2)
 CHOSEN: Final = admin_mappings._chosen
 
 
@@ -82,6 +87,23 @@ def _undecided_is_first(physical: int, physical_start: int, logical_start: int) 
     return physical - physical_start + max(logical_start, 0)
 
 
+def _routed_plainly(self: LogicalRequests, handler: Any, request: Request) -> None:
+    topic = (request.command.header.ext_fields or {}).get("topic") or ""
+    if request.code not in SENDING and self._mappings.kept(topic) is None:
+        handler(request)
+    else:
+        ROUTED(self, handler, request)
+
+
+@contextmanager
+def _plain_meanwhile() -> Iterator[None]:
+    with (
+        patch.object(Mappings, "unsure", property(lambda _: [])),
+        patch.object(LogicalRequests, "_routed", _routed_plainly),
+    ):
+        yield
+
+
 MUTANTS: Final[Mapping[str, Mutant]] = {
     "a mapping is acknowledged before the set has it": lambda: patch.object(
         StaticTopics, "kept", _kept_at_once
@@ -104,9 +126,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "who holds older items is told of a queue that moves": lambda: patch.object(
         _Setting, "_is_told", lambda *_: True
     ),
-    "a topic is plain while no mapping is known to be kept": lambda: patch.object(
-        Mappings, "unsure", property(lambda _: [])
-    ),
+    "a topic is plain while no mapping is known to be kept": _plain_meanwhile,
     "a border is crossed on anybody's word": lambda: patch.object(
         holders, "pull_to_border", holders.pull_item
     ),
@@ -133,7 +153,10 @@ def found_by(mutant: Mutant, seeds: int, first: int = 0) -> tuple[int, str] | No
 def main() -> None:
     """The command line."""
     seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    only = sys.argv[2:]
     for name, mutant in MUTANTS.items():
+        if only and not any(each in name for each in only):
+            continue
         sys.stdout.write(f"{name}: {found_by(mutant, seeds)}\n")
         sys.stdout.flush()
 

@@ -57,6 +57,7 @@ class QueueResult:
     moved: int = 0
     """Segments but the first of each logical queue."""
     deaths: int = 0
+    deleted: int = 0
     refused: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
 
@@ -65,7 +66,8 @@ class QueueResult:
         head = (
             f"seed {self.seed}: {len(self.wrong)} wrong, {self.acknowledged} messages acknowledged, "
             f"{self.of_before} of old senders, {self.undecided} without an offset, {self.read} read, "
-            f"{self.moved} queues moved, {self.deaths} administrators cut off, digest {self.digest[:16]}; "
+            f"{self.deleted} deleted, {self.moved} queues moved, {self.deaths} administrators cut off, "
+            f"digest {self.digest[:16]}; "
             f"python -m tests.sim.queue_run {self.seed}\n  {self.settings}"
         )
         faults = [f"  {each.at_ms:>6} ms: {each.what} ({each.lasts_ms} ms)" for each in self.faults]
@@ -120,7 +122,9 @@ class QueueRun:
         self.admins = Administrators(self.world, rng.fork(), ADMINS, settings.deaths_per_mille)
         self.nemesis = QueueNemesis(self.servers, rng.fork(), self.admins)
         self.total = settings.queues
-        self.clients = Clients(self.world, rng.fork(), lambda: self.total)
+        self.clients = Clients(
+            self.world, rng.fork(), lambda: self.total, 3_000 if settings.reserved else 200
+        )
         self.watch = Watch(self.servers, self.admins.granted)
         self.wrong: list[str] = []
         self._rng = rng.fork()
@@ -129,11 +133,18 @@ class QueueRun:
 
     def play(self) -> QueueResult:
         """Everything."""
+        if not self.settings.reserved:
+            return self._played()
+        with self.servers.short_hours():
+            return self._played()
+
+    def _played(self) -> QueueResult:
         world = self.world
 
         def hear(name: str, note: Note) -> None:
             self.nemesis.hear(note)
             self.watch.hear(name, note)
+            self.servers.hear(name, note)
 
         world.notes = hear
         self.servers.start()
@@ -267,6 +278,7 @@ class QueueRun:
             len(history.read),
             len(segments) - len({index for index, _ in segments}),
             self.admins.deaths,
+            len(self.servers.deleted),
             [each for each in self.admins.ended if each],
             self.world.lines,
         )

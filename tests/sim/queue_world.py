@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
+from unittest.mock import patch
 
 import replispec.broker.rocketmq.process
 import replispec.controller.rocketmq.process
 import replispec.nameserver.rocketmq.process
 from replispec.broker.rocketmq.node import BrokerNode
 from replispec.runtime.configuration import parse
-from replispec.runtime.sim import Rng, World
+from replispec.runtime.rocketmq.log import retention
+from replispec.runtime.sim import Rng, SimulatedFiles, World
 from replispec.runtime.storage import Storage
-from replispec.runtime.world import Member
+from replispec.runtime.world import Member, Note
+from replispec.wire.rocketmq.constants import FLUSHED_FILE, INDEX_FOLDER
 from replispec.wire.rocketmq.parameters import ROLES
 from tests.sim.client import number_of, records
 from tests.sim.cluster import log_files
@@ -39,6 +43,7 @@ HOSTS: Final[Mapping[str, str]] = {
 }
 PORTS: Final[Mapping[str, int]] = {CONTROLLER: 9878, NAME_SERVER: 9876, **dict.fromkeys(BROKERS, 10911)}
 LOG_FILE_BYTES: Final = 16_384
+HOUR_MS: Final = 1_000
 Place = tuple[str, int, int]
 """A broker set, a physical queue, and an offset in it."""
 
@@ -83,15 +88,19 @@ def drawn(seed: int) -> QueueSettings:
         races=rng.happens(500),
         deaths_per_mille=rng.one_of((0, 300, 700)),
         loses_power=rng.happens(600),
+        reserved=rng.between(2, 5) if rng.happens(250) else 0,
     )
 
 
 def _broker(name: str, settings: QueueSettings) -> Mapping[str, object]:
-    keeping: Mapping[str, object] = {
-        "cleanResourceInterval": 600_000,
+    keeping: dict[str, object] = {
+        "cleanResourceInterval": 300 if settings.reserved else 600_000,
         "diskSpaceWarningLevelRatio": 100,
         "cleanFileForciblyEnable": "false",
     }
+    if settings.reserved:
+        hours = ";".join(f"{hour}" for hour in range(24))
+        keeping |= {"fileReservedTime": settings.reserved, "deleteWhen": hours}
     return {
         "brokerClusterName": "simulation",
         "brokerName": name[:-1],
@@ -193,25 +202,80 @@ class Servers:
                 return False
         return True
 
-    def log(self, name: str) -> bytes:
-        """The commit log of a broker, as its disk holds it."""
+    def first(self, name: str) -> int:
+        """Where the log of a broker begins."""
+        files = log_files(self.world.processes[name].disk)
+        return int(files[0].rpartition("/")[2]) if files else 0
+
+    def log(self, name: str, start: int = 0) -> bytes:
+        """The commit log of a broker, as its disk holds it, from an offset on."""
         disk = self.world.processes[name].disk
-        return b"".join(bytes(disk.contents[part].data) for part in log_files(disk))
+        log = b"".join(bytes(disk.contents[part].data) for part in log_files(disk))
+        return log[max(0, start - self.first(name)) :]
 
     def messages(self, name: str) -> dict[Place, int]:
         """The messages of the topic in the log of a broker."""
-        log, found = self.log(name), {}
+        log = self.log(name)
+        found: dict[Place, int] = {}
         for start in range(0, len(log), LOG_FILE_BYTES):
-            for record in records(log[start : start + LOG_FILE_BYTES]):
-                if record.topic == TOPIC:
-                    found[name[:-1], record.queue_id, record.queue_offset] = number_of(record)
+            found |= _messages(name, log[start : start + LOG_FILE_BYTES])
         return found
+
+    def hear(self, name: str, note: Note) -> None:
+        """Read a line of the log of a process: an operator repairs what no replica repairs by itself, a log
+        that shares no epoch with the master's, or ends before the master's begins."""
+        if note.what.startswith("no epoch shared"):
+            self.world.after(1_000_000, partial(self._empty, name))
+        elif note.what == "replica wants deleted bytes":
+            host = str(note.values["peer"]).rpartition(":")[0]
+            late = next(each for each in BROKERS if HOSTS[each] == host)
+            self.world.after(1_000_000, partial(self._empty, late))
+
+    def _empty(self, name: str) -> None:
+        process = self.world.processes[name]
+        if not process.is_alive:
+            return
+        self.world.trace("operator", f"empties the log of {name}")
+        self.world.kill(name)
+        parts = ("/commitlog/", "epoch", FLUSHED_FILE, INDEX_FOLDER)
+        for file in [each for each in process.disk.contents if any(part in each for part in parts)]:
+            del process.disk.contents[file]
+        self.world.start(name)
+
+    @contextmanager
+    def short_hours(self) -> Iterator[None]:
+        """Hours are seconds, and what is deleted is remembered."""
+        remove = SimulatedFiles.remove
+
+        def watched(files: SimulatedFiles, name: str) -> None:
+            disk, path = files._disk, files._path(name)
+            if path in log_files(disk)[:1]:
+                owner = next(each for each in BROKERS if self.world.processes[each].disk is disk)
+                self.deleted |= _messages(owner, bytes(disk.contents[path].data))
+            remove(files, name)
+
+        with (
+            patch.object(retention, "HOUR_MS", HOUR_MS),
+            patch.object(SimulatedFiles, "remove", watched),
+        ):
+            yield
+
+
+def _messages(broker: str, data: bytes) -> dict[Place, int]:
+    return {
+        (broker[:-1], record.queue_id, record.queue_offset): number_of(record)
+        for record in records(data)
+        if record.topic == TOPIC
+    }
 
 
 def build(seed: int, settings: QueueSettings, *, keeps_lines: bool = False) -> Servers:
     """The servers of a world, of which nothing runs yet."""
     rng = Rng(seed)
     world = World(rng.bits(), conditions=some_conditions(rng), pace=some_pace(rng))
+    if settings.reserved:
+        # Whoever lives an hour ahead deletes an hour too early.
+        world.pace = replace(world.pace, wall_jump_ms=0, drift_per_mille=1)
     world.keeps_lines = keeps_lines
     for name in SERVERS:
         text = "".join(f"{key}={value}\n" for key, value in properties(name, settings).items())
