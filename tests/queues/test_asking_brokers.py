@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from replispec.broker.rocketmq.core.peers import ASKED_MAX, ASKED_OF_ONE_MAX, BODY_BYTES_MAX, Peers
-from replispec.runtime.rocketmq.client.steps import Pausing, Steps
+from replispec.runtime.rocketmq.client.asking import Pausing, Steps
 from replispec.runtime.rocketmq.framing import FrameBuffer
 from replispec.runtime.rocketmq.remoting.server import Request
 from replispec.runtime.world import Member, Outbox

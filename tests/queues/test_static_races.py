@@ -104,7 +104,7 @@ def test_a_topic_whose_mapping_may_not_be_kept_is_plain_to_nobody() -> None:
     brokers.world.kill("nameserver")
     brokers.start("nameserver", "controller", "broker1")
     brokers.until(lambda: brokers.broker(1).serves)
-    assert brokers.broker(1)._mappings.kept("S") is None
+    assert brokers.broker(1)._mappings.static.kept("S") is None
     asked = brokers.ask(first, RequestCode.GET_TOPIC_CONFIG, GetTopicConfigRequest("S", True)).header
     assert asked.code == ResponseCode.SERVICE_NOT_AVAILABLE
     commit = UpdateConsumerOffsetRequest(
@@ -115,7 +115,7 @@ def test_a_topic_whose_mapping_may_not_be_kept_is_plain_to_nobody() -> None:
     route = brokers.ask(NAME_SERVER, RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequest(topic="S"))
     assert route.header.code == ResponseCode.TOPIC_NOT_EXIST
     brokers.start("broker2")
-    brokers.until(lambda: brokers.broker(1)._mappings.kept("S") is not None)
+    brokers.until(lambda: brokers.broker(1)._mappings.static.kept("S") is not None)
     brokers.world.run_for(2_000)
     route = brokers.ask(NAME_SERVER, RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequest(topic="S"))
     assert TopicRouteData.decode(route.body).topic_queue_mapping_by_broker

@@ -44,7 +44,7 @@ class Watch:
 
     def _look_at(self, name: str, member: str) -> None:
         node = self.servers.node(member)
-        mapped = node._mappings.newest(TOPIC) if node is not None else None
+        mapped = node._mappings.static.newest(TOPIC) if node is not None else None
         epoch = 0 if mapped is None else mapped.detail.epoch or 0
         if self.granted.get(name, 0) > epoch:
             granted = self.granted[name]

@@ -18,12 +18,12 @@ from replispec.administrator.rocketmq.static_topics import _Setting
 from replispec.broker.rocketmq.core import static_topics
 from replispec.broker.rocketmq.core.groups import Groups
 from replispec.broker.rocketmq.core.logical import LogicalRequests
+from replispec.broker.rocketmq.core.mapped_topics import MappedTopics
 from replispec.broker.rocketmq.core.mappings import Mappings
-from replispec.broker.rocketmq.core.static_topics import StaticTopics
-from replispec.broker.rocketmq.node import BrokerNode
+from replispec.broker.rocketmq.core.recorder import Recorder
 from replispec.runtime.primitives.machines import edge_of
 from replispec.runtime.rocketmq import rules
-from replispec.runtime.rocketmq.client import holders, steps
+from replispec.runtime.rocketmq.client import asking, holders, steps
 from replispec.runtime.rocketmq.remoting.server import Request
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.codes import RequestCode
@@ -33,11 +33,11 @@ from tests.sim.queue_run import run
 
 Mutant = Callable[[], AbstractContextManager[object]]
 EDGE_OF: Final = edge_of
-KEPT: Final = StaticTopics.kept
+KEPT: Final = Recorder.kept
 CATCH_UP: Final = Mappings.catch_up
-SETTLE: Final = BrokerNode._settle_mappings
+SETTLE: Final = MappedTopics.settle
 POSITION: Final = Groups.position
-ASKED: Final = steps._asked
+ASKED: Final = asking.asked
 ROUTED: Final = LogicalRequests._routed
 SENDING: Final = (RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2)
 CHOSEN: Final = admin_mappings._chosen
@@ -47,7 +47,7 @@ def _rule(name: str, broken: Callable[..., object]) -> Mutant:
     return lambda: patch.object(rules, name, broken)
 
 
-def _kept_at_once(self: StaticTopics, offset: int, now_ms: int) -> None:
+def _kept_at_once(self: Recorder, offset: int, now_ms: int) -> None:
     KEPT(self, self._store.log.end if offset else 0, now_ms)
 
 
@@ -62,19 +62,20 @@ def _takes_smaller(of: Any, state: Any, known: Any, event: Any, *rest: Any) -> A
     return EDGE_OF(of, state, known, event, *rest)
 
 
-def _not_read_by_replicas(self: BrokerNode, now_ms: int) -> None:
-    queue = self._mappings._store.index.queues.get((constants.MAPPING_TOPIC, constants.MAPPING_QUEUE))
-    if queue is not None and self._role.is_replica:
-        self._mappings._position = queue.end
-    SETTLE(self, now_ms)
+def _not_read_by_replicas(self: MappedTopics, kept_to: int, now_ms: int) -> bool:
+    table = self._known.static
+    queue = table._store.index.queues.get((constants.MAPPING_TOPIC, constants.MAPPING_QUEUE))
+    if queue is not None and not self._master.serves:
+        table._position = queue.end
+    return SETTLE(self, kept_to, now_ms)
 
 
 def _zero_for_none(self: Groups, group: str, topic: str, queue_id: int) -> int:
     return POSITION(self, group, topic, queue_id) or 0
 
 
-def _sent_again(*asked: Any, **more: Any) -> Any:
-    return ASKED(*asked, **{**more, "again": True})
+def _sent_again(errand: asking.Errand) -> Any:
+    return ASKED(replace(errand, again=True))
 
 
 def _undecided_first(index: int, generation: int, said: Sequence[Any], before: Any) -> Any:
@@ -105,14 +106,12 @@ def _plain_meanwhile() -> Iterator[None]:
 
 
 MUTANTS: Final[Mapping[str, Mutant]] = {
-    "a mapping is acknowledged before the set has it": lambda: patch.object(
-        StaticTopics, "kept", _kept_at_once
-    ),
+    "a mapping is acknowledged before the set has it": lambda: patch.object(Recorder, "kept", _kept_at_once),
     "a mapping is not cut with the log": lambda: patch.object(Mappings, "catch_up", _not_cut),
     "a mapping of a smaller epoch is taken": lambda: patch.object(static_topics, "edge_of", _takes_smaller),
     "an item may change what it said": _rule("follows_items", lambda *_: True),
     "a replica does not read the mappings that it copies": lambda: patch.object(
-        BrokerNode, "_settle_mappings", _not_read_by_replicas
+        MappedTopics, "settle", _not_read_by_replicas
     ),
     "an item begins one too early": _rule("next_block", lambda end: max(end - 1, 0)),
     "a start that is decided is decided again": lambda: patch.object(
@@ -131,7 +130,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
         holders, "pull_to_border", holders.pull_item
     ),
     "a group that never read begins at 0": lambda: patch.object(Groups, "position", _zero_for_none),
-    "a send whose answer was lost is sent again": lambda: patch.object(steps, "_asked", _sent_again),
+    "a send whose answer was lost is sent again": lambda: patch.object(steps, "asked", _sent_again),
 }
 FIRST: Final[Mapping[str, int]] = {}
 """From which seed on to look for what few seeds find."""
