@@ -279,10 +279,11 @@ class Broker:
 @dataclass(slots=True)
 class Cluster:
     """Brokers by name, and plans carried out among them. `cut`: before this change, counted from 0, the
-    administrator ends; `late`: behind it, before he hears of it."""
+    administrator ends; `late`: behind it, before he hears of it. `cut_at`: behind such a request."""
 
     brokers: dict[str, Broker]
     cut: int | None = None
+    cut_at: RequestCode | None = None
     late: bool = False
     changes: int = 0
     silent: set[str] = field(default_factory=set)
@@ -364,6 +365,8 @@ class Cluster:
         answer = broker.answer(question)
         if self.watched is not None:
             self.watched()
+        if question.code == self.cut_at:
+            raise CutOffError
         if is_change:
             self.changes += 1
             if self.late and self.cut == self.changes - 1:

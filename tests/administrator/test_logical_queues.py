@@ -25,6 +25,7 @@ from replispec.cli.rocketmq.admin.asking import RefusedToAskError
 from replispec.runtime.rocketmq.queues import LogicalQueue
 from replispec.runtime.rocketmq.queues.forms import message_of_queues
 from replispec.wire.rocketmq.broker import TopicRouteData
+from replispec.wire.rocketmq.codes import RequestCode
 from tests.administrator.logical_brokers import CLUSTER, NAME_SERVER, TOPIC, Cluster, CutOffError, address
 
 NUMBER = "updateTopicLogicalQueueNum"
@@ -345,3 +346,28 @@ def test_a_logical_queue_is_where_it_was_wanted_already(cluster: Cluster) -> Non
     before: dict[int, LogicalQueue] = dict(cluster.queues)
     well(migrate(0, "broker1"))
     assert dict(cluster.queues) == before
+
+
+def test_of_segments_without_a_message_which_all_begin_at_one_offset_the_newest_is_found(
+    cluster: Cluster,
+) -> None:
+    made(cluster, "broker1", "broker2", "broker3", queues=1)
+    for target in ("broker2", "broker3", "broker1") * 3:
+        # The one that was written is sealed then, like all before it.
+        cluster.cut_at = RequestCode.MIGRATE_TOPIC_LOGICAL_QUEUE_PREPARE
+        assert isinstance(migrate(0, target).exception, CutOffError)
+        cluster.cut_at = None
+        well(migrate(0, target))
+        cluster.whole(3)
+        assert cluster.queues[0].segments[-1].queue.broker_name == target
+
+
+def test_what_says_where_a_sealed_queue_goes_on_is_taken_by_no_other_queue(cluster: Cluster) -> None:
+    made(cluster)
+    well(number(5))
+    write(cluster, 4, 7)
+    well(number(4))
+    cluster.brokers["broker3"].delete()
+    well(migrate(0, "broker3"))
+    well(number(5))
+    assert cluster.queues[4].segments[-1].logical_start == 7

@@ -301,6 +301,19 @@ def test_what_one_broker_says_is_gone_counts_for_all() -> None:
     assert names.told() == {0: [("b2", 101, -1)]}
 
 
+def test_what_a_lost_broker_has_is_not_told_once_another_one_says_that_it_is_gone() -> None:
+    """Its queue was carried on elsewhere, at an offset that an administrator gave."""
+    names = NameServer()
+    source = Says("b1", segments={0: [segment("b1", 0, 0)]}, enabled=ONE)
+    target = Says("b2", 2, {0: [segment("b2", 0, 500)]}, ONE, {0: ((0, 500),)})
+    names.hears(source, target)
+    assert names.told() == {0: [("b1", 0, -1), ("b2", 500, -1)]}
+    names.loses("b1")
+    assert names.told() == {0: [("b2", 500, -1)]}
+    names.hears(source)
+    assert names.told() == {0: [("b1", 0, -1), ("b2", 500, -1)]}
+
+
 def test_expired_segments_stay_listed() -> None:
     names = NameServer()
     names.hears(Says("b1", segments={0: [segment("b1", 0, 0, 101, State.EXPIRED)]}, enabled=ONE), NEW)

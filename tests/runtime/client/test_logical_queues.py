@@ -349,3 +349,16 @@ def test_messages_that_are_deleted_are_passed_over_and_no_others() -> None:
     assert isinstance(silent, Pulled)
     world = among(MOVED, b=Holder({2: (0, 9)}))
     assert isinstance(world.carried_out(steps.pull(steps.Pull(TOPIC, "g", QUEUE, 5, 32, 0))), Failed)
+
+
+def test_what_a_name_server_does_not_list_is_gone_and_what_a_redirect_leaves_out_is_not() -> None:
+    last = segment("b", 2, 500)
+    b = Holder({2: (0, 9)})
+    world = among(route(OLD, last), a=Holder({0: (0, 101)}), b=b)
+    assert pulled(world, 101).next_offset == 500
+    middle = segment("a", 1, 101, end=399)
+    a = Holder({0: (0, 101), 1: (0, 399)}, elsewhere={0: (OLD, last)})
+    world = among(STALE, a=a, b=b)
+    assert sent(world).offset == 509
+    a.elsewhere = {0: (OLD, middle)}
+    assert [each.offset for each in pulled(world, 101).messages][:2] == [101, 102]

@@ -11,7 +11,13 @@ from dataclasses import dataclass, field, replace
 
 from replispec.runtime.rocketmq.queues import Holding, merged
 from replispec.runtime.rocketmq.queues.profiles import LOGICAL_QUEUES
-from replispec.runtime.rocketmq.queues.telling import Enabled, HeardQueues, Interval, Statement
+from replispec.runtime.rocketmq.queues.telling import (
+    Enabled,
+    HeardQueues,
+    Interval,
+    Statement,
+    without_gone,
+)
 from replispec.runtime.rocketmq.remoting import Shares
 from replispec.wire.rocketmq.constants import UNDECIDED
 from replispec.wire.rocketmq.static_topic import TopicQueueMappingInfo
@@ -148,13 +154,20 @@ class ToldMappings:
         return found or None
 
     def heard(self, topic: str) -> HeardQueues:
-        """The logical queues of a topic, merged."""
+        """The logical queues of a topic, merged. What a broker that is lost said of messages that are gone by
+        the word of another one is not repeated."""
         every = self._topics.get(topic, {}).values()
-        holdings = {each.logical.broker_name: each.logical for each in every if each.logical is not None}
+        logical = [each for each in every if each.logical is not None]
+        holdings = {each.logical.broker_name: each.logical for each in logical if each.logical is not None}
+        lost = {each.logical.broker_name for each in logical if each.logical and each.version is None}
+        gone = _together(each.gone for each in every)
         return HeardQueues(
-            merged(holdings, LOGICAL_QUEUES),
+            {
+                index: without_gone(queue, lost, gone.get(index, ()))
+                for index, queue in merged(holdings, LOGICAL_QUEUES).items()
+            },
             max((each.enabled for each in every if each.enabled is not None), default=None),
-            _together(each.gone for each in every),
+            gone,
         )
 
     def size(self) -> int:

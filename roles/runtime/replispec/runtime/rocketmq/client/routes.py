@@ -5,8 +5,9 @@ Source: apache/rocketmq rocketmq-all-5.4.0, MQClientInstance.topicRouteData2Topi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -55,7 +56,8 @@ class BrokerPlace(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Route:
     """The queues of a topic, and where they are. `holdings`: what brokers lead of a static topic; `logical`:
-    the logical queues of RIP-21, by index."""
+    the logical queues of RIP-21, by index, and `gone_before` the offsets before which a name server tells
+    none: such ones are gone, where those that are missing after a redirect may not be known."""
 
     topic: str
     members: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
@@ -64,6 +66,7 @@ class Route:
     holdings: Mapping[str, Holding] = field(default_factory=dict)
     leaders: Mapping[int, str] = field(default_factory=dict)
     logical: Mapping[int, LogicalQueue] = field(default_factory=dict)
+    gone_before: Mapping[int, Collection[int]] = field(default_factory=dict)
 
     def of_new_topic(self) -> Route:
         """The same for a topic that brokers make when somebody sends to it, with so many queues each."""
@@ -124,7 +127,9 @@ def route_of(topic: str, said: TopicRouteData, before: Route | None = None) -> R
         if data.broker_name
     }
     if said.logical_queues_info:
-        return _of_logical(Route(topic, members), queues_heard(said.logical_queues_info, topic))
+        queues = queues_heard(said.logical_queues_info, topic)
+        gone = {index: frozenset(_behind_holes(each)) for index, each in queues.items()}
+        return _of_logical(Route(topic, members, gone_before=gone), queues)
     if before is not None and before.is_logical:
         raise RemoteProtocolError(f"{topic[:40]} is told without its logical queues")
     mappings = said.topic_queue_mapping_by_broker
@@ -133,6 +138,14 @@ def route_of(topic: str, said: TopicRouteData, before: Route | None = None) -> R
     datas = [each for each in said.queue_datas or () if each.broker_name in members]
     published = _queues(datas, Permission.WRITE)
     return Route(topic, members, published, _queues(datas, Permission.READ))
+
+
+def _behind_holes(queue: LogicalQueue) -> Iterator[int]:
+    """Where segments begin that do not begin where the one before ends."""
+    decided = [each for each in queue.segments if each.is_decided]
+    for one, two in pairwise(decided):
+        if one.logical_end < two.logical_start:
+            yield two.logical_start
 
 
 def _of_logical(route: Route, queues: Mapping[int, LogicalQueue]) -> Route:

@@ -197,13 +197,16 @@ def _passed_over(route: Route, wanted: Pull) -> int | None:
     """Where a logical queue of RIP-21 goes on whose messages at an offset are deleted; None: the broker of
     the offset is asked, also at the end of a segment, for he knows who follows."""
     logical = route.logical.get(wanted.queue.number)
-    if logical is None:
+    if logical is None or not logical.segments:
         return None
     found = logical.locate(wanted.offset)
-    if found is not None and (found.is_readable or wanted.offset >= found.logical_end):
-        return None
-    starts = (each.logical_start for each in logical.segments if each.is_readable)
-    return next((start for start in starts if start > wanted.offset), None)
+    if found is None:
+        return logical.segments[0].logical_start if logical.segments[0].is_decided else None
+    if not found.is_sealed or wanted.offset < found.logical_end:
+        return None if found.is_readable else found.logical_end
+    following = logical.next_of(found)
+    start = UNDECIDED if following is None else following.logical_start
+    return start if start in route.gone_before.get(wanted.queue.number, ()) else None
 
 
 def _pulling(wanted: Pull, target: Target) -> PullMessageRequest:

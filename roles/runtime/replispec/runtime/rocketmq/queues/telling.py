@@ -6,7 +6,7 @@ from what is missing: offsets that no segment covers are gone when a broker says
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -120,6 +120,24 @@ class HeardQueues:
     def told(self) -> Sequence[LogicalQueue]:
         """What is told when nothing lacks: no index that is not committed yet."""
         return [self.queues[index] for index in range(self.total) if index in self.queues]
+
+
+def without_gone(queue: LogicalQueue, lost: Collection[str], gone: Sequence[Interval]) -> LogicalQueue:
+    """Without the segments of brokers that are lost of which somebody says that they are gone: whoever read
+    on there would wait for ever."""
+    return LogicalQueue(
+        queue.index,
+        tuple(
+            each
+            for each in queue.segments
+            if each.queue.broker_name not in lost or not _is_gone(queue, each, gone)
+        ),
+    )
+
+
+def _is_gone(queue: LogicalQueue, segment: Segment, gone: Sequence[Interval]) -> bool:
+    begin, end = segment.logical_start, queue.border_of(segment)
+    return segment.is_decided and begin < end and _is_covered(gone, begin, end)
 
 
 def lack_of(heard: HeardQueues, written: Mapping[str, int]) -> str | None:
