@@ -319,6 +319,7 @@ def test_a_deleted_topic_of_logical_queues_is_plain_again_and_stays_deleted_afte
     brokers.mapped(first, 1)
     brokers.send(first, b"m", topic="L")
     assert brokers.commit(first, 5, 1)[0] == OK
+    assert brokers.notify(first, own(), elsewhere(logical_queue_delta=4, state="Normal")) == (OK, "")
     assert brokers.ask(first, RequestCode.DELETE_TOPIC_IN_BROKER, DeleteTopicRequest("L")).header.code == OK
     assert brokers.told(first) == {}
     brokers.world.kill("broker1", power=True)
