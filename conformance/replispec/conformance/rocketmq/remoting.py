@@ -75,7 +75,8 @@ class RemotingEncoder(Encoder):
             ext_fields=fields or None,
         )
         try:
-            return Command(answered, b"" if body is None else jsons.dumps(body)).encode()
+            data = body if isinstance(body, bytes) else b"" if body is None else jsons.dumps(body)
+            return Command(answered, data).encode()
         except LocalProtocolError as fault:
             raise Unsendable(f"the answer {code}: {fault}") from None
 
