@@ -12,8 +12,8 @@ gives it another beginning than its own.
 Values: 7, true, none, text, {1,2} for a set, {1:a,2:b} for a map, {a,b} for one of empty messages, [1,2] for
 a list, [1:0,2:900] for epochs with the offsets where they start, [3@2:100] for heartbeats (broker 3, whose
 log ends at 100 in epoch 2), [1,1,2] for the entries of a log by their terms, [0@a:0,1@b/2:] for items of a
-static topic (the second, queue 2 of broker b, begins nobody knows where), b1:0 for a segment of a logical queue.
-Fields that are not named are 0, false, empty or none.
+static topic (the second, queue 2 of broker b, begins nobody knows where), b1:0 for a segment of a logical
+queue. Fields that are not named are 0, false, empty or none.
 """
 
 from __future__ import annotations
