@@ -400,10 +400,6 @@ def test_a_question_ends_in_time_whatever_it_waits_for() -> None:
     assert len(told) == 1
 
 
-def _count(told: Counter[str], name: str, _result: object, _now_ms: int) -> None:
-    told[name] += 1
-
-
 def test_one_broker_takes_no_room_from_others_and_all_together_no_more_than_there_is() -> None:
     peers, told = Peers(Outbox(), [NAME_SERVER], None), Counter[str]()
     names = [f"b{number}" for number in range(ASKED_MAX // ASKED_OF_ONE_MAX + 1)]
