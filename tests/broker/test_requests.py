@@ -309,13 +309,6 @@ def test_a_topic_is_made_changed_and_kept() -> None:
     assert answer.header.code == ResponseCode.INVALID_PARAMETER
 
 
-@pytest.mark.parametrize("code", [411, 413, 414, 415, 416, 417, 418, 419, 422])
-def test_logical_queues_are_not_served_as_yet(code: int) -> None:
-    brokers = BrokerSet()
-    answer = brokers.ask(brokers.alone(), code)
-    assert answer.header.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
-
-
 def test_a_topic_that_may_not_be_written_is_not() -> None:
     brokers = BrokerSet()
     address = brokers.alone()

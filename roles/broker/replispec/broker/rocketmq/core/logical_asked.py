@@ -36,7 +36,7 @@ _TAKING: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedOfQueues:
     """One request. `index` and `queue_id` are UNDECIDED where it names none."""
 
     code: int
@@ -87,39 +87,39 @@ class Asked:
         return (source.logical_start, start) if source.logical_start < start else None
 
 
-def asked_of(request: Request, broker_name: str) -> Asked:
+def asked_of(request: Request, broker_name: str) -> AskedOfQueues:
     """Read it, at a broker of this name. Raises RemoteProtocolError."""
     read = _READERS[request.code]
     return read(request, broker_name)
 
 
-def _update(request: Request, _broker_name: str) -> Asked:
+def _update(request: Request, _broker_name: str) -> AskedOfQueues:
     said = UpdateLogicalQueueMapping.decode(request.command.body)
     if said.enabled is not None:
         try:
             statement = statement_of(said.enabled)
         except RemoteProtocolError as error:
-            return Asked(request.code, request.now_ms, said.topic or "", fault=str(error))
-        return Asked(request.code, request.now_ms, said.topic or "", enabled=statement)
+            return AskedOfQueues(request.code, request.now_ms, said.topic or "", fault=str(error))
+        return AskedOfQueues(request.code, request.now_ms, said.topic or "", enabled=statement)
     return _of_queue(request, said.topic, said.logical_queue_idx, said.queue_id)
 
 
-def _seal(request: Request, _broker_name: str) -> Asked:
+def _seal(request: Request, _broker_name: str) -> AskedOfQueues:
     said = SealLogicalQueue.decode(request.command.body)
     return _of_queue(request, said.topic, said.logical_queue_index, said.queue_id)
 
 
-def _reuse(request: Request, _broker_name: str) -> Asked:
+def _reuse(request: Request, _broker_name: str) -> AskedOfQueues:
     said = ReuseLogicalQueue.decode(request.command.body)
     return _of_queue(request, said.topic, said.logical_queue_index, said.queue_id)
 
 
-def _create(request: Request, _broker_name: str) -> Asked:
+def _create(request: Request, _broker_name: str) -> AskedOfQueues:
     said = CreateLogicalQueue.decode(request.command.body)
     return _of_queue(request, said.topic, said.logical_queue_index, 0)
 
 
-def _migrate(request: Request, broker_name: str) -> Asked:
+def _migrate(request: Request, broker_name: str) -> AskedOfQueues:
     said = MigrateLogicalQueue.decode(request.command.body)
     source, target = said.from_queue_route_data, said.to_queue_route_data
     is_prepared = request.code == RequestCode.MIGRATE_TOPIC_LOGICAL_QUEUE_PREPARE
@@ -130,7 +130,7 @@ def _migrate(request: Request, broker_name: str) -> Asked:
     try:
         one, two = _one(source, topic, index), _one(target, topic, index)
     except RemoteProtocolError as error:
-        return Asked(request.code, request.now_ms, topic, fault=str(error))
+        return AskedOfQueues(request.code, request.now_ms, topic, fault=str(error))
     # What nobody here reads is not kept, nor told.
     source, target = message_of(one, topic, index), message_of(two, topic, index)
     request.command.body = MigrateLogicalQueue(source, target).encode()
@@ -141,7 +141,7 @@ def _migrate(request: Request, broker_name: str) -> Asked:
     elif one.key == two.key:
         fault = "a segment does not follow itself"
     queue_id = constants.UNDECIDED if is_notice else owned.queue.queue_id
-    return Asked(
+    return AskedOfQueues(
         request.code,
         request.now_ms,
         topic,
@@ -180,19 +180,19 @@ def _fault_of_open(segment: Segment, index: int) -> str | None:
     return "an offset that cannot be" if is_bad else None
 
 
-def _delete(request: Request, _broker_name: str) -> Asked:
+def _delete(request: Request, _broker_name: str) -> AskedOfQueues:
     fields = request.command.header.ext_fields or {}
     topic = DeleteLogicalQueueMappingRequest.from_ext_fields(fields).topic
-    return Asked(request.code, request.now_ms, topic or "")
+    return AskedOfQueues(request.code, request.now_ms, topic or "")
 
 
-def _query(request: Request, _broker_name: str) -> Asked:
+def _query(request: Request, _broker_name: str) -> AskedOfQueues:
     fields = request.command.header.ext_fields or {}
     topic = QueryLogicalQueueMappingRequest.from_ext_fields(fields).topic
-    return Asked(request.code, request.now_ms, topic or "")
+    return AskedOfQueues(request.code, request.now_ms, topic or "")
 
 
-def _of_queue(request: Request, topic: str | None, index: int | None, queue_id: int | None) -> Asked:
+def _of_queue(request: Request, topic: str | None, index: int | None, queue_id: int | None) -> AskedOfQueues:
     number, queue = index or 0, queue_id or 0
     is_unmapped = request.code == RequestCode.UPDATE_TOPIC_LOGICAL_QUEUE_MAPPING and number < 0
     fault = None
@@ -200,10 +200,10 @@ def _of_queue(request: Request, topic: str | None, index: int | None, queue_id: 
         fault = f"no index is {number}"
     elif not 0 <= queue <= constants.QUEUE_ID_MAX:
         fault = "found no queue"
-    return Asked(request.code, request.now_ms, topic or "", number, queue, fault=fault)
+    return AskedOfQueues(request.code, request.now_ms, topic or "", number, queue, fault=fault)
 
 
-_READERS: Final[dict[int, Callable[[Request, str], Asked]]] = {
+_READERS: Final[dict[int, Callable[[Request, str], AskedOfQueues]]] = {
     RequestCode.UPDATE_TOPIC_LOGICAL_QUEUE_MAPPING: _update,
     RequestCode.SEAL_TOPIC_LOGICAL_QUEUE: _seal,
     RequestCode.REUSE_TOPIC_LOGICAL_QUEUE: _reuse,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from replispec.broker.rocketmq.core.logical_asked import Asked, asked_of
+from replispec.broker.rocketmq.core.logical_asked import AskedOfQueues, asked_of
 from replispec.broker.rocketmq.core.logical_mappings import (
     HeldSegment,
     Instance,
@@ -23,7 +23,6 @@ from replispec.broker.rocketmq.core.logical_mappings import (
 from replispec.broker.rocketmq.core.pulls import Pulls
 from replispec.broker.rocketmq.core.recorder import MappingLog, Recorder
 from replispec.broker.rocketmq.core.topics import Topics
-from replispec.runtime.primitives.bindings import Answer
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.machines import step
 from replispec.runtime.rocketmq import rules
@@ -60,7 +59,7 @@ _KEPT: Final[dict[int, type[Any]]] = {
 class _Turn:
     """What is being asked, of which topic, and the segment that it is about: before it, and after it."""
 
-    asked: Asked
+    asked: AskedOfQueues
     mapping: TopicMapping | None
     held: HeldSegment | None
     instance: Instance
@@ -184,7 +183,7 @@ class LogicalQueueAdmin:
             return "no such topic can be"
         return "there are too many queues" if self._now.asked.queue_id >= constants.QUEUES_MAX else None
 
-    def _fault_of_enabling(self, asked: Asked) -> str | None:
+    def _fault_of_enabling(self, asked: AskedOfQueues) -> str | None:
         is_credible = rules.is_epoch_credible(self.said_epoch, asked.now_ms)
         return None if is_credible else f"the epoch {self.said_epoch} is far ahead of the clock"
 
@@ -296,7 +295,7 @@ class LogicalQueueAdmin:
                 self._note_hint(turn)
             else:
                 answer = self._bound.answer_of(effect, taken.variables, event, request.command.release)
-                self._answer(request, answer)
+                self._answer(request, partial(give, request, answer))
 
     def _segment_told(self, request: Request, turn: _Turn, reason: str, now_ms: int) -> None:
         """The record of a segment is kept, or not known to be."""
@@ -312,23 +311,26 @@ class LogicalQueueAdmin:
         finally:
             self._turn = None
 
-    def _answer(self, request: Request, answer: Answer) -> None:
+    def _answer(self, request: Request, gives: Callable[[], None]) -> None:
         """Answer what rests on what was recorded, once that is kept."""
         mapped = self._mappings.newest(self._now.asked.topic)
         if mapped is None or mapped is self._mappings.kept(self._now.asked.topic):
-            give(request, answer)
+            gives()
             return
-        refusal = partial(self._unkept, self._now.instance)
+        instance = self._now.instance
 
         def kept(reason: str, _now_ms: int) -> None:
-            give(request, refusal(request, reason) if reason else answer)
+            if reason:
+                self._refuse_unkept(request, instance, reason)
+            else:
+                gives()
 
         self._recorder.wait(mapped.end, kept, request.now_ms)
 
-    def _unkept(self, instance: Instance, request: Request, reason: str) -> Answer:
+    def _refuse_unkept(self, request: Request, instance: Instance, reason: str) -> None:
         event = machine.Unkept(reason)
-        (effect,) = step(machine.MACHINE, *instance, event, rules).effects
-        return self._bound.answer_of(effect, instance[1], event, request.command.release)
+        for effect in step(machine.MACHINE, *instance, event, rules).effects:
+            give(request, self._bound.answer_of(effect, instance[1], event, request.command.release))
 
     def _record(self, request: Request, mapping: TopicMapping, kept: Callable[[str, int], None]) -> None:
         fault = mapping.fault()
@@ -337,13 +339,11 @@ class LogicalQueueAdmin:
         body = mapping.encoded().encode()
         self._recorder.record(request, self._asked, self._mappings, body, kept)
 
-    def said(
-        self, effect: str, instance: Instance, event: Any, request: Request, redirection: bytes
-    ) -> Answer:
-        """What somebody is answered who asks for messages of a segment."""
+    def tell(self, request: Request, effect: str, instance: Instance, event: Any, redirection: bytes) -> None:
+        """Answer somebody who asks for messages of a segment."""
         self._redirection = redirection
         try:
-            return self._bound.answer_of(effect, instance[1], event, request.command.release)
+            give(request, self._bound.answer_of(effect, instance[1], event, request.command.release))
         finally:
             self._redirection = b""
 
@@ -430,7 +430,7 @@ class LogicalQueueAdmin:
                     # What is told is kept.
                     give(request, answer)
                 else:
-                    self._answer(request, answer)
+                    self._answer(request, partial(give, request, answer))
 
     def _enabled(self, turn: _Turn, known: topic_machine.Variables) -> TopicMapping:
         mapping = self._mapping_after(turn)

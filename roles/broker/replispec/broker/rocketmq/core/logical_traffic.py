@@ -30,7 +30,7 @@ from replispec.runtime.rocketmq.client import Failed
 from replispec.runtime.rocketmq.client.segments import SentOn, sent_on
 from replispec.runtime.rocketmq.log import MessageStore
 from replispec.runtime.rocketmq.queues.forms import message_of
-from replispec.runtime.rocketmq.remoting.answering import give, hand_back
+from replispec.runtime.rocketmq.remoting.answering import hand_back
 from replispec.runtime.rocketmq.remoting.server import Request
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import PullMessageRequest
@@ -132,8 +132,8 @@ class LogicalQueueTraffic:
     def _do(self, effect: str, asking: _Asking, event: Any) -> None:
         """Carry out what the edge of the segment says."""
         if effect in machine.ANSWERS:
-            instance, redirection = instance_of(asking.held), self._redirection(asking)
-            give(asking.request, self._admin.said(effect, instance, event, asking.request, redirection))
+            redirection = self._redirection(asking)
+            self._admin.tell(asking.request, effect, instance_of(asking.held), event, redirection)
         elif effect == "hand_on":
             self._hand_on(asking)
         elif effect == "read_up_to_end":

@@ -21,7 +21,7 @@ from replispec.wire.rocketmq.broker import DataVersion, TopicConfig
 from replispec.wire.rocketmq.store import LogRecord
 
 
-class Mapped(Protocol):
+class RecordedMapping(Protocol):
     """A mapping, and where its record lies in the log; one that no record holds came when the log ended at
     `offset`, and has no end."""
 
@@ -46,7 +46,7 @@ class Mapped(Protocol):
         ...
 
 
-MappedT = TypeVar("MappedT", bound=Mapped)
+MappedT = TypeVar("MappedT", bound=RecordedMapping)
 
 
 class RecordedMappings(ABC, Generic[MappedT]):
