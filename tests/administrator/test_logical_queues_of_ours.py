@@ -10,10 +10,11 @@ from click.testing import CliRunner
 
 from replispec.administrator.rocketmq import NotAsWantedError
 from replispec.administrator.rocketmq.logical_migration import moved
-from replispec.administrator.rocketmq.logical_queues import mapped, numbered, restated
+from replispec.administrator.rocketmq.logical_queues import made as logical_queues_made
+from replispec.administrator.rocketmq.logical_queues import numbered, restated
 from replispec.administrator.rocketmq.logical_topics import LogicalTopic, known
 from replispec.administrator.rocketmq.plans import Asking, Plan, body_of
-from replispec.administrator.rocketmq.topics import TopicWanted, updated
+from replispec.administrator.rocketmq.topics import TopicWanted
 from replispec.cli.main import command_line
 from replispec.cli.rocketmq.admin import drain_broker, logical_queues, query_topic_logical_queue_mapping
 from replispec.cli.rocketmq.admin.asking import RefusedToAskError
@@ -30,8 +31,7 @@ EPOCHS = count(1_700_000_000_000)
 def made(brokers: OwnBrokers, queues: int = 2) -> None:
     """The topic with logical queues, all of the brokers' message queues."""
     wanted = TopicWanted(TOPIC, queues, queues, 6)
-    brokers.carried_out(updated(NAMES, wanted, cluster=CLUSTER, broker=None))
-    brokers.carried_out(mapped(NAMES, TOPIC, CLUSTER, next(EPOCHS)))
+    brokers.carried_out(logical_queues_made(NAMES, wanted, CLUSTER, next(EPOCHS)))
     brokers.world.run_for(2_000)
 
 
@@ -308,3 +308,16 @@ def test_a_broker_that_is_gone_for_good_is_passed_over_and_the_rest_of_the_queue
     brokers.runs(node)
     brokers.until(lambda: {100, 101, 102} <= set(found), at_most_ms=180_000)
     assert found == [*range(10), 100, 101, 102]
+
+
+@pytest.mark.parametrize("cut", range(10))
+def test_a_topic_whose_making_was_cut_off_is_made_by_the_same_command(cut: int) -> None:
+    brokers = OwnBrokers(2)
+    wanted = TopicWanted(TOPIC, 2, 2, 6)
+    try:
+        brokers.carried_out(logical_queues_made(NAMES, wanted, CLUSTER, next(EPOCHS)), cut=cut, late=True)
+    except CutOffError:
+        brokers.world.run_for(500)
+    made(brokers)
+    assert [row.split()[2:] for row in table(brokers)] == [[str(index), "Normal"] for index in range(4)]
+    assert sorted(brokers.carried_out(_told())[0]) == [0, 1, 2, 3]

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import click
 
 from replispec.administrator.rocketmq import logical_queues
-from replispec.administrator.rocketmq.logical_queues import QueuePlace
 from replispec.administrator.rocketmq.plans import Plan
 from replispec.administrator.rocketmq.topics import TopicWanted, updated
 from replispec.cli.peers_text import say
@@ -108,11 +107,9 @@ def command(
         raise click.UsageError("-lq true numbers the queues of a cluster: -c is needed")
 
     def plan() -> Plan[Sequence[str]]:
-        masters = yield from updated(name_servers, wanted, cluster=cluster, broker=broker)
         if logical:
-            of: QueuePlace | str = where
-            yield from logical_queues.mapped(name_servers, wanted.name, of, wall_ms())
-        return masters
+            return logical_queues.made(name_servers, wanted, where, wall_ms())
+        return updated(name_servers, wanted, cluster=cluster, broker=broker)
 
     def done(masters: Sequence[str]) -> None:
         for each in masters:

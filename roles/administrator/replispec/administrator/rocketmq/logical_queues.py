@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from replispec.administrator.rocketmq.logical_topics import LogicalPart, LogicalTopic, known
 from replispec.administrator.rocketmq.plans import Asking, NotAsWantedError, NotGrantedError, Plan, granted
+from replispec.administrator.rocketmq.topics import TopicWanted, updated_at
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.queues import Enabled, HeardQueues, LogicalQueue, Segment, Statement, lack_of
 from replispec.runtime.rocketmq.queues.forms import STATE_NAMES
@@ -86,6 +87,17 @@ def restated(name_servers: Sequence[str], topic: str, now_ms: int) -> Plan[Logic
 
 
 # ---- message queues mapped -----------------------------------------------------------------------
+
+
+def made(name_servers: Sequence[str], wanted: TopicWanted, cluster: str, now_ms: int) -> Plan[Sequence[str]]:
+    """A topic is made in a cluster, and all its message queues are logical ones; at which brokers. Those that
+    hold some of them already have it. Raises NotAsWantedError."""
+    found = yield from known(name_servers, wanted.name)
+    parts = found.of_cluster(cluster)
+    new = [each.address for each in parts if not each.queues and each.stated is None]
+    yield from updated_at(new, wanted)
+    yield from mapped(name_servers, wanted.name, cluster, now_ms)
+    return [each.address for each in parts]
 
 
 def mapped(

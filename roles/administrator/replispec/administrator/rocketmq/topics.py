@@ -38,6 +38,12 @@ def updated(
         masters = sorted(found.masters(found.cluster(cluster).values()))
     if not masters:
         raise NotAsWantedError(f"no broker set of {cluster} has a master")
+    yield from updated_at(masters, wanted)
+    return masters
+
+
+def updated_at(addresses: Sequence[str], wanted: TopicWanted) -> Plan[None]:
+    """A topic is made or changed at these brokers. Raises NotAsWantedError."""
     header = CreateTopicRequest(
         topic=wanted.name,
         default_topic=TEMPLATE_TOPIC,
@@ -48,9 +54,8 @@ def updated(
         topic_sys_flag=0,
         order=wanted.is_ordered,
     )
-    for reply in (yield [Asking(each, RequestCode.UPDATE_AND_CREATE_TOPIC, header) for each in masters]):
+    for reply in (yield [Asking(each, RequestCode.UPDATE_AND_CREATE_TOPIC, header) for each in addresses]):
         granted(reply)
-    return masters
 
 
 def deleted(name_servers: Sequence[str], cluster: str, topic: str) -> Plan[None]:
