@@ -20,10 +20,12 @@ from replispec.broker.rocketmq.core.groups import Groups
 from replispec.broker.rocketmq.core.logical import LogicalRequests
 from replispec.broker.rocketmq.core.mappings import Mappings
 from replispec.broker.rocketmq.core.static_topics import StaticTopics
+from replispec.broker.rocketmq.core.views import LogicalView
 from replispec.broker.rocketmq.node import BrokerNode
 from replispec.runtime.primitives.machines import edge_of
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.client import holders, steps
+from replispec.runtime.rocketmq.log import QueueIndex
 from replispec.runtime.rocketmq.remoting.server import Request
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.codes import RequestCode
@@ -38,6 +40,7 @@ CATCH_UP: Final = Mappings.catch_up
 SETTLE: Final = BrokerNode._settle_mappings
 POSITION: Final = Groups.position
 ASKED: Final = steps._asked
+BEGIN_OF: Final = LogicalView.begin_of
 ROUTED: Final = LogicalRequests._routed
 SENDING: Final = (RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2)
 CHOSEN: Final = admin_mappings._chosen
@@ -81,6 +84,11 @@ def _undecided_first(index: int, generation: int, said: Sequence[Any], before: A
     chosen = CHOSEN(index, generation, said, before)
     undecided = [each.segments[generation] for each in said if not each.segments[generation].is_decided]
     return undecided[-1] if undecided else chosen
+
+
+def _anywhere(self: LogicalView, segment: Any, bounds_of: Any) -> int:
+    found: int = BEGIN_OF(replace(self, queue=None), segment, bounds_of)
+    return found
 
 
 def _undecided_is_first(physical: int, physical_start: int, logical_start: int) -> int:
@@ -129,6 +137,12 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "a topic is plain while no mapping is known to be kept": _plain_meanwhile,
     "a border is crossed on anybody's word": lambda: patch.object(
         holders, "pull_to_border", holders.pull_item
+    ),
+    "an item without messages begins where its queue does": lambda: patch.object(
+        LogicalView, "begin_of", _anywhere
+    ),
+    "a queue that lost all its messages counts from 0": lambda: patch.object(
+        QueueIndex, "unknown", property(lambda _: 0, lambda *_: None), create=True
     ),
     "a group that never read begins at 0": lambda: patch.object(Groups, "position", _zero_for_none),
     "a send whose answer was lost is sent again": lambda: patch.object(steps, "_asked", _sent_again),
