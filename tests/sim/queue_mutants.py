@@ -103,6 +103,12 @@ def _routed_plainly(self: LogicalRequests, handler: Any, request: Request) -> No
         ROUTED(self, handler, request)
 
 
+def _anybodys_word(*asked: Any) -> Any:
+    found = yield from holders.pull_item(*asked)
+    shown = found.next_offset if found.records else min(found.next_offset, found.max_offset)
+    return replace(found, next_offset=shown)
+
+
 @contextmanager
 def _plain_meanwhile() -> Iterator[None]:
     with (
@@ -135,8 +141,8 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
         _Setting, "_is_told", lambda *_: True
     ),
     "a topic is plain while no mapping is known to be kept": _plain_meanwhile,
-    "a border is crossed on anybody's word": lambda: patch.object(
-        holders, "pull_to_border", holders.pull_item
+    "who does not know what is confirmed says where an item ends": lambda: patch.object(
+        holders, "pull_to_border", _anybodys_word
     ),
     "an item without messages begins where its queue does": lambda: patch.object(
         LogicalView, "begin_of", _anywhere
