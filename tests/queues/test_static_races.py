@@ -7,12 +7,15 @@ import pytest
 from replispec.administrator.rocketmq.mappings import Topic, overtaken, part_of
 from replispec.administrator.rocketmq.plans import NotAsWantedError
 from replispec.administrator.rocketmq.remapping import checked, finished, is_unfinished
+from replispec.broker.rocketmq.core.views import LogicalView
+from replispec.runtime.rocketmq.queues import LogicalQueue, PhysicalQueue, Segment
 from replispec.wire.rocketmq.broker import GetRouteInfoRequest, TopicRouteData
 from replispec.wire.rocketmq.client import (
     GetMaxOffsetRequest,
     GetTopicConfigRequest,
     UpdateConsumerOffsetRequest,
 )
+from replispec.wire.rocketmq.codes import LogicalQueueState as State
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.static_topic import TopicConfigAndQueueMapping
 from tests.broker.simulated_set import NAME_SERVER, OK, BrokerSet
@@ -129,3 +132,13 @@ def test_a_replica_keeps_no_position_that_its_masters_table_would_undo() -> None
     commit = UpdateConsumerOffsetRequest(consumer_group="G", topic="T", queue_id=0, commit_offset=3)
     answers = [brokers.ask(at, RequestCode.UPDATE_CONSUMER_OFFSET, commit).header for at in (first, second)]
     assert [each.code for each in answers] == [OK, ResponseCode.SERVICE_NOT_AVAILABLE]
+
+
+def test_an_item_without_messages_ends_where_the_next_one_begins() -> None:
+    first = Segment(PhysicalQueue("broker-a", 0), State.READ_ONLY, 0)
+    second = Segment(PhysicalQueue("broker-b", 0), State.NORMAL, 10_000)
+    queue = LogicalQueue(0, (first, second))
+    view = LogicalView("S", 0, first, first, second, 10_000, "broker-a", second, queue)
+    # A log that was copied from its middle on counts a queue that it does not know from there.
+    assert view.begin_of(first, lambda _: (163_840, 163_840)) == 10_000
+    assert view.begin_of(first, lambda _: (7, 7)) == 7

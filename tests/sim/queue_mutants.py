@@ -21,9 +21,11 @@ from replispec.broker.rocketmq.core.logical import LogicalRequests
 from replispec.broker.rocketmq.core.mapped_topics import MappedTopics
 from replispec.broker.rocketmq.core.mappings import Mappings
 from replispec.broker.rocketmq.core.recorder import Recorder
+from replispec.broker.rocketmq.core.views import LogicalView
 from replispec.runtime.primitives.machines import edge_of
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.client import asking, holders, steps
+from replispec.runtime.rocketmq.log import QueueIndex
 from replispec.runtime.rocketmq.remoting.server import Request
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.codes import RequestCode
@@ -38,6 +40,7 @@ CATCH_UP: Final = Mappings.catch_up
 SETTLE: Final = MappedTopics.settle
 POSITION: Final = Groups.position
 ASKED: Final = asking.asked
+BEGIN_OF: Final = LogicalView.begin_of
 ROUTED: Final = LogicalRequests._routed
 SENDING: Final = (RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2)
 CHOSEN: Final = admin_mappings._chosen
@@ -84,6 +87,11 @@ def _undecided_first(index: int, generation: int, said: Sequence[Any], before: A
     return undecided[-1] if undecided else chosen
 
 
+def _anywhere(self: LogicalView, segment: Any, bounds_of: Any) -> int:
+    found: int = BEGIN_OF(replace(self, queue=None), segment, bounds_of)
+    return found
+
+
 def _undecided_is_first(physical: int, physical_start: int, logical_start: int) -> int:
     return physical - physical_start + max(logical_start, 0)
 
@@ -94,6 +102,12 @@ def _routed_plainly(self: LogicalRequests, handler: Any, request: Request) -> No
         handler(request)
     else:
         ROUTED(self, handler, request)
+
+
+def _anybodys_word(*asked: Any) -> Any:
+    found = yield from holders.pull_item(*asked)
+    shown = found.next_offset if found.records else min(found.next_offset, found.max_offset)
+    return replace(found, next_offset=shown)
 
 
 @contextmanager
@@ -126,8 +140,14 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
         _Setting, "_is_told", lambda *_: True
     ),
     "a topic is plain while no mapping is known to be kept": _plain_meanwhile,
-    "a border is crossed on anybody's word": lambda: patch.object(
-        holders, "pull_to_border", holders.pull_item
+    "who does not know what is confirmed says where an item ends": lambda: patch.object(
+        holders, "pull_to_border", _anybodys_word
+    ),
+    "an item without messages begins where its queue does": lambda: patch.object(
+        LogicalView, "begin_of", _anywhere
+    ),
+    "a queue that lost all its messages counts from 0": lambda: patch.object(
+        QueueIndex, "unknown", property(lambda _: 0, lambda *_: None), create=True
     ),
     "a group that never read begins at 0": lambda: patch.object(Groups, "position", _zero_for_none),
     "a send whose answer was lost is sent again": lambda: patch.object(steps, "asked", _sent_again),

@@ -344,6 +344,8 @@ class Pulls:
     def tell_elsewhere(self, request: Request, view: LogicalView, position: int, found: PulledItem) -> None:
         """Answer a pull with what another broker has of the segment from a physical position on."""
         segment, low, top = view.segment, found.min_offset, found.max_offset
+        if view.following is not None:
+            low = min(low, segment.physical_of(view.border))
         end = max(segment.logical_of(top), view.end(partial(self._bounds, view.topic)))
         if view.following is not None:
             top = min(top, segment.physical_of(view.border))

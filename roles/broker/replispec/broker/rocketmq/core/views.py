@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from replispec.runtime.rocketmq.queues import Segment
+from replispec.runtime.rocketmq.queues import LogicalQueue, Segment
+from replispec.wire.rocketmq.constants import UNDECIDED
 
 Bounds = Callable[[int], tuple[int, int]]
 """Where a physical queue of this broker begins and ends."""
@@ -33,6 +34,8 @@ class LogicalView:
     """The segment that begins there."""
     is_handed_on: bool = False
     """Whether the queue that was asked for is another one than where the messages go."""
+    queue: LogicalQueue | None = None
+    """All its segments."""
     told: int | None = None
     """What other brokers told, in offsets of the logical queue; UNDECIDED: that there is none."""
 
@@ -46,10 +49,14 @@ class LogicalView:
         return self.begin_of(self.segment, bounds_of), self.end(bounds_of)
 
     def begin_of(self, segment: Segment, bounds_of: Bounds) -> int:
-        """The oldest message of a segment, where that is here; else where it begins."""
+        """The oldest message of a segment, where that is here; else where it begins. One without messages
+        ends where the next one begins: whoever copied a log from its middle on counts such a queue from
+        anywhere."""
         if not self.is_here(segment):
             return segment.logical_start
-        return segment.logical_of(bounds_of(segment.queue.queue_id)[0])
+        border = UNDECIDED if self.queue is None else self.queue.border_of(segment)
+        found = segment.logical_of(bounds_of(segment.queue.queue_id)[0])
+        return found if border == UNDECIDED else min(found, border)
 
     def end(self, bounds_of: Bounds) -> int:
         """Where the logical queue ends, as far as that is known here."""
