@@ -11,6 +11,7 @@ import pytest
 
 from replispec.replay.engines.decoding import decode_capture
 from replispec.replay.engines.rocketmq.queues import about, judged_topics, topics_of
+from replispec.replay.events.observation import ObservationKind
 from replispec.replay.events.observe import observe
 from replispec.replay.events.rocketmq.queue_seen import OF_TOPIC
 from replispec.replay.judges.findings import FindingRow
@@ -18,12 +19,16 @@ from replispec.replay.judges.rocketmq.queues import QUEUE_RULES
 from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq.broker import PullMessageRequest, PullMessageResponse
 from replispec.wire.rocketmq.codes import LogMagic, MessageFlag
+from replispec.wire.rocketmq.logical_queue import (
+    QueryLogicalQueueMappingRequest,
+    QueryLogicalQueueMappingResponse,
+)
 from replispec.wire.rocketmq.store import LogRecord, OffsetMessageId, OffsetMessageIdV6
 from tests.replay.faults import Frame, taken, written
 from tests.replay.logical_queues import logical_queues
 from tests.replay.pcap_writer import Packet, pcap
 from tests.replay.queue_faults import LOGICAL_FAULTS, STATIC_FAULTS, Fault, spoken
-from tests.replay.queues import BROKERS, GROUP, TOPIC, World, static_topic
+from tests.replay.queues import ADMIN, BROKERS, GROUP, TOPIC, World, static_topic
 
 ENDS = "segment-ends-stay"
 """Java never sets the end of an item."""
@@ -123,3 +128,14 @@ def test_messages_in_an_answer_are_read_as_the_codec_reads_them(wide: int, tmp_p
         (each.queue_id, each.queue_offset, rules.message_broker(host), each.physical_offset, crc32(each.body))
         for each in records
     ]
+
+
+def test_that_a_topic_is_not_mapped_is_read(tmp_path: Path) -> None:
+    world = logical_queues()
+    header = QueryLogicalQueueMappingRequest("other")
+    world.ask(ADMIN, BROKERS["broker-a"], header, QueryLogicalQueueMappingResponse(), told=b"null")
+    path = tmp_path / "null.pcap"
+    path.write_bytes(pcap(world.packets(), nanoseconds=True))
+    decoded = decode_capture(path)
+    told = observe(decoded.frames, decoded.holes, decoded.streams)
+    assert not told[ObservationKind.UNDECODABLE].num_rows

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Final, Protocol, Self, TypeVar
 
 from replispec.replay.events.observation import Place
+from replispec.replay.frames.digests import digest
 from replispec.runtime.primitives.headers import Header
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode
 from replispec.wire.rocketmq.commands import REQUEST_BODIES, RESPONSE_BODIES
@@ -14,6 +15,7 @@ from replispec.wire.rocketmq.commands import REQUEST_BODIES, RESPONSE_BODIES
 # Of a registration with a name server only the header is read.
 _BODIES = REQUEST_BODIES.keys() - {RequestCode.REGISTER_BROKER}
 
+_NULL: Final = digest(b"null")
 T = TypeVar("T")
 H = TypeVar("H", bound=Header)
 
@@ -70,8 +72,9 @@ class Command:
 
     @property
     def lacks_body(self) -> bool:
-        """Whether a body that tells something was captured whole and is not read: no JSON, or too long."""
-        if self.json_body is not None or self.body_digest is None or not self.body_size:
+        """Whether a body that tells something was captured whole and is not read: no JSON, or too long.
+        JSON's `null` tells that there is nothing."""
+        if self.json_body is not None or self.body_digest in (None, _NULL) or not self.body_size:
             return False
         return self.asked in RESPONSE_BODIES if self.is_answer else self.code in _BODIES
 
