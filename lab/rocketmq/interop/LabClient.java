@@ -5,12 +5,14 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.rocketmq.acl.common.AclClientRPCHook;
 import org.apache.rocketmq.acl.common.SessionCredentials;
 import org.apache.rocketmq.client.consumer.DefaultLitePullConsumer;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
+import org.apache.rocketmq.client.exception.MQBrokerException;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.client.producer.SendResult;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
@@ -19,6 +21,7 @@ import org.apache.rocketmq.common.message.MessageDecoder;
 import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.common.message.MessageQueue;
 import org.apache.rocketmq.remoting.RPCHook;
+import org.apache.rocketmq.remoting.protocol.RemotingCommand;
 import org.apache.rocketmq.tools.command.MQAdminStartup;
 
 /**
@@ -34,6 +37,8 @@ import org.apache.rocketmq.tools.command.MQAdminStartup;
  *     subscribed as one member of the group, from the beginning of what it never read, until it is told to end
  * mqadmin COMMAND ARGUMENT... [, COMMAND ARGUMENT...]...
  *     commands of mqadmin one after the other, each after a line with a comma: one start of a JVM for all of them
+ * cut NUMBER CODE COMMAND ARGUMENT...
+ *     a command of mqadmin that dies before its request with this code of this number, counted from 0; exit code 9
  *
  * Requests are signed as the user of -Dlab.accessKey, whose secret is in the file of -Dlab.secretKeyFile.
  *
@@ -42,6 +47,7 @@ import org.apache.rocketmq.tools.command.MQAdminStartup;
 public class LabClient {
     private static final String REFUSED = "refused";
     private static final String NEXT = ",";
+    private static final int CUT = 9;
 
     public static void main(String[] args) {
         try {
@@ -69,8 +75,33 @@ public class LabClient {
             case "mqadmin":
                 mqadmin(List.of(args).subList(1, args.length));
                 break;
+            case "cut":
+                MQAdminStartup.main0(List.of(args).subList(3, args.length).toArray(new String[0]),
+                        new Death(Integer.parseInt(args[1]), Integer.parseInt(args[2])));
+                break;
             default:
                 throw new IllegalArgumentException(args[0]);
+        }
+    }
+
+    private static final class Death implements RPCHook {
+        private final AtomicInteger left;
+        private final int code;
+
+        Death(int number, int code) {
+            this.left = new AtomicInteger(number);
+            this.code = code;
+        }
+
+        @Override
+        public void doBeforeRequest(String address, RemotingCommand request) {
+            if (request.getCode() == code && left.getAndDecrement() == 0) {
+                Runtime.getRuntime().halt(CUT);
+            }
+        }
+
+        @Override
+        public void doAfterResponse(String address, RemotingCommand request, RemotingCommand response) {
         }
     }
 
@@ -113,13 +144,18 @@ public class LabClient {
                         storedBy(result.getOffsetMsgId()));
             } catch (Exception error) {
                 error.printStackTrace();
-                say(key, error.getClass().getSimpleName(), -1, -1, "", begun, "");
+                say(key, error.getClass().getSimpleName(), -1, -1, refuser(error), begun, "");
             }
             if (pause > 0) {
                 Thread.sleep(pause);
             }
         }
         producer.shutdown();
+    }
+
+    private static String refuser(Exception error) {
+        boolean refused = error instanceof MQBrokerException;
+        return refused ? String.valueOf(((MQBrokerException) error).getBrokerAddr()) : "";
     }
 
     private static String storedBy(String id) throws Exception {

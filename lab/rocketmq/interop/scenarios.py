@@ -19,6 +19,7 @@ from lab.rocketmq.interop import (
     mixed,
     moved,
     secured,
+    staticsets,
     statictopic,
 )
 from lab.rocketmq.interop.stage import MESSAGES, TOPIC, Stage
@@ -228,6 +229,10 @@ SCENARIOS = {
     "statictopic": (
         _on_a_stage(statictopic.on_java_brokers),
         "a static topic on three Java masters, made, grown and moved by mqadmin and by our commands in turns",
+    ),
+    "staticsets": (
+        _on_a_stage(staticsets.on_sets_of_ours),
+        "a static topic on three broker sets of ours, under mqadmin and Java's clients; a master is killed",
     ),
     "secured": (
         _on_a_stage(secured.among_java),
