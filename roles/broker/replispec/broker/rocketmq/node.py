@@ -118,7 +118,8 @@ class BrokerNode:
         name, clients = options.broker_name, self._groups.clients
         statistics = Statistics(name, self._topics, self._offsets, self._pulls, clients, self)
         copied = CopiedTables(self._outbox, self._writes, files)
-        self._admin = Admin(store, self._topics, self._mappings, self._offsets, copied, options, self)
+        forget = self._static.forget
+        self._admin = Admin(store, *kept, copied, options, self, forget)
         self._slave = SlaveSync(self._outbox, self._calls, *kept, copied, options)
         self._digests = DigestAnswers(store, self)
         self._serve(statistics)
@@ -260,6 +261,8 @@ class BrokerNode:
         if changed := self._mappings.follow(kept_to):
             configs = self._mappings.configs()
             self._topics.count_in({name: configs[name] for name in sorted(changed & configs.keys())}, now_ms)
+            for name in filter(self._topics.get, self._mappings.forgotten(changed)):
+                self._topics.drop(name, now_ms, lambda _reason, _now_ms: None)
             self._topics_changed = True
         self._static.kept(kept_to if self.serves else 0, now_ms)
         self._static.record_unsafe(now_ms)
@@ -268,7 +271,7 @@ class BrokerNode:
         self._name_servers.leave(now_ms)
         self._manager.stop(now_ms)
         self._sends.refuse_all(stops=True)
-        self._static.refuse_all("this broker stops")
+        self._static.refuse_all("this broker stops", now_ms)
         self._log.stop(now_ms)
         self._topics.stop(now_ms)
         self._offsets.stop()
@@ -306,7 +309,8 @@ class BrokerNode:
         """Log and epoch are on the disk."""
         self._role.serving(now_ms)
         self._mappings.catch_up()
-        self._topics.cover(self._log.store.index.queues, now_ms)
+        queues = self._log.store.index.queues.items()
+        self._topics.cover([key for key, each in queues if self._mappings.lives(key[0], each)], now_ms)
         self._announce_due = True
 
     def become_replica(self, address: str, now_ms: int) -> None:
@@ -314,7 +318,7 @@ class BrokerNode:
         self._outbox.note(Level.INFO, "replica now", master=address, epoch=self._role.master_epoch)
         self._manager.settle_office(now_ms)
         self._sends.refuse_all(stops=False)
-        self._static.refuse_all("this broker is no master any more")
+        self._static.refuse_all("this broker is no master any more", now_ms)
         self._copy_from(address, now_ms)
         self._slave.follow(address, now_ms)
         self._announce_due = True

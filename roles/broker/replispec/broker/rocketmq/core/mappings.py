@@ -9,14 +9,14 @@ Source: apache/rocketmq rocketmq-all-5.4.0, TopicQueueMappingManager.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from replispec.broker.rocketmq.core.table_file import TableFile, later
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq import rules
-from replispec.runtime.rocketmq.log import MessageStore
+from replispec.runtime.rocketmq.log import MessageStore, Queue
 from replispec.runtime.rocketmq.queues import LogicalQueue
 from replispec.runtime.rocketmq.queues.forms import queues_of_items
 from replispec.runtime.storage import FilesReader
@@ -40,6 +40,8 @@ class Mapped:
     end: int
     detail: TopicQueueMappingDetail
     config: TopicConfig | None = None
+    is_gone: bool = False
+    """The record says that the topic was deleted."""
 
     @cached_property
     def queues(self) -> Mapping[int, LogicalQueue]:
@@ -81,17 +83,38 @@ class Mappings:
         self._file = TableFile(files, constants.MAPPING_FILE)
         self._read_file()
         self._wanted_from = 0
+        # Where the log ended when this process began.
+        self._began_at = store.log.end
 
     # What there is
 
     def newest(self, topic: str) -> Mapped | None:
         """The mapping that was recorded last."""
+        found = self._newest(topic)
+        return None if found is None or found.is_gone else found
+
+    def kept(self, topic: str) -> Mapped | None:
+        """The mapping that cannot be undone any more."""
+        found = self._kept(topic)
+        return None if found is None or found.is_gone else found
+
+    def forgotten(self, topics: Iterable[str]) -> list[str]:
+        """Those of topics that were deleted since this process began."""
+        found = ((topic, self._kept(topic)) for topic in sorted(topics))
+        return [topic for topic, each in found if each and each.is_gone and each.offset >= self._began_at]
+
+    def lives(self, topic: str, queue: Queue) -> bool:
+        """Whether a queue has a message that is younger than the deletion of its topic."""
+        found = self._newest(topic)
+        last = queue.stored(queue.end - 1)
+        return found is None or not found.is_gone or (last is not None and last.offset > found.offset)
+
+    def _newest(self, topic: str) -> Mapped | None:
         records, other = self._records.get(topic), self._unrecorded.get(topic)
         last = records[-1] if records else None
         return other if last is None or (other is not None and other.offset > last.offset) else last
 
-    def kept(self, topic: str) -> Mapped | None:
-        """The mapping that cannot be undone any more."""
+    def _kept(self, topic: str) -> Mapped | None:
         records, other = self._records.get(topic), self._unrecorded.get(topic)
         first = records[0] if records and records[0].end <= self._kept_to else None
         return other if first is None or (other is not None and other.offset > first.offset) else first
@@ -153,7 +176,7 @@ class Mappings:
         which another mapping is kept."""
         if not self._has_changed(kept_to):
             return frozenset()
-        before = {topic: self.kept(topic) for topic in self._touched()}
+        before = {topic: self._kept(topic) for topic in self._touched()}
         self.catch_up()
         self._kept_to = kept_to
         for topic in self._touched():
@@ -162,7 +185,7 @@ class Mappings:
         ends = [each.end for records in self._records.values() for each in records]
         self._open_end = min((end for end in ends if end > kept_to), default=None)
         self._last_end = max(ends, default=0)
-        changed = frozenset(topic for topic, was in before.items() if self.kept(topic) != was)
+        changed = frozenset(topic for topic, was in before.items() if self._kept(topic) != was)
         if changed:
             self.version = later(self.version)
             self._write()
@@ -199,6 +222,10 @@ class Mappings:
     def _take(self, data: bytes, offset: int, end: int) -> None:
         try:
             said = TopicConfigAndQueueMapping.decode(LogRecord.decode(data).body)
+            if said.mapping_detail is None and said.topic_name:
+                detail = TopicQueueMappingDetail(topic=said.topic_name)
+                self._add(Mapped(offset, end, detail, is_gone=True))
+                return
             config = _config_of(said)
             detail = said.mapping_detail or TopicQueueMappingDetail()
             mapped = Mapped(offset, end, detail, config)
@@ -209,10 +236,13 @@ class Mappings:
                 Level.WARNING, "a record of a mapping cannot be read", offset=offset, reason=str(error)
             )
             return
-        self._records.setdefault(detail.topic or "", []).append(mapped)
-        self._last_end = max(self._last_end, end)
-        if self._open_end is None and end > self._kept_to:
-            self._open_end = end
+        self._add(mapped)
+
+    def _add(self, mapped: Mapped) -> None:
+        self._records.setdefault(mapped.detail.topic or "", []).append(mapped)
+        self._last_end = max(self._last_end, mapped.end)
+        if self._open_end is None and mapped.end > self._kept_to:
+            self._open_end = mapped.end
 
     def _drop_older(self, topic: str) -> None:
         records = self._records.get(topic, [])
@@ -228,7 +258,7 @@ class Mappings:
     def hold(self, end: int) -> int:
         """The log is to begin at an offset: up to where it may be deleted before mappings are recorded again,
         which `unsafe` names then."""
-        oldest = min((each[0].offset for each in self._records.values()), default=end)
+        oldest = min((each[0].offset for each in self._records.values() if not each[0].is_gone), default=end)
         if oldest < end:
             self._wanted_from = max(self._wanted_from, end)
         return min(oldest, end)

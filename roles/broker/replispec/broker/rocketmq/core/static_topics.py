@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import Any, Final, Protocol
 
@@ -75,9 +76,13 @@ class MappingLog(Protocol):
         ...
 
 
+Kept = Callable[[str, int], None]
+"""Told that a record is kept, or why it is not (empty when it is), and the time in milliseconds."""
+
+
 @dataclass(slots=True)
 class _Waiting:
-    request: Request
+    then: Kept
     end: int
     late_ms: int
 
@@ -109,7 +114,7 @@ class StaticTopics:
         self._instances: dict[str, tuple[Mapped, dict[int, Instance]]] = {}
         self._waiting: deque[_Waiting] = deque()
         # What waits for the log's next file, in the order in which it came.
-        self._held: deque[Request] = deque()
+        self._held: deque[Kept] = deque()
         self._awaits_room = False
         self.table: Final = dict.fromkeys(wire.REQUESTS, self._asked)
 
@@ -159,9 +164,34 @@ class StaticTopics:
         if len(self._waiting) + len(self._held) >= WAITING_MAX:
             self._lost(request, "too many wait for it")
         elif self._awaits_room:
-            self._held.append(request)
+            self._held.append(partial(self._again, request))
         else:
-            self._record(request, _config(said), self._with_unnamed(topic, detail))
+            wanted = _said(_config(said), self._with_unnamed(topic, detail))
+            self._record(wanted, request.now_ms, partial(self._told, request), partial(self._again, request))
+
+    def _again(self, request: Request, reason: str, _now_ms: int) -> None:
+        """There is room for what waited, or there cannot be."""
+        if reason:
+            self._lost(request, reason)
+        else:
+            # What was recorded meanwhile counts.
+            self._hand_on(request, self._asked)
+
+    def forget(self, topic: str, now_ms: int, then: Kept) -> None:
+        """Record that a topic is deleted, whether it had a mapping or not."""
+
+        def again(reason: str, at_ms: int) -> None:
+            if reason:
+                then(reason, at_ms)
+            else:
+                self.forget(topic, at_ms, then)
+
+        if len(self._waiting) + len(self._held) >= WAITING_MAX:
+            then("too many wait for it", now_ms)
+        elif self._awaits_room:
+            self._held.append(again)
+        else:
+            self._record(TopicConfigAndQueueMapping(topic_name=topic), now_ms, then, again)
 
     def _with_unnamed(self, topic: str, said: TopicQueueMappingDetail) -> TopicQueueMappingDetail:
         """A mapping with the logical queues that it does not name, as they were."""
@@ -170,28 +200,27 @@ class StaticTopics:
         named = {index: each for index, each in (said.hosted_queues or {}).items() if each.items}
         return replace(said, hosted_queues={**before, **named}, curr_id_map={}, dirty=False)
 
-    def _record(self, request: Request, config: TopicConfig, detail: TopicQueueMappingDetail) -> None:
+    def _record(self, said: TopicConfigAndQueueMapping, now_ms: int, then: Kept, again: Kept) -> None:
         try:
-            end = self._append(config, detail, request.now_ms)
+            end = self._append(said, now_ms)
         except ValueError as error:
-            self._lost(request, str(error))
+            then(str(error), now_ms)
         except StorageFailed as error:
-            self._lost(request, str(error))
+            then(str(error), now_ms)
             if self._store.log.broken:
                 self._outbox.halt(f"the commit log is broken: {error}")
         else:
             if end is None:
-                self._held.appendleft(request)
+                self._held.appendleft(again)
             else:
-                late_ms = request.now_ms + self._options.slave_timeout_ms
-                self._waiting.append(_Waiting(request, end, late_ms))
+                self._waiting.append(_Waiting(then, end, now_ms + self._options.slave_timeout_ms))
 
-    def _append(self, config: TopicConfig, detail: TopicQueueMappingDetail, now_ms: int) -> int | None:
+    def _append(self, said: TopicConfigAndQueueMapping, now_ms: int) -> int | None:
         """Write a record; returns where it ends, None when there is no room yet. Raises ValueError for one
         that is too long, StorageFailed."""
         if self._awaits_room:
             return None
-        record = self._recorded(config, detail, now_ms)
+        record = self._recorded(said, now_ms)
         if self._master.awaits_room or not self._store.log.reserve([len(record.encode())]):
             self._awaits_room = True
             self._master.wait_for_room(self._room_changed)
@@ -201,19 +230,8 @@ class StaticTopics:
         self._master.stored(now_ms)
         return placed.offset + placed.size
 
-    def _recorded(self, config: TopicConfig, detail: TopicQueueMappingDetail, now_ms: int) -> LogRecord:
+    def _recorded(self, said: TopicConfigAndQueueMapping, now_ms: int) -> LogRecord:
         host, port = self.store_ip, self.store_port
-        said = TopicConfigAndQueueMapping(
-            attributes=config.attributes,
-            mapping_detail=detail,
-            order=config.order,
-            perm=config.perm,
-            read_queue_nums=config.read_queue_nums,
-            topic_filter_type=config.topic_filter_type,
-            topic_name=config.topic_name,
-            topic_sys_flag=config.topic_sys_flag,
-            write_queue_nums=config.write_queue_nums,
-        )
         return LogRecord(
             magic=LogMagic.MESSAGE_V1,
             queue_id=constants.MAPPING_QUEUE,
@@ -227,36 +245,32 @@ class StaticTopics:
             topic=constants.MAPPING_TOPIC,
         )
 
-    def _room_changed(self, reason: str, _now_ms: int) -> None:
+    def _room_changed(self, reason: str, now_ms: int) -> None:
         """The log has another file, or cannot have one."""
         self._awaits_room = False
         held, self._held = self._held, deque()
-        for request in held:
-            if reason:
-                self._lost(request, reason)
-            else:
-                # What was recorded meanwhile counts.
-                self._hand_on(request, self._asked)
+        for again in held:
+            again(reason, now_ms)
 
     # What became of it
 
     def kept(self, offset: int, now_ms: int) -> None:
         """The SyncStateSet has the log up to here."""
         while self._waiting and self._waiting[0].end <= offset:
-            self._tell(self._waiting.popleft().request, machine.Kept(), now_ms)
+            self._waiting.popleft().then("", now_ms)
 
-    def refuse_all(self, reason: str) -> None:
+    def refuse_all(self, reason: str, now_ms: int) -> None:
         """This broker stops, or is no longer master: whether what was set is kept is not known."""
-        lost = [*(one.request for one in self._waiting), *self._held]
+        lost = [*(one.then for one in self._waiting), *self._held]
         self._waiting.clear()
         self._held.clear()
-        for request in lost:
-            self._lost(request, reason)
+        for then in lost:
+            then(reason, now_ms)
 
     def ticked(self, now_ms: int) -> None:
         """Tell those that waited too long."""
         while self._waiting and now_ms >= self._waiting[0].late_ms:
-            self._lost(self._waiting.popleft().request, "it is stored, and not acknowledged in time")
+            self._waiting.popleft().then("it is stored, and not acknowledged in time", now_ms)
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
@@ -264,6 +278,9 @@ class StaticTopics:
 
     def _lost(self, request: Request, reason: str) -> None:
         self._tell(request, machine.Unkept(reason), request.now_ms)
+
+    def _told(self, request: Request, reason: str, now_ms: int) -> None:
+        self._tell(request, machine.Unkept(reason) if reason else machine.Kept(), now_ms)
 
     def _tell(self, request: Request, event: machine.Kept | machine.Unkept, now_ms: int) -> None:
         """Answer by the edge of the logical queue that answers."""
@@ -321,7 +338,7 @@ class StaticTopics:
         for topic, found in islice(self._mappings.unsafe(), RECORDED_AT_ONCE):
             config = found.config or self._topics.get(topic)
             try:
-                if config is None or self._append(config, found.detail, now_ms) is None:
+                if config is None or self._append(_said(config, found.detail), now_ms) is None:
                     return
             except (ValueError, StorageFailed) as error:
                 self._outbox.note(Level.ERROR, "a mapping cannot be recorded", topic=topic, reason=str(error))
@@ -338,4 +355,18 @@ def _config(said: UpdateStaticTopicRequest) -> TopicConfig:
         topic_name=said.topic,
         topic_sys_flag=said.topic_sys_flag or 0,
         write_queue_nums=said.write_queue_nums or 0,
+    )
+
+
+def _said(config: TopicConfig, detail: TopicQueueMappingDetail) -> TopicConfigAndQueueMapping:
+    return TopicConfigAndQueueMapping(
+        attributes=config.attributes,
+        mapping_detail=detail,
+        order=config.order,
+        perm=config.perm,
+        read_queue_nums=config.read_queue_nums,
+        topic_filter_type=config.topic_filter_type,
+        topic_name=config.topic_name,
+        topic_sys_flag=config.topic_sys_flag,
+        write_queue_nums=config.write_queue_nums,
     )
