@@ -165,10 +165,10 @@ def pushed(stage: Stage, lines: Iterable[Line], consumer: Client) -> None:
     stage.measured.note("messages that the push consumer was given twice", twice)
 
 
-def read_once(stage: Stage, lines: Iterable[Line]) -> None:
+def read_once(stage: Stage, lines: Iterable[Line], group: str = "static-readers") -> None:
     """Demand that whatever was acknowledged is read once, at the place that was said."""
     acknowledged = {str(each["key"]): place(each) for each in lines if each["status"] == "SEND_OK"}
-    read = stage.tools.client("pull", stage.nameserver, TOPIC, "static-readers", str(IDLE_MS))
+    read = stage.tools.client("pull", stage.nameserver, TOPIC, group, str(IDLE_MS))
     times = Counter(str(each["key"]) for each in read)
     places = {str(each["key"]): place(each) for each in read}
     measured = stage.measured

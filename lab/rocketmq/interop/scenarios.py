@@ -19,6 +19,7 @@ from lab.rocketmq.interop import (
     mixed,
     moved,
     secured,
+    staticmixed,
     staticsets,
     statictopic,
 )
@@ -233,6 +234,10 @@ SCENARIOS = {
     "staticsets": (
         _on_a_stage(staticsets.on_sets_of_ours),
         "a static topic on three broker sets of ours, under mqadmin and Java's clients; a master is killed",
+    ),
+    "staticmixed": (
+        _on_a_stage(staticmixed.on_both),
+        "a static topic on two Java masters and two of ours, moved to and fro; runs of mqadmin are cut off",
     ),
     "secured": (
         _on_a_stage(secured.among_java),

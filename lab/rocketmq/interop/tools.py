@@ -20,6 +20,8 @@ CLIENT = Path(__file__).with_name("LabClient.java")
 TOOL_S_MAXIMUM = 120
 # Our own commands, of the interpreter that runs the lab.
 CLI = (sys.executable, "-P", "-m", "replispec.cli")
+# Exit code of a command of mqadmin that dies where it was told to.
+CUT = 9
 # Between two commands of mqadmin.
 NEXT = ","
 STOP_S_MAXIMUM = 30
@@ -61,6 +63,14 @@ class Tools:
         start = self.apache.java(self.cluster, "mqadmin", option, classes=self._classes())
         said = _said("mqadmin", [*start, CLIENT.stem, "mqadmin", *words])
         return said.split(f"\n{NEXT}\n")[1:]
+
+    def cut(self, number: int, code: int, *arguments: str, nameserver: str) -> bool:
+        """Run a command of mqadmin that dies before its request with this code of this number, counted from
+        0; whether it came so far."""
+        option = f"-Drocketmq.namesrv.addr={nameserver}"
+        start = self.apache.java(self.cluster, "mqadmin", option, classes=self._classes())
+        done = _run([*start, CLIENT.stem, "cut", str(number), str(int(code)), *arguments])
+        return done.returncode == CUT
 
     def client(self, *arguments: str) -> list[dict[str, object]]:
         """Run the client to its end; the JSON lines that it printed."""
