@@ -114,9 +114,15 @@ def asked(stage: Stage, broker: str, code: RequestCode, header: Header, body: by
 
 
 def sent(
-    stage: Stage, before: Sequence[Line], strike: Callable[[], object] | None = None, count: int = STEADY
+    stage: Stage,
+    before: Sequence[Line],
+    strike: Callable[[], object] | None = None,
+    count: int = STEADY,
+    *,
+    may_refuse: bool = True,
 ) -> Sequence[Line]:
-    """Send with Java's producer, which tries each message once, and do something meanwhile."""
+    """Send with Java's producer, which tries each message once, and do something meanwhile, for which brokers
+    may refuse some. Raises LabError."""
     first = len(before)
     arguments = (stage.nameserver, TOPIC, str(first), str(count), str(MESSAGE_BYTES), str(PAUSE_MS))
     with stage.tools.client_running("produce", *arguments) as producer:
@@ -126,10 +132,9 @@ def sent(
         lines = producer.finish()
     tell_failed(stage, first, lines)
     refused = sum(each["status"] == REFUSED for each in lines)
-    if strike is None:
-        stage.measured.demand(
-            not refused, f"sends from {first} on that brokers refused, where nothing moved", refused
-        )
+    if strike is None or not may_refuse:
+        what = "while queues moved" if strike is not None else "where nothing moved"
+        stage.measured.demand(not refused, f"sends from {first} on that brokers refused, {what}", refused)
     return lines
 
 

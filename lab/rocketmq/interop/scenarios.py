@@ -20,6 +20,7 @@ from lab.rocketmq.interop import (
     moved,
     secured,
     staticmixed,
+    staticolder,
     staticsets,
     statictopic,
 )
@@ -238,6 +239,10 @@ SCENARIOS = {
     "staticmixed": (
         _on_a_stage(staticmixed.on_both),
         "a static topic on two Java masters and two of ours, moved to and fro; runs of mqadmin are cut off",
+    ),
+    "staticolder": (
+        _on_a_stage(staticolder.on_ours_and_java),
+        "a client of 4.9.8 on a static topic that moves: on brokers of ours, and for the record on Java's",
     ),
     "secured": (
         _on_a_stage(secured.among_java),

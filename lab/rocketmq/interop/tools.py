@@ -93,8 +93,8 @@ class Tools:
             process.wait()
 
     def _classes(self) -> Path:
-        """The folder with our client, compiled once for each cluster."""
-        classes = self.cluster.part("classes")
+        """The folder with our client, compiled once for each cluster and release."""
+        classes = self.cluster.part("classes", self.apache.artefacts)
         if not (classes / f"{CLIENT.stem}.class").exists():
             path = f"{self.apache.fetch()}/*"
             command = [java("javac"), "-nowarn", "-cp", path, "-d", str(classes), str(CLIENT)]
