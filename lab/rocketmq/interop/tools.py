@@ -64,13 +64,13 @@ class Tools:
         said = _said("mqadmin", [*start, CLIENT.stem, "mqadmin", *words])
         return said.split(f"\n{NEXT}\n")[1:]
 
-    def cut(self, number: int, code: int, *arguments: str, nameserver: str) -> bool:
+    def cut(self, number: int, code: int, *arguments: str, nameserver: str) -> tuple[bool, str]:
         """Run a command of mqadmin that dies before its request with this code of this number, counted from
-        0; whether it came so far."""
+        0: whether it came so far, and what it says where it failed before."""
         option = f"-Drocketmq.namesrv.addr={nameserver}"
         start = self.apache.java(self.cluster, "mqadmin", option, classes=self._classes())
         done = _run([*start, CLIENT.stem, "cut", str(number), str(int(code)), *arguments])
-        return done.returncode == CUT
+        return done.returncode == CUT, _failure(done.stderr)
 
     def client(self, *arguments: str) -> list[dict[str, object]]:
         """Run the client to its end; the JSON lines that it printed."""
