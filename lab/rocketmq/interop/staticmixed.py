@@ -33,7 +33,7 @@ def on_both(stage: Stage) -> None:
     for to in (OURS, JAVA, OURS):
         lines += mappings.sent(stage, lines, partial(_moved, stage, to))
         if to == JAVA:
-            # Who leads asks the others for all that is older: here Java's ask ours, in the end ours ask Java's.
+            # Who leads asks for what is older: here Java's ask ours, in the end ours ask Java's.
             mappings.read_once(stage, lines, "readers-of-java")
     lines += _finished(stage, lines)
     mappings.read_once(stage, lines)
@@ -61,7 +61,8 @@ def _moved(stage: Stage, to: Sequence[str]) -> None:
     words = ("remappingStaticTopic", "-t", TOPIC, "-b", ",".join(to))
     said = stage.tools.complaint(*words, nameserver=stage.nameserver)
     _is_stale(stage, said)
-    mappings.ours(stage, "remappingStaticTopic", "-b", ",".join(to))
+    if said:
+        mappings.ours(stage, "remappingStaticTopic", "-b", ",".join(to))
     _led_by(stage, to)
 
 
