@@ -31,7 +31,8 @@ import org.apache.rocketmq.tools.command.MQAdminStartup;
  * produce NAMESRV TOPIC FIRST COUNT BYTES PAUSE_MS [HOW]
  *     one JSON line for each message: key, status, queue, offset, broker, end and begin (ms), and which broker stored
  *     it, by the id that it gave. HOW: delayed (level 1), or
- *     refused (a push consumer of this program wants it once more)
+ *     refused (a push consumer of this program wants it once more), or
+ *     patient (a send may take 20 s, not 3: what a client gives up by itself says nothing of brokers)
  * pull NAMESRV TOPIC GROUP IDLE_MS
  *     all queues from their beginning, until nothing comes for a while
  * push NAMESRV TOPIC GROUP
@@ -122,7 +123,7 @@ public class LabClient {
         producer.setVipChannelEnabled(false);
         producer.setPollNameServerInterval(1000);
         producer.setRetryTimesWhenSendFailed(0);
-        producer.setSendMsgTimeout(3000);
+        producer.setSendMsgTimeout(how.equals("patient") ? 20000 : 3000);
         producer.setCompressMsgBodyOverHowmuch(Integer.MAX_VALUE);
         producer.start();
         for (int number = first; number < first + count; number++) {

@@ -29,6 +29,8 @@ COMMAND_S_MAXIMUM: Final = 60
 PUSHED_S_MAXIMUM: Final = 30.0
 # What Java's client calls it that a broker refuses a message.
 REFUSED: Final = "MQBrokerException"
+# What mqadmin says when it waited for too long.
+TIMEOUT: Final = "RemotingTimeoutException"
 Line = Mapping[str, object]
 
 
@@ -49,8 +51,12 @@ def ours(stage: Stage, name: str, *words: str, code: int = 0) -> str:
 
 
 def java(stage: Stage, name: str, *words: str) -> None:
-    """Run mqadmin, which ends with code 0 whatever happens. Raises LabError where it failed."""
+    """Run mqadmin, which ends with code 0 whatever happens, once more where a busy machine let it wait for too
+    long. Raises LabError where it failed."""
     complaint = stage.tools.complaint(name, "-t", TOPIC, *words, nameserver=stage.nameserver)
+    if TIMEOUT in complaint:
+        stage.measured.note(f"mqadmin {name} gave up waiting, and was started again", complaint)
+        complaint = stage.tools.complaint(name, "-t", TOPIC, *words, nameserver=stage.nameserver)
     if complaint:
         raise LabError(f"mqadmin {name}: {complaint}")
 
@@ -124,7 +130,15 @@ def sent(
     """Send with Java's producer, which tries each message once, and do something meanwhile, for which brokers
     may refuse some. Raises LabError."""
     first = len(before)
-    arguments = (stage.nameserver, TOPIC, str(first), str(count), str(MESSAGE_BYTES), str(PAUSE_MS))
+    arguments = (
+        stage.nameserver,
+        TOPIC,
+        str(first),
+        str(count),
+        str(MESSAGE_BYTES),
+        str(PAUSE_MS),
+        "patient",
+    )
     with stage.tools.client_running("produce", *arguments) as producer:
         if strike is not None:
             stage.cluster.until(lambda: len(producer.lines()) > STEADY // 8 or None, "a producer that sends")
