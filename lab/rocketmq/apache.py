@@ -133,6 +133,18 @@ class JraftApache(Apache):
         return super().command(cluster, role, name, {**settings, **_jraft(settings)})
 
 
+class ClientAlone(Apache):
+    """The client and the tools of one release: it plays no role."""
+
+    implementation = "client"
+    kinds: Mapping[str, str] = {}
+    judged = ()
+
+    def __init__(self, release: str) -> None:
+        super().__init__(release)
+        self.artefacts = f"{self.implementation}-{release}"
+
+
 def _jraft(settings: Settings) -> dict[str, object]:
     """The group in the words of jRaft: beside its port for everybody each member has one for the others."""
     group = dict(each.split("-", 1) for each in str(settings["controllerDLegerPeers"]).split(";"))

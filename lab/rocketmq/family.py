@@ -26,7 +26,7 @@ def subjects() -> Iterator[Subject]:
     """Ours, and every release of Apache RocketMQ whose jars are pinned."""
     yield OURS
     yield JraftApache(JRAFT_RELEASE)
-    for path in ARTEFACTS.glob("*.txt"):
+    for path in ARTEFACTS.glob(f"{Apache.implementation}-*.txt"):
         yield Apache(path.stem.removeprefix(f"{Apache.implementation}-"))
 
 

@@ -24,6 +24,8 @@ PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
 PARTIAL: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "5.5.1": ("5.5.0", ("common", "controller", "remoting")),
 }
+# Of these there are client and tools alone: no controller exists.
+CLIENTS = ("4.9.8",)
 FETCH_S_MAXIMUM = 900
 LINES_SHOWN = 3
 
@@ -91,7 +93,8 @@ def _download(place: Path, release: str) -> None:
     with tempfile.TemporaryDirectory(dir=place.parent, prefix=".fetch-") as fresh:
         copy = Path(fresh) / "jars"
         quiet, out = (maven, "--quiet", "--batch-mode"), f"-DoutputDirectory={copy}"
-        chosen = ("--file", str(HERE / "pom.xml"), f"-Drelease={whole}", "-DincludeScope=runtime")
+        wanted = HERE / ("client.pom.xml" if release in CLIENTS else "pom.xml")
+        chosen = ("--file", str(wanted), f"-Drelease={whole}", "-DincludeScope=runtime")
         run_quietly([*quiet, f"{PLUGIN}:copy-dependencies", *chosen, out])
         for module in replaced:
             (copy / f"rocketmq-{module}-{whole}.jar").unlink(missing_ok=True)

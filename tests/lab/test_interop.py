@@ -35,6 +35,9 @@ def test_all_scenarios_are_played_unless_some_are_named() -> None:
         "moved-jraft",
         "generations",
         "statictopic",
+        "staticsets",
+        "staticmixed",
+        "staticolder",
         "secured",
     ]
     assert arguments_of([]).scenarios == every

@@ -5,12 +5,15 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.rocketmq.acl.common.AclClientRPCHook;
 import org.apache.rocketmq.acl.common.SessionCredentials;
 import org.apache.rocketmq.client.consumer.DefaultLitePullConsumer;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
+import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely;
+import org.apache.rocketmq.client.exception.MQBrokerException;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.client.producer.SendResult;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
@@ -19,6 +22,7 @@ import org.apache.rocketmq.common.message.MessageDecoder;
 import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.common.message.MessageQueue;
 import org.apache.rocketmq.remoting.RPCHook;
+import org.apache.rocketmq.remoting.protocol.RemotingCommand;
 import org.apache.rocketmq.tools.command.MQAdminStartup;
 
 /**
@@ -27,13 +31,16 @@ import org.apache.rocketmq.tools.command.MQAdminStartup;
  * produce NAMESRV TOPIC FIRST COUNT BYTES PAUSE_MS [HOW]
  *     one JSON line for each message: key, status, queue, offset, broker, end and begin (ms), and which broker stored
  *     it, by the id that it gave. HOW: delayed (level 1), or
- *     refused (a push consumer of this program wants it once more)
+ *     refused (a push consumer of this program wants it once more), or
+ *     patient (a send may take 20 s, not 3: what a client gives up by itself says nothing of brokers)
  * pull NAMESRV TOPIC GROUP IDLE_MS
  *     all queues from their beginning, until nothing comes for a while
  * push NAMESRV TOPIC GROUP
  *     subscribed as one member of the group, from the beginning of what it never read, until it is told to end
  * mqadmin COMMAND ARGUMENT... [, COMMAND ARGUMENT...]...
  *     commands of mqadmin one after the other, each after a line with a comma: one start of a JVM for all of them
+ * cut NUMBER CODE COMMAND ARGUMENT...
+ *     a command of mqadmin that dies before its request with this code of this number, counted from 0; exit code 9
  *
  * Requests are signed as the user of -Dlab.accessKey, whose secret is in the file of -Dlab.secretKeyFile.
  *
@@ -42,6 +49,7 @@ import org.apache.rocketmq.tools.command.MQAdminStartup;
 public class LabClient {
     private static final String REFUSED = "refused";
     private static final String NEXT = ",";
+    private static final int CUT = 9;
 
     public static void main(String[] args) {
         try {
@@ -69,8 +77,33 @@ public class LabClient {
             case "mqadmin":
                 mqadmin(List.of(args).subList(1, args.length));
                 break;
+            case "cut":
+                MQAdminStartup.main0(List.of(args).subList(3, args.length).toArray(new String[0]),
+                        new Death(Integer.parseInt(args[1]), Integer.parseInt(args[2])));
+                break;
             default:
                 throw new IllegalArgumentException(args[0]);
+        }
+    }
+
+    private static final class Death implements RPCHook {
+        private final AtomicInteger left;
+        private final int code;
+
+        Death(int number, int code) {
+            this.left = new AtomicInteger(number);
+            this.code = code;
+        }
+
+        @Override
+        public void doBeforeRequest(String address, RemotingCommand request) {
+            if (request.getCode() == code && left.getAndDecrement() == 0) {
+                Runtime.getRuntime().halt(CUT);
+            }
+        }
+
+        @Override
+        public void doAfterResponse(String address, RemotingCommand request, RemotingCommand response) {
         }
     }
 
@@ -90,7 +123,7 @@ public class LabClient {
         producer.setVipChannelEnabled(false);
         producer.setPollNameServerInterval(1000);
         producer.setRetryTimesWhenSendFailed(0);
-        producer.setSendMsgTimeout(3000);
+        producer.setSendMsgTimeout(how.equals("patient") ? 20000 : 3000);
         producer.setCompressMsgBodyOverHowmuch(Integer.MAX_VALUE);
         producer.start();
         for (int number = first; number < first + count; number++) {
@@ -113,13 +146,18 @@ public class LabClient {
                         storedBy(result.getOffsetMsgId()));
             } catch (Exception error) {
                 error.printStackTrace();
-                say(key, error.getClass().getSimpleName(), -1, -1, "", begun, "");
+                say(key, error.getClass().getSimpleName(), -1, -1, refuser(error), begun, "");
             }
             if (pause > 0) {
                 Thread.sleep(pause);
             }
         }
         producer.shutdown();
+    }
+
+    private static String refuser(Exception error) {
+        boolean refused = error instanceof MQBrokerException;
+        return refused ? String.valueOf(((MQBrokerException) error).getBrokerAddr()) : "";
     }
 
     private static String storedBy(String id) throws Exception {
@@ -152,7 +190,8 @@ public class LabClient {
     }
 
     private static void push(String namesrv, String topic, String group) throws Exception {
-        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group, signer());
+        DefaultMQPushConsumer consumer =
+                new DefaultMQPushConsumer(group, signer(), new AllocateMessageQueueAveragely());
         consumer.setNamesrvAddr(namesrv);
         consumer.setVipChannelEnabled(false);
         consumer.setPollNameServerInterval(1000);

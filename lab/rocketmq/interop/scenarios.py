@@ -19,6 +19,9 @@ from lab.rocketmq.interop import (
     mixed,
     moved,
     secured,
+    staticmixed,
+    staticolder,
+    staticsets,
     statictopic,
 )
 from lab.rocketmq.interop.stage import MESSAGES, TOPIC, Stage
@@ -228,6 +231,18 @@ SCENARIOS = {
     "statictopic": (
         _on_a_stage(statictopic.on_java_brokers),
         "a static topic on three Java masters, made, grown and moved by mqadmin and by our commands in turns",
+    ),
+    "staticsets": (
+        _on_a_stage(staticsets.on_sets_of_ours),
+        "a static topic on three broker sets of ours, under mqadmin and Java's clients; a master is killed",
+    ),
+    "staticmixed": (
+        _on_a_stage(staticmixed.on_both),
+        "a static topic on two Java masters and two of ours, moved to and fro; runs of mqadmin are cut off",
+    ),
+    "staticolder": (
+        _on_a_stage(staticolder.on_ours_and_java),
+        "a client of 4.9.8 on a static topic that moves: on brokers of ours, and for the record on Java's",
     ),
     "secured": (
         _on_a_stage(secured.among_java),

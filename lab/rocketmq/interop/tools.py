@@ -20,6 +20,8 @@ CLIENT = Path(__file__).with_name("LabClient.java")
 TOOL_S_MAXIMUM = 120
 # Our own commands, of the interpreter that runs the lab.
 CLI = (sys.executable, "-P", "-m", "replispec.cli")
+# Exit code of a command of mqadmin that dies where it was told to.
+CUT = 9
 # Between two commands of mqadmin.
 NEXT = ","
 STOP_S_MAXIMUM = 30
@@ -62,6 +64,14 @@ class Tools:
         said = _said("mqadmin", [*start, CLIENT.stem, "mqadmin", *words])
         return said.split(f"\n{NEXT}\n")[1:]
 
+    def cut(self, number: int, code: int, *arguments: str, nameserver: str) -> tuple[bool, str]:
+        """Run a command of mqadmin that dies before its request with this code of this number, counted from
+        0: whether it came so far, and what it says where it failed before."""
+        option = f"-Drocketmq.namesrv.addr={nameserver}"
+        start = self.apache.java(self.cluster, "mqadmin", option, classes=self._classes())
+        done = _run([*start, CLIENT.stem, "cut", str(number), str(int(code)), *arguments])
+        return done.returncode == CUT, _failure(done.stderr)
+
     def client(self, *arguments: str) -> list[dict[str, object]]:
         """Run the client to its end; the JSON lines that it printed."""
         with self.client_running(*arguments) as running:
@@ -83,8 +93,8 @@ class Tools:
             process.wait()
 
     def _classes(self) -> Path:
-        """The folder with our client, compiled once for each cluster."""
-        classes = self.cluster.part("classes")
+        """The folder with our client, compiled once for each cluster and release."""
+        classes = self.cluster.part("classes", self.apache.artefacts)
         if not (classes / f"{CLIENT.stem}.class").exists():
             path = f"{self.apache.fetch()}/*"
             command = [java("javac"), "-nowarn", "-cp", path, "-d", str(classes), str(CLIENT)]
