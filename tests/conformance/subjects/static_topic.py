@@ -5,7 +5,7 @@ Every choice is a small method of `GoodStaticBroker`, so that a fault is one tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -445,7 +445,7 @@ class GoodStaticBroker(StaticBrokerShell):
         return code, answer.header, b"" if answer.body is None else jsons.dumps(answer.body)
 
     def handlers(self, version: int) -> Handlers:
-        by_client = {
+        by_client: Mapping[int, Callable[..., Awaitable[Told]]] = {
             RequestCode.SEND_MESSAGE: self.send,
             RequestCode.SEND_MESSAGE_V2: self.send,
             RequestCode.SEND_BATCH_MESSAGE: partial(self.send, command="SEND_BATCH_MESSAGE"),
