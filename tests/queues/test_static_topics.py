@@ -134,6 +134,10 @@ def test_a_mapping_may_name_no_queue_and_have_a_topic_without_any() -> None:
 
 REFUSED = {
     "an older epoch": (detail(4, [("broker-a", 0, 0)], total=2), "epoch 4 is older than 5"),
+    "an epoch that no clock will show": (
+        detail(10**18, [("broker-a", 0, 0)], total=2),
+        "no such mapping can be: the epoch 1000000000000000000 is far ahead of the clock",
+    ),
     "of another broker": (
         detail(6, [("broker-a", 0, 0)], total=2, bname="broker-b"),
         "this mapping is of another broker",

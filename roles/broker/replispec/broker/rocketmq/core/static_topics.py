@@ -57,6 +57,7 @@ class StaticTopics:
         self.broker_name = options.broker_name
         self.is_logical: Callable[[str], bool] = lambda _topic: False
         """Whether a topic is one of logical queues in the form of RIP-21."""
+        self._now_ms = 0
         self._bound = wire.bound(self, rules)
         self._instances: dict[str, tuple[Mapped, dict[int, Instance]]] = {}
         self.table: Final = dict.fromkeys(wire.REQUESTS, self._asked)
@@ -76,6 +77,8 @@ class StaticTopics:
         """What cannot be of a mapping, those of its logical queues included that it does not name."""
         if self.is_logical(topic):
             return "the topic is one of logical queues"
+        if not rules.is_epoch_credible(said.epoch or 0, self._now_ms):
+            return f"the epoch {said.epoch} is far ahead of the clock"
         try:
             queues = queues_of_items(self._with_unnamed(topic, said), topic)
         except RemoteProtocolError as error:
@@ -91,6 +94,7 @@ class StaticTopics:
 
     def _asked(self, request: Request) -> None:
         """Check and record a mapping. Raises Refused, RemoteProtocolError."""
+        self._now_ms = request.now_ms
         command = request.command
         fields = command.header.ext_fields or {}
         event = self._bound.event_of(request.code, fields, command.body, command.release)
