@@ -138,7 +138,7 @@ def test_an_item_without_messages_ends_where_the_next_one_begins() -> None:
     first = Segment(PhysicalQueue("broker-a", 0), State.READ_ONLY, 0)
     second = Segment(PhysicalQueue("broker-b", 0), State.NORMAL, 10_000)
     queue = LogicalQueue(0, (first, second))
-    view = LogicalView("S", 0, first, first, second, 10_000, "broker-a", second, queue)
+    view = LogicalView("S", 0, first, first, second, 10_000, "broker-a", second, queue=queue)
     # A log that was copied from its middle on counts a queue that it does not know from there.
     assert view.begin_of(first, lambda _: (163_840, 163_840)) == 10_000
     assert view.begin_of(first, lambda _: (7, 7)) == 7

@@ -215,7 +215,7 @@ class LogicalRequests:
             queue.border_of(segment),
             self._broker_name,
             following if following is not None and following.is_decided else None,
-            queue,
+            queue=queue,
         )
 
     def _is_here(self, segment: Segment) -> bool:
