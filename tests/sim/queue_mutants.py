@@ -24,8 +24,7 @@ from replispec.broker.rocketmq.core.recorder import Recorder
 from replispec.broker.rocketmq.core.views import LogicalView
 from replispec.runtime.primitives.machines import edge_of
 from replispec.runtime.rocketmq import rules
-from replispec.runtime.rocketmq.client import asking, holders, steps
-from replispec.runtime.rocketmq.log import QueueIndex
+from replispec.runtime.rocketmq.client import asking, steps
 from replispec.runtime.rocketmq.remoting.server import Request
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.codes import RequestCode
@@ -104,12 +103,6 @@ def _routed_plainly(self: LogicalRequests, handler: Any, request: Request) -> No
         ROUTED(self, handler, request)
 
 
-def _anybodys_word(*asked: Any) -> Any:
-    found = yield from holders.pull_item(*asked)
-    shown = found.next_offset if found.records else min(found.next_offset, found.max_offset)
-    return replace(found, next_offset=shown)
-
-
 @contextmanager
 def _plain_meanwhile() -> Iterator[None]:
     with (
@@ -140,19 +133,22 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
         _Setting, "_is_told", lambda *_: True
     ),
     "a topic is plain while no mapping is known to be kept": _plain_meanwhile,
-    "who does not know what is confirmed says where an item ends": lambda: patch.object(
-        holders, "pull_to_border", _anybodys_word
-    ),
     "an item without messages begins where its queue does": lambda: patch.object(
         LogicalView, "begin_of", _anywhere
-    ),
-    "a queue that lost all its messages counts from 0": lambda: patch.object(
-        QueueIndex, "unknown", property(lambda _: 0, lambda *_: None), create=True
     ),
     "a group that never read begins at 0": lambda: patch.object(Groups, "position", _zero_for_none),
     "a send whose answer was lost is sent again": lambda: patch.object(steps, "asked", _sent_again),
 }
-FIRST: Final[Mapping[str, int]] = {}
+FIRST: Final[Mapping[str, int]] = {
+    "a mapping is acknowledged before the set has it": 2,
+    "a mapping is not cut with the log": 5,
+    "an item may change what it said": 6,
+    "who was overtaken is forgotten": 3,
+    "who holds older items is told of a queue that moves": 7,
+    "a topic is plain while no mapping is known to be kept": 4,
+    "an item without messages begins where its queue does": 1,
+    "a send whose answer was lost is sent again": 2,
+}
 """From which seed on to look for what few seeds find."""
 
 
