@@ -54,7 +54,8 @@ def test_an_unknown_scenario_is_named_with_those_that_exist(capsys: pytest.Captu
     with pytest.raises(SystemExit):
         arguments_of(["z"])
     known = "a, b, c, d, e, f, group, javagroup, jraftgroup, moved, moved-jraft, generations"
-    assert f"no scenario 'z': there are {known}, statictopic, secured" in capsys.readouterr().err
+    later = "staticsets, staticmixed, staticolder"
+    assert f"no scenario 'z': there are {known}, statictopic, {later}, secured" in capsys.readouterr().err
 
 
 def line(offset: int, at_ms: int, status: str = "READ") -> dict[str, object]:

@@ -51,7 +51,7 @@ def ours(stage: Stage, name: str, *words: str, code: int = 0) -> str:
 
 
 def java(stage: Stage, name: str, *words: str) -> None:
-    """Run mqadmin, which ends with code 0 whatever happens, once more where a busy machine let it wait for too
+    """Run mqadmin, which ends with code 0 whatever happens, once more where a busy machine let it wait too
     long. Raises LabError where it failed."""
     complaint = stage.tools.complaint(name, "-t", TOPIC, *words, nameserver=stage.nameserver)
     if TIMEOUT in complaint:

@@ -68,8 +68,8 @@ def _moved(stage: Stage, to: Sequence[str]) -> None:
 
 def _is_stale(stage: Stage, complaint: str) -> None:
     """mqadmin takes what a broker once left undecided for the end of its queue, and leaves out all that
-    followed: ours refuses such a mapping, Java's takes it. Raises LabError for any other complaint, but that it
-    waited for too long."""
+    followed: ours refuses such a mapping, Java's takes it. That it waited too
+    long is taken, too. Raises LabError for any other complaint."""
     expected = not complaint or STALE in complaint or mappings.TIMEOUT in complaint
     what = "mqadmin ends its run, or ours refuses a queue that lost items"
     stage.measured.demand(expected, what, complaint or "ends")
