@@ -38,7 +38,7 @@ class RocketmqSubject(Subject):
 class OurRoles(OwnRoles, RocketmqSubject):
     """Our roles, with the files that Java reads; they speak the newest release of the specification."""
 
-    adapted = (NAME_SERVER, GROUP, *PLAYED)
+    adapted = (NAME_SERVER, GROUP, *PLAYED, STATIC_TOPIC)
     speaks = max(Release).name.removeprefix("V").replace("_", ".")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -377,9 +378,13 @@ def test_a_question_ends_in_time_whatever_it_waits_for() -> None:
 def test_one_broker_takes_no_room_from_others_and_all_together_no_more_than_there_is() -> None:
     peers, told = Peers(Outbox(), [NAME_SERVER], None), Counter[str]()
     names = [f"b{number}" for number in range(ASKED_MAX // ASKED_OF_ONE_MAX + 1)]
+
+    def note(name: str) -> Callable[[Any, int], None]:
+        return lambda _result, _ms: told.update([name])
+
     for name in names:
         for _ in range(ASKED_OF_ONE_MAX + 1):
-            peers.ask(name, open_question(name), lambda _result, _ms, name=name: told.update([name]), 0)
+            peers.ask(name, open_question(name), note(name), 0)
     peers.ticked(0)
     assert told == {**dict.fromkeys(names[:-1], 1), names[-1]: ASKED_OF_ONE_MAX + 1}
 

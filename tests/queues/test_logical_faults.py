@@ -18,6 +18,7 @@ from replispec.wire.rocketmq.logical_queue import (
     MigrateLogicalQueue,
     UpdateLogicalQueueMapping,
 )
+from replispec.wire.rocketmq.static_topic import DeleteTopicRequest
 from tests.broker.simulated_set import OK, BrokerSet
 from tests.queues.logical_sets import LogicalSet, LogicalSets, both, elsewhere, own, short, shorts
 from tests.queues.test_static_topics import FIRST, detail, put
@@ -310,3 +311,21 @@ def test_a_static_topic_takes_no_logical_queue() -> None:
     assert put(brokers, address, FIRST)[0] == OK
     assert brokers.map(address, 0, 0, topic="S") == (FAILED, "the topic is a static one")
     assert brokers.create(address, 0, topic="S")[0] == (FAILED, "the topic is a static one")
+
+
+def test_a_deleted_topic_of_logical_queues_is_plain_again_and_stays_deleted_after_a_fail_over() -> None:
+    brokers = LogicalSet()
+    first, second = brokers.pair()
+    brokers.mapped(first, 1)
+    brokers.send(first, b"m", topic="L")
+    assert brokers.commit(first, 5, 1)[0] == OK
+    assert brokers.notify(first, own(), elsewhere(logical_queue_delta=4, state="Normal")) == (OK, "")
+    assert brokers.ask(first, RequestCode.DELETE_TOPIC_IN_BROKER, DeleteTopicRequest("L")).header.code == OK
+    assert brokers.told(first) == {}
+    brokers.world.kill("broker1", power=True)
+    brokers.until(lambda: brokers.broker(2).serves)
+    assert brokers.told(second) == {}
+    # Made again it is a plain one, and may be mapped; nothing is left of what was committed.
+    brokers.mapped(second, 2)
+    assert set(brokers.told(second)) == {0, 1}
+    assert brokers.enabled(second) is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from replispec.runtime.rocketmq.remoting.server import Request, RequestServer
@@ -37,7 +37,7 @@ class Sets(BrokerSet):
         for number in range(1, len(names) + 1):
             self.until(lambda number=number: self.broker(number).serves)  # type: ignore[misc]
 
-    def map(self, epoch: int, *queues: Mapped, to: Sequence[str] = ("broker-a", "broker-b")) -> None:
+    def map(self, epoch: int, *queues: Mapped, to: Iterable[str] = ("broker-a", "broker-b")) -> None:
         """Set a mapping at brokers, one after the other."""
         for name in to:
             said = detail(epoch, *queues, bname=name)

@@ -85,13 +85,18 @@ class StagedReader:
 
     def _answered(self, item: Item, asked: int | None) -> Answered:
         fields = item.mapping("an answer")
-        self._only(item, ("code", "header", "body"))
+        self._only(item, ("code", "header", "body", "body_hex"))
         code = self._text(fields["code"]) if "code" in fields else ""
         if self._names.response_code(code) is None:
             raise CaseError(item.place, f"an answer needs a `code` of the specification, not {code!r}")
         known = self._names.header_keys(asked, answer=True) if asked is not None else None
-        body = fields.get("body")
-        return Answered(code, self._checked(fields.get("header"), known), body.plain() if body else None)
+        body = fields["body"].plain() if "body" in fields else None
+        if "body_hex" in fields:
+            try:
+                body = bytes.fromhex(self._text(fields["body_hex"]))
+            except ValueError:
+                raise CaseError(fields["body_hex"].place, "this is not hexadecimal") from None
+        return Answered(code, self._checked(fields.get("header"), known), body)
 
     def _start(self, item: Item) -> Bring:
         fields = item.mapping("start")

@@ -74,7 +74,8 @@ class RemotingEncoder(Encoder):
             flag=RemotingFlag.RESPONSE,
             ext_fields=fields or None,
         )
-        return Command(answered, b"" if body is None else jsons.dumps(body)).encode()
+        data = body if isinstance(body, bytes) else b"" if body is None else jsons.dumps(body)
+        return Command(answered, data).encode()
 
     def landmarks(self, data: bytes) -> Mapping[str, int]:
         """The fixed fields, the header, the body, and where the next frame begins."""

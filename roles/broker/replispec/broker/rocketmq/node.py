@@ -114,7 +114,9 @@ class BrokerNode:
         statistics = Statistics(name, self._topics, self._offsets, self._pulls, clients, self)
         copied = CopiedTables(self._outbox, self._writes, files)
         mappings = self._mappings.static, self._mappings.logical
-        self._admin = Admin(store, self._topics, *mappings, self._offsets, copied, options, self)
+        self._admin = Admin(
+            store, self._topics, *mappings, self._offsets, copied, options, self, self._mapped.forget
+        )
         kept = self._topics, self._mappings.static, self._offsets
         self._slave = SlaveSync(self._outbox, self._calls, *kept, copied, options)
         self._digests = DigestAnswers(store, self)
@@ -295,7 +297,8 @@ class BrokerNode:
         """Log and epoch are on the disk."""
         self._role.serving(now_ms)
         self._mappings.catch_up()
-        self._topics.cover(self._log.store.index.queues, now_ms)
+        queues = self._log.store.index.queues.items()
+        self._topics.cover([key for key, each in queues if self._mappings.lives(key[0], each)], now_ms)
         self._announce_due = True
 
     def become_replica(self, address: str, now_ms: int) -> None:

@@ -6,14 +6,14 @@ Source: apache/rocketmq rocketmq-all-5.4.0, AdminBrokerProcessor, SlaveSynchroni
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
 from replispec.broker.rocketmq.core.copied import CopiedTables
 from replispec.broker.rocketmq.core.logical_mappings import LogicalMappings
 from replispec.broker.rocketmq.core.mappings import Mappings
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
-from replispec.broker.rocketmq.core.topics import Topics
+from replispec.broker.rocketmq.core.topics import Kept, Topics
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.log import MessageStore
 from replispec.runtime.rocketmq.membership import LogQuestions, epoch_cache, runtime_info
@@ -85,6 +85,7 @@ class Admin:
         copied: CopiedTables,
         options: BrokerOptions,
         broker: Described,
+        forget: Callable[[str, int, Kept], None],
     ) -> None:
         self._store = store
         self._topics = topics
@@ -94,9 +95,14 @@ class Admin:
         self._copied = copied
         self._options = options
         self._broker = broker
+        self._forget = forget
         answering = Answering(
             wire.bound(self),
-            {"keep_topic": self._keep_topic, "take_role": self._take_role},
+            {
+                "keep_topic": self._keep_topic,
+                "forget_topic": self._forget_topic,
+                "take_role": self._take_role,
+            },
             version=BROKER_RELEASE,
         )
         self._take = answering.take
@@ -192,6 +198,22 @@ class Admin:
                 self._broker.announce_topics(now_ms)
 
         self._topics.put(config, request.now_ms, kept)
+
+    def _forget_topic(self, request: Request, event: machine.DeletionWanted) -> None:
+        """First of the table, then of the log: what the log says outlives a fail-over."""
+
+        def forgotten(reason: str, now_ms: int) -> None:
+            self._take(request, machine.TopicStays(reason) if reason else machine.TopicGone())
+            if not reason:
+                self._broker.announce_topics(now_ms)
+
+        def dropped(reason: str, now_ms: int) -> None:
+            if reason:
+                forgotten(reason, now_ms)
+            else:
+                self._forget(event.topic, now_ms, forgotten)
+
+        self._topics.drop(event.topic, request.now_ms, dropped)
 
     def _take_role(self, request: Request, _event: Any) -> None:
         self._broker.role_told(request.command, request.now_ms)

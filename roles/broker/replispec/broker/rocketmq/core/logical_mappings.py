@@ -146,11 +146,13 @@ class LogicallyMapped:
     offset: int
     end: int
     said: TopicMapping
+    is_gone: bool = False
+    """The record says that the topic was deleted."""
 
     @property
-    def config(self) -> TopicConfig:
+    def config(self) -> TopicConfig | None:
         """The topic."""
-        return self.said.config
+        return None if self.is_gone else self.said.config
 
     @property
     def is_recorded(self) -> bool:
@@ -188,6 +190,9 @@ class LogicalMappings(RecordedMappings[LogicallyMapped]):
         said = LogicalQueueMapping.decode(body)
         if said.broker_name != self._broker_name:
             raise RemoteProtocolError("it is none of this broker set")
+        if said.topic_config is None and said.topic:
+            gone = TopicMapping(self._broker_name, said.topic, TopicConfig())
+            return said.topic, LogicallyMapped(offset, end, gone, is_gone=True)
         mapping = mapping_of(said)
         fault = mapping.fault()
         if fault is not None:

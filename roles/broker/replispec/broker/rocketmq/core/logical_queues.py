@@ -337,7 +337,8 @@ class LogicalQueueAdmin:
         if fault is not None:
             raise RemoteProtocolError(fault)
         body = mapping.encoded().encode()
-        self._recorder.record(request, self._asked, self._mappings, body, kept)
+        again = self._recorder.asks_again(request, self._asked, kept)
+        self._recorder.record(self._mappings, body, request.now_ms, kept, again)
 
     def tell(self, request: Request, effect: str, instance: Instance, event: Any, redirection: bytes) -> None:
         """Answer somebody who asks for messages of a segment."""
@@ -452,6 +453,11 @@ class LogicalQueueAdmin:
             else:
                 answer = self._topic_bound.answer_of(effect, instance[1], event, request.command.release)
                 give(request, answer)
+
+    def forget_hints(self, topic: str) -> None:
+        """A topic was deleted."""
+        for key in [each for each in self.hints if each[0] == topic]:
+            del self.hints[key]
 
     def step_down(self) -> None:
         """Another broker is master, and may know better."""

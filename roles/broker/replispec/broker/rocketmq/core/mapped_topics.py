@@ -4,6 +4,7 @@ it, and who serves it. The node knows them as one part."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from replispec.broker.rocketmq.core.logical import LogicalRequests
 from replispec.broker.rocketmq.core.logical_aging import LogicalQueueAging
@@ -14,15 +15,22 @@ from replispec.broker.rocketmq.core.mappings import Mappings
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.peers import Peers
 from replispec.broker.rocketmq.core.pulls import Pulls
-from replispec.broker.rocketmq.core.recorder import Handler, MappingLog, Recorder
+from replispec.broker.rocketmq.core.recorded import RecordedMappings
+from replispec.broker.rocketmq.core.recorder import Handler, Kept, MappingLog, Recorder
 from replispec.broker.rocketmq.core.static_topics import StaticTopics
 from replispec.broker.rocketmq.core.topics import Topics
-from replispec.runtime.rocketmq.log import MessageStore
+from replispec.runtime.rocketmq.log import MessageStore, Queue
 from replispec.runtime.rocketmq.remoting.server import Request
 from replispec.runtime.storage import FilesReader
 from replispec.runtime.world import Outbox, Writes
-from replispec.wire.rocketmq.broker import DataVersion, TopicConfig, TopicConfigTable
+from replispec.wire.rocketmq.broker import (
+    DataVersion,
+    LogicalQueueMapping,
+    TopicConfig,
+    TopicConfigTable,
+)
 from replispec.wire.rocketmq.options import BrokerOptions
+from replispec.wire.rocketmq.static_topic import TopicConfigAndQueueMapping
 
 
 class KnownMappings:
@@ -42,6 +50,10 @@ class KnownMappings:
         """Take what came to the log."""
         self.static.catch_up()
         self.logical.catch_up()
+
+    def lives(self, topic: str, queue: Queue) -> bool:
+        """Whether a queue has a message that is younger than the deletion of its topic."""
+        return self.static.lives(topic, queue)
 
     def hold(self, end: int) -> int:
         """The log is to begin at an offset: up to where it may be deleted before mappings are recorded."""
@@ -75,6 +87,7 @@ class MappedTopics:
         self._topics = topics
         self._known = known
         self._master = master
+        self._broker_name = options.broker_name
         self.recorder = Recorder(outbox, store, options, master, hand_on)
         self._static = StaticTopics(topics, known.static, self.recorder, options, master)
         logical = known.logical
@@ -108,6 +121,9 @@ class MappedTopics:
                 self._topics.count_in(
                     {name: configs[name] for name in sorted(topics & configs.keys())}, now_ms
                 )
+                for name in filter(self._topics.get, table.forgotten(topics)):
+                    self._topics.drop(name, now_ms, lambda _reason, _now_ms: None)
+                    self._logical.forget_hints(name)
                 changed = True
                 if table is self._known.logical:
                     self._traffic.changed(topics)
@@ -115,6 +131,32 @@ class MappedTopics:
         self._static.record_unsafe(now_ms)
         self._aging.settle(now_ms)
         return changed
+
+    def forget(self, topic: str, now_ms: int, then: Kept) -> None:
+        """Record that a topic is deleted, whether it had a mapping or not."""
+        logical, static = self._known.logical, self._known.static
+        gone = TopicConfigAndQueueMapping(topic_name=topic).encode()
+        if logical.newest(topic) is None:
+            self._record(static, gone, now_ms, then)
+            return
+
+        def forgotten(reason: str, at_ms: int) -> None:
+            if reason:
+                then(reason, at_ms)
+            else:
+                self._record(static, gone, at_ms, then)
+
+        said = LogicalQueueMapping(broker_name=self._broker_name, topic=topic)
+        self._record(logical, said.encode(), now_ms, forgotten)
+
+    def _record(self, table: RecordedMappings[Any], body: bytes, now_ms: int, then: Kept) -> None:
+        def again(reason: str, at_ms: int) -> None:
+            if reason:
+                then(reason, at_ms)
+            else:
+                self._record(table, body, at_ms, then)
+
+        self.recorder.record(table, body, now_ms, then, again)
 
     def refuse_all(self, reason: str, now_ms: int) -> None:
         """This broker stops, or is no longer master."""

@@ -40,6 +40,8 @@ class Mapped:
     end: int
     detail: TopicQueueMappingDetail
     config: TopicConfig | None = None
+    is_gone: bool = False
+    """The record says that the topic was deleted."""
 
     @cached_property
     def queues(self) -> Mapping[int, LogicalQueue]:
@@ -90,6 +92,9 @@ class Mappings(RecordedMappings[Mapped]):
 
     def _mapped(self, body: bytes, offset: int, end: int) -> tuple[str, Mapped]:
         said = TopicConfigAndQueueMapping.decode(body)
+        if said.mapping_detail is None and said.topic_name:
+            detail = TopicQueueMappingDetail(topic=said.topic_name)
+            return said.topic_name, Mapped(offset, end, detail, is_gone=True)
         config = _config_of(said)
         detail = said.mapping_detail or TopicQueueMappingDetail()
         mapped = Mapped(offset, end, detail, config)

@@ -8,12 +8,12 @@ record holds.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, Generic, Protocol, TypeVar
 
 from replispec.broker.rocketmq.core.table_file import TableFile, later
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.rocketmq.log import MessageStore
+from replispec.runtime.rocketmq.log import MessageStore, Queue
 from replispec.runtime.storage import FilesReader
 from replispec.runtime.world import Level, Outbox, Persisted, Writes, Written
 from replispec.wire.rocketmq import constants
@@ -43,6 +43,11 @@ class RecordedMapping(Protocol):
     @property
     def is_recorded(self) -> bool:
         """Whether the log has it."""
+        ...
+
+    @property
+    def is_gone(self) -> bool:
+        """The record says that the topic was deleted."""
         ...
 
 
@@ -80,6 +85,8 @@ class RecordedMappings(ABC, Generic[MappedT]):
         self._file = TableFile(files, file)
         self._read_file()
         self._wanted_from = 0
+        # Where the log ended when this process began.
+        self._began_at = store.log.end
 
     @abstractmethod
     def _mapped(self, body: bytes, offset: int, end: int) -> tuple[str, MappedT]:
@@ -97,12 +104,31 @@ class RecordedMappings(ABC, Generic[MappedT]):
 
     def newest(self, topic: str) -> MappedT | None:
         """The mapping that was recorded last."""
+        found = self._newest(topic)
+        return None if found is None or found.is_gone else found
+
+    def kept(self, topic: str) -> MappedT | None:
+        """The mapping that cannot be undone any more."""
+        found = self._kept(topic)
+        return None if found is None or found.is_gone else found
+
+    def forgotten(self, topics: Iterable[str]) -> list[str]:
+        """Those of topics that were deleted since this process began."""
+        found = ((topic, self._kept(topic)) for topic in sorted(topics))
+        return [topic for topic, each in found if each and each.is_gone and each.offset >= self._began_at]
+
+    def lives(self, topic: str, queue: Queue) -> bool:
+        """Whether a queue has a message that is younger than the deletion of its topic."""
+        found = self._newest(topic)
+        last = queue.stored(queue.end - 1)
+        return found is None or not found.is_gone or (last is not None and last.offset > found.offset)
+
+    def _newest(self, topic: str) -> MappedT | None:
         records, other = self._records.get(topic), self._unrecorded.get(topic)
         last = records[-1] if records else None
         return other if last is None or (other is not None and other.offset > last.offset) else last
 
-    def kept(self, topic: str) -> MappedT | None:
-        """The mapping that cannot be undone any more."""
+    def _kept(self, topic: str) -> MappedT | None:
         records, other = self._records.get(topic), self._unrecorded.get(topic)
         first = records[0] if records and records[0].end <= self._kept_to else None
         return other if first is None or (other is not None and other.offset > first.offset) else first
@@ -139,7 +165,7 @@ class RecordedMappings(ABC, Generic[MappedT]):
         which another mapping is kept."""
         if not self._has_changed(kept_to):
             return frozenset()
-        before = {topic: self.kept(topic) for topic in self._touched()}
+        before = {topic: self._kept(topic) for topic in self._touched()}
         self.catch_up()
         self._kept_to = kept_to
         for topic in self._touched():
@@ -148,7 +174,7 @@ class RecordedMappings(ABC, Generic[MappedT]):
         ends = [each.end for records in self._records.values() for each in records]
         self._open_end = min((end for end in ends if end > kept_to), default=None)
         self._last_end = max(ends, default=0)
-        changed = frozenset(topic for topic, was in before.items() if self.kept(topic) != was)
+        changed = frozenset(topic for topic, was in before.items() if self._kept(topic) != was)
         if changed:
             self.version = later(self.version)
             self._write()
@@ -209,7 +235,7 @@ class RecordedMappings(ABC, Generic[MappedT]):
     def hold(self, end: int) -> int:
         """The log is to begin at an offset: up to where it may be deleted before mappings are recorded again,
         which `unsafe` names then."""
-        oldest = min((each[0].offset for each in self._records.values()), default=end)
+        oldest = min((each[0].offset for each in self._records.values() if not each[0].is_gone), default=end)
         if oldest < end:
             self._wanted_from = max(self._wanted_from, end)
         return min(oldest, end)

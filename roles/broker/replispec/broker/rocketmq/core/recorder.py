@@ -84,9 +84,8 @@ class Recorder:
         self.store_ip = bytes(4)
         self.store_port = options.listen_port
         self._waiting: deque[_Waiting] = deque()
-        # What waits for the log's next file, in the order in which it came: who asks it again, and who is
-        # told when that cannot be.
-        self._held: deque[tuple[Request, Handler, Kept]] = deque()
+        # Who waits for the log's next file, in the order in which they came.
+        self._held: deque[Kept] = deque()
         self._awaits_room = False
 
     @property
@@ -94,21 +93,30 @@ class Recorder:
         """Whether a mapping waits for the log's next file."""
         return self._awaits_room
 
-    def record(self, request: Request, again: Handler, table: Table, body: bytes, kept: Kept) -> bool:
-        """Write what a request sets; whether it is written now. While there is no room it is asked `again`
-        later."""
+    def record(self, table: Table, body: bytes, now_ms: int, kept: Kept, again: Kept) -> None:
+        """Write what somebody sets. While there is no room he waits, and is told with `again` when there is
+        some, or cannot be."""
         if len(self._waiting) + len(self._held) >= WAITING_MAX:
-            kept("too many wait for it", request.now_ms)
+            kept("too many wait for it", now_ms)
         elif self._awaits_room:
-            self._held.append((request, again, kept))
+            self._held.append(again)
         else:
-            end = self._written(table, body, request.now_ms, kept)
+            end = self._written(table, body, now_ms, kept)
             if end == constants.UNDECIDED:
-                self._held.appendleft((request, again, kept))
+                self._held.appendleft(again)
             elif end is not None:
-                self.wait(end, kept, request.now_ms)
-                return True
-        return False
+                self.wait(end, kept, now_ms)
+
+    def asks_again(self, request: Request, handler: Handler, kept: Kept) -> Kept:
+        """What has a request served anew when there is room: what was recorded meanwhile counts."""
+
+        def again(reason: str, now_ms: int) -> None:
+            if reason:
+                kept(reason, now_ms)
+            else:
+                self._hand_on(request, handler)
+
+        return again
 
     def wait(self, end: int, kept: Kept, now_ms: int) -> None:
         """Tell when the SyncStateSet has the log up to here."""
@@ -185,11 +193,8 @@ class Recorder:
         """The log has another file, or cannot have one."""
         self._awaits_room = False
         held, self._held = self._held, deque()
-        for request, again, kept in held:
-            if reason:
-                kept(reason, now_ms)
-            else:
-                self._hand_on(request, again)
+        for again in held:
+            again(reason, now_ms)
 
     def kept(self, offset: int, now_ms: int) -> None:
         """The SyncStateSet has the log up to here."""
@@ -198,7 +203,7 @@ class Recorder:
 
     def refuse_all(self, reason: str, now_ms: int) -> None:
         """This broker stops, or is no longer master: whether what was set is kept is not known."""
-        lost = [*(one.kept for one in self._waiting), *(kept for _, _, kept in self._held)]
+        lost = [*(one.kept for one in self._waiting), *self._held]
         self._waiting.clear()
         self._held.clear()
         for kept in lost:

@@ -107,7 +107,9 @@ class StaticTopics:
                     give(request, self._bound.answer_of(effect, known, mapped, command.release))
                     return
         body = _recorded(_config(said), self._with_unnamed(topic, detail))
-        self._recorder.record(request, self._asked, self._mappings, body, partial(self._kept, request))
+        kept = partial(self._kept, request)
+        again = self._recorder.asks_again(request, self._asked, kept)
+        self._recorder.record(self._mappings, body, request.now_ms, kept, again)
 
     def _with_unnamed(self, topic: str, said: TopicQueueMappingDetail) -> TopicQueueMappingDetail:
         """A mapping with the logical queues that it does not name, as they were."""

@@ -29,10 +29,11 @@ Kept = Callable[[str, int], None]
 
 @dataclass(slots=True)
 class _Batch:
-    """Topics that are written together, and who waits for them."""
+    """Topics that are written together, and who waits for them; `is_whole`: with all others."""
 
     topics: dict[str, TopicConfig] = field(default_factory=dict)
     waiting: list[Kept] = field(default_factory=list)
+    is_whole: bool = False
 
 
 class Topics:
@@ -123,6 +124,16 @@ class Topics:
         self._next.waiting.append(kept)
         self._write(now_ms)
 
+    def drop(self, name: str, now_ms: int, kept: Kept) -> None:
+        """Forget a topic at once; `kept` is told when the disk has forgotten it, too."""
+        for topics in (self._table, self._next.topics, self._under_way and self._under_way.topics):
+            if topics:
+                topics.pop(name, None)
+        self._next.is_whole = True
+        self._next.waiting.append(kept)
+        self._version = self._next_version(now_ms)
+        self._write(now_ms)
+
     def adopt(self, topics: Mapping[str, TopicConfig], now_ms: int, kept: Kept) -> None:
         """Take over a master's topics; `kept` is told when they are on the disk, if there is a change."""
         received = {name: topics[name] for name in islice(filter(self.is_name, topics), TOPICS_MAX)}
@@ -153,12 +164,12 @@ class Topics:
         self._write(now_ms)
 
     def _write(self, now_ms: int) -> None:
-        if self._under_way is not None or not self._next.topics:
+        if self._under_way is not None or not (self._next.topics or self._next.is_whole):
             return
         self._under_way, self._next = self._next, _Batch()
-        changed, file = self._under_way.topics, self._file
+        changed, is_whole, file = self._under_way.topics, self._under_way.is_whole, self._file
         version = self._next_version(now_ms)
-        if file.wants_part(len(changed), len(self._table), self._counter):
+        if not is_whole and file.wants_part(len(changed), len(self._table), self._counter):
             data = TopicConfigTable(version, None, changed, None, None).encode()
             operations = file.part(len(changed), data)
         else:

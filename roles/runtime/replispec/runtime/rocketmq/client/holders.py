@@ -233,8 +233,10 @@ def at_leader(asked: HandedOn, header: Callable[[str], Header]) -> Steps[Command
 def _at_broker(
     topic: str, chosen: Callable[[Route], str | None], question: Callable[[BrokerPlace], Ask]
 ) -> Steps[Command | None]:
+    """Ask a broker; where nobody is there, or that one answers for somebody else, look for it anew, and ask
+    once more: nobody twice who has answered."""
     wrong: Route | None = None
-    found: Command | None = None
+    answers: dict[BrokerPlace, Command] = {}
     failure: Failed | None = None
     for _ in range(2):
         route = yield LookUp(topic, wrong)
@@ -244,16 +246,19 @@ def _at_broker(
         members = route.members.get(broker or "", {})
         if broker is None or not members:
             continue
-        outcome = yield question(BrokerPlace(broker, members[min(members)]))
+        place = BrokerPlace(broker, members[min(members)])
+        if place in answers:
+            break
+        outcome = yield question(place)
         if isinstance(outcome, Failure):
             failure = Failed(f"{broker[:40]}: {outcome.reason}", sent=outcome.sent)
             if outcome.sent:
                 raise failure
             continue
         assert isinstance(outcome, Command)
-        found = outcome
+        answers[place] = outcome
         if not rules.asks_elsewhere(outcome.header.code):
-            return found
-    if found is None and failure is not None:
+            return outcome
+    if not answers and failure is not None:
         raise failure
-    return found
+    return next(reversed(answers.values()), None)
