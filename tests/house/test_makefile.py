@@ -11,7 +11,7 @@ from tests.house.tree import ROOT
 TARGETS = re.findall(r"^([a-z][a-z-]*):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
 # They start Spark or Apache RocketMQ, or tests that do.
 NEED_A_JDK = {
-    *("demo", "demo-queues", "demo-replay", "test", "check", "test-full", "mutants"),
+    *("demo", "demo-replay", "test", "check", "test-full", "mutants"),
     *("attempts", "hosts", "interop", "bench-roles", "bench-cluster", "bench-group"),
 }
 

@@ -66,6 +66,7 @@ __all__ = [
     "Ask",
     "Failed",
     "LookUp",
+    "Pausing",
     "Pull",
     "Pulled",
     "Steps",
