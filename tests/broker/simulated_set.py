@@ -56,6 +56,10 @@ class Client:
         self._wanted: deque[Callable[[int], None]] = deque()
         self._now_ms = 0
 
+    def speak(self, release: int) -> None:
+        """Before anything is asked: requests are of a release from now on."""
+        self._calls = Calls(self._outbox, version=release)
+
     @property
     def listeners(self) -> Mapping[str, str]:
         """None."""

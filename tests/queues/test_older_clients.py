@@ -11,6 +11,8 @@ from tests.queues.test_static_queues import NOT_LEADER, ends, pulled, sent
 from tests.queues.two_sets import Sets, with_liar
 
 B0 = ("broker-b", 0, 0)
+# What a client of 4.9.8 says of itself.
+RELEASE = 409
 
 
 def old_send(brokers: BrokerSet, address: str, queue: int) -> tuple[int, int | None, int | None]:
@@ -92,3 +94,21 @@ def test_an_answer_that_is_none_is_not_handed_back() -> None:
     liar.says = lambda request: request.answer(OK, ext_fields={"msgId": "x", "queueId": "y"})
     assert old_send(sets, address, 0)[0] == ERROR
     assert sent(sets, address)[0] == ERROR
+
+
+def test_a_client_that_names_the_broker_it_asks_reads_physical_queues_each_message_once() -> None:
+    """The last releases of 4.x name the broker in every request."""
+    sets = Sets()
+    sets.client.speak(RELEASE)
+    first, second = sets.at.values()
+    sets.map(5, [A0])
+    assert sent(sets, first, 0) == (OK, 0, 0)
+    sets.map(6, [A0, B4], to=["broker-b", "broker-a"])
+    assert sent(sets, first, 0) == (OK, 0, 10_000)
+    assert sent(sets, second, 4, broker_name="broker-b") == (OK, 4, 1)
+    assert pulled(sets, first, 0, bname="broker-a")[:4] == (OK, 1, 0, 1)
+    assert pulled(sets, second, 0, queue=4, bname="broker-b")[:4] == (OK, 2, 0, 2)
+    assert ends(sets, first, bname="broker-a") == (0, 1)
+    assert ends(sets, second, 4, bname="broker-b") == (0, 2)
+    # Whoever names no broker that there is means the logical queue.
+    assert pulled(sets, second, 10_000)[:2] == (OK, 10_002)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from replispec.runtime.primitives.unknown import with_fields
 from replispec.wire.rocketmq.codes import PullFlag, Release
-from replispec.wire.rocketmq.constants import UNDECIDED
+from replispec.wire.rocketmq.constants import MOCK_BROKER_PREFIX, UNDECIDED
 from replispec.wire.rocketmq.logical_queue import LogicalQueueSegment
 from replispec.wire.rocketmq.message_queue import MessageQueue
 from replispec.wire.rocketmq.static_topic import (
@@ -106,7 +106,11 @@ def queues_on(items: Sequence[LogicQueueMappingItem], broker_name: str) -> froze
 
 def means_physical(*, lo: bool | None, version: int, broker_name: str | None) -> bool:
     """Whether a request about a queue means a physical one."""
-    return lo is False or (version < Release.V5_0_0 and not broker_name)
+    named = broker_name or ""
+    if lo is not None or version >= Release.V5_0_0 or not named:
+        return lo is False or (version < Release.V5_0_0 and not named)
+    # Later releases of 4.x name the broker that they ask; who says no release at all may be anybody.
+    return version > 0 and not named.startswith(MOCK_BROKER_PREFIX)
 
 
 def knows_logical_queues(sys_flag: int, *, lo: bool | None, version: int, broker_name: str | None) -> bool:
