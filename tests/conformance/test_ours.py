@@ -37,8 +37,6 @@ OPEN = {
     "logical-queues/hostile/RIP21-ADMIN-1/5",
     "logical-queues/hostile/RIP21-OFFSET-1/2",
     "logical-queues/older/RIP21-PROXY-1/10",
-    "static-topic/hostile/ST-MAPPING-1/11",
-    "static-topic/refused/ST-UPDATE-3/2",
 }
 DELETES_OLD = "an_expired_queue"
 # A broker that was started again says that nothing is mapped until it has heard who is master: a race.
