@@ -16,13 +16,16 @@ from replispec.wire.rocketmq.client import (
     GetMaxOffsetResponse,
     GetMinOffsetRequest,
     GetMinOffsetResponse,
+    GetTopicStatsRequest,
     QueryConsumerOffsetRequest,
     QueryConsumerOffsetResponse,
     SearchOffsetRequest,
     SearchOffsetResponse,
+    TopicStatsTable,
     UpdateConsumerOffsetRequest,
 )
-from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.codes import MessageFlag, RequestCode, ResponseCode
+from replispec.wire.rocketmq.message_queue import MessageQueue
 from replispec.wire.rocketmq.store import LogRecord
 from tests.broker.simulated_set import OK, BrokerSet, message, wanted
 from tests.queues.test_static_topics import SET_IT, Place, detail, header, put
@@ -206,3 +209,14 @@ def test_no_answer_goes_over_a_border() -> None:
     assert put(brokers, address, detail(6, [A0, ("broker-a", 4, 3)]), force=True)[0] == OK
     assert pulled(brokers, address, 0)[:2] == (OK, 3)
     assert pulled(brokers, address, 3)[:2] == (ResponseCode.PULL_NOT_FOUND, 3)
+
+
+def test_administrators_are_told_of_physical_queues_and_nothing_is_sent_in_a_transaction() -> None:
+    brokers, address = leading([("broker-a", 3, 10_000)])
+    assert sent(brokers, address)[2] == 10_000
+    brokers.world.run_for(100)
+    answer = brokers.ask(address, RequestCode.GET_TOPIC_STATS_INFO, GetTopicStatsRequest("S"))
+    table = TopicStatsTable.decode(answer.body).offset_table or {}
+    ends = {MessageQueue.decode(key.encode()).queue_id: each.max_offset for key, each in table.items()}
+    assert ends == {**dict.fromkeys(range(8), 0), 3: 1}
+    assert sent(brokers, address, sys_flag=MessageFlag.TRANSACTION)[0] == ResponseCode.NO_PERMISSION

@@ -11,9 +11,9 @@ gives it another beginning than its own.
 
 Values: 7, true, none, text, {1,2} for a set, {1:a,2:b} for a map, {a,b} for one of empty messages, [1,2] for
 a list, [1:0,2:900] for epochs with the offsets where they start, [3@2:100] for heartbeats (broker 3, whose
-log ends at 100 in epoch 2), [1,1,2] for the entries of a log by their terms, [0@a:0,1@b:] for items of a
-static topic (the second, on broker b, begins nobody knows where), b1:0 for a segment of a logical queue.
-Fields that are not named are 0, false, empty or none.
+log ends at 100 in epoch 2), [1,1,2] for the entries of a log by their terms, [0@a:0,1@b/2:] for items of a
+static topic (the second, queue 2 of broker b, begins nobody knows where), b1:0 for a segment of a logical
+queue. Fields that are not named are 0, false, empty or none.
 """
 
 from __future__ import annotations
@@ -245,7 +245,8 @@ def _shown_message(value: Any) -> str:
             return f"{value.broker_id}@{value.epoch}:{value.max_offset}"
         case LogicQueueMappingItem():
             start = "" if value.logic_offset == UNDECIDED else str(value.logic_offset)
-            return f"{value.gen}@{value.bname}:{start}"
+            queue = f"/{value.queue_id}" if value.queue_id else ""
+            return f"{value.gen}@{value.bname}{queue}:{start}"
         case LogicalQueueSegment(message_queue=MessageQueue() as queue):
             begins = value.logical_queue_delta
             said = "" if begins is None or begins == UNDECIDED else f"@{begins}"
@@ -269,9 +270,12 @@ def _epoch(text: str) -> HaEpochEntry:
 
 def _item(text: str) -> LogicQueueMappingItem:
     generation, _, place = text.partition("@")
-    broker, _, start = place.partition(":")
+    physical, _, start = place.partition(":")
+    broker, _, queue = physical.partition("/")
     offset = int(start) if start else UNDECIDED
-    return LogicQueueMappingItem(bname=broker, gen=int(generation), logic_offset=offset)
+    return LogicQueueMappingItem(
+        bname=broker, gen=int(generation), logic_offset=offset, queue_id=int(queue) if queue else None
+    )
 
 
 def _segment(text: str) -> LogicalQueueSegment:
