@@ -31,25 +31,16 @@ NOT_HERE = (
 )
 
 
-# What our broker does not do as yet; and nobody can ask it to delete what is old (329).
-OPEN = {
-    "logical-queues/create/RIP21-ADMIN-1/1",
-    "logical-queues/hostile/RIP21-ADMIN-1/5",
-    "logical-queues/hostile/RIP21-OFFSET-1/2",
-    "logical-queues/older/RIP21-PROXY-1/10",
-}
+# Nobody can ask our broker to delete what is old (329).
 DELETES_OLD = "an_expired_queue"
-# A broker that was started again says that nothing is mapped until it has heard who is master: a race.
-RACE = "logical-queues/restart/RIP21-STORE-1/5"
 
 
 @pytest.mark.parametrize("kind", ["static-topic", "logical-queues"])
-def test_ours_passes_every_case_of_mapped_topics_but_those_that_are_open(kind: str) -> None:
-    cases = [case for case in load(kind) if DELETES_OLD not in case.given and case.id != RACE]
+def test_ours_passes_every_case_of_mapped_topics(kind: str) -> None:
+    cases = [case for case in load(kind) if DELETES_OLD not in case.given]
     found = played_out(((kind, case) for case in cases), lambda _, nursery, taken: OurAdapter(nursery, taken))
     assert len(found) == len(cases)
-    bad = {name: each.symptom or each.reason for (_, name), each in found.items() if each.reason}
-    assert bad.keys() == {name for name in OPEN if name.startswith(f"{kind}/")}, bad
+    assert {name: each.symptom or each.reason for (_, name), each in found.items() if each.reason} == {}
 
 
 @pytest.mark.parametrize("kind", ["registering-broker", "ha-replica", "learner", "controller-group"])

@@ -74,9 +74,14 @@ class LogicalSet(BrokerSet):
         return {index: list(each.segments or ()) for index, each in queues.items()}
 
     def enabled(self, address: str) -> LogicalQueuesEnabled | None:
-        """What is committed, as 351 tells it."""
-        answer = self.ask(address, RequestCode.GET_TOPIC_CONFIG, GetTopicConfigRequest("L"))
-        return TopicConfigAndQueueMapping.decode(answer.body).logical_queues_enabled
+        """What is committed, as 351 tells it, asked for the mapping of a static topic or not."""
+        headers = GetTopicConfigRequest("L"), GetTopicConfigRequest("L", True)
+        answers = [self.ask(address, RequestCode.GET_TOPIC_CONFIG, header) for header in headers]
+        plain, static = (
+            TopicConfigAndQueueMapping.decode(each.body).logical_queues_enabled for each in answers
+        )
+        assert plain == static
+        return plain
 
     def seal(self, address: str, queue: int, index: int) -> tuple[Said, LogicalQueueSegment | None]:
         """414."""

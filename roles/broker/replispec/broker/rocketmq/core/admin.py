@@ -136,7 +136,8 @@ class Admin:
 
     def is_unsure(self, name: str, /) -> bool:
         """Whether a topic has a mapping, and none of which it is known that it is kept."""
-        return self.is_static(name) and self._mappings.kept(name) is None
+        tables = self._mappings, self._logical
+        return any(each.newest(name) is not None and each.kept(name) is None for each in tables)
 
     @property
     def topic_count(self) -> int:

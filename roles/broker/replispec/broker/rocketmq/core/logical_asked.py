@@ -176,7 +176,8 @@ def _fault_of_open(segment: Segment, index: int) -> str | None:
     if not segment.queue.broker_name or not 0 <= segment.queue.queue_id <= constants.QUEUE_ID_MAX:
         return "no physical queue"
     starts = segment.logical_start, segment.physical_start
-    is_bad = starts[0] < constants.UNDECIDED or starts[1] < 0 or max(starts) > constants.OFFSET_MAX
+    # Messages come behind both.
+    is_bad = starts[0] < constants.UNDECIDED or starts[1] < 0 or max(starts) >= constants.OFFSET_MAX
     return "an offset that cannot be" if is_bad else None
 
 

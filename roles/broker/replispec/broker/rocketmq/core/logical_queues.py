@@ -238,6 +238,12 @@ class LogicalQueueAdmin:
         return 0 if mapping is None else len(mapping.held)
 
     @property
+    def is_unsure(self) -> bool:
+        """Whether no mapping of the topic is known to be kept."""
+        topic = self._now.asked.topic
+        return self._mappings.newest(topic) is not None and self._mappings.kept(topic) is None
+
+    @property
     def held(self) -> LogicalQueues:
         """All of them."""
         mapped = self._mappings.kept(self._now.asked.topic)

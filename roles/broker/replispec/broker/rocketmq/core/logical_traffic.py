@@ -108,7 +108,7 @@ class LogicalQueueTraffic:
             held = mapped.said.at(queue_id, header.queue_offset or 0)
         else:
             held = mapped.said.newest_of(max(queue_id, 0))
-        following = None if held is None else self._following(topic, held, is_send=is_send)
+        following = None if held is None else self._following(mapped.said, held, is_send=is_send)
         return _Asking(request, handler, header, mapped.said, held, following)
 
     def _event(self, asking: _Asking) -> machine.Sent | machine.Pulled | machine.EndAsked:
@@ -143,8 +143,15 @@ class LogicalQueueTraffic:
 
     # Where to ask instead
 
-    def _following(self, topic: str, held: HeldSegment, *, is_send: bool) -> LogicalQueueSegment | None:
-        """What follows a segment: who reads goes on at the next one, who sends at the last that is known."""
+    def _following(
+        self, mapping: TopicMapping, held: HeldSegment, *, is_send: bool
+    ) -> LogicalQueueSegment | None:
+        """What follows a segment: who reads goes on at the next one, who sends at the one that is written here,
+        or else at the last that is known."""
+        topic = mapping.topic
+        written = mapping.writable_of(held.index) if is_send else None
+        if written is not None and written.place != held.place:
+            return message_of(replace(written.segment, address=self._admin.address), topic, held.index)
         hint = self._admin.hint_behind(topic, held)
         successor = held.successor
         if hint is None or not held.segment.is_sealed:
@@ -203,7 +210,7 @@ class LogicalQueueTraffic:
             if held is None or held.segment.is_writable:
                 self._store_beside(asking, queue.queue_id or 0)
                 return
-            following = self._following(asking.mapping.topic, held, is_send=True)
+            following = self._following(asking.mapping, held, is_send=True)
         if following is None:
             self._refuse(asking)
             return
