@@ -146,8 +146,8 @@ class LogicalQueueTraffic:
     def _following(
         self, mapping: TopicMapping, held: HeldSegment, *, is_send: bool
     ) -> LogicalQueueSegment | None:
-        """What follows a segment: who reads goes on at the next one, who sends at the one that is written here,
-        or else at the last that is known."""
+        """What follows a segment: who reads goes on at the next one, who sends at what is written here, or
+        else at the last that is known."""
         topic = mapping.topic
         written = mapping.writable_of(held.index) if is_send else None
         if written is not None and written.place != held.place:
