@@ -102,6 +102,17 @@ def test_queues_move_and_their_offsets_go_on_above_the_old_ones(cluster: JavaClu
     assert cluster.brokers["a"].send(0, 1) == 20_000
 
 
+def test_who_holds_older_items_alone_is_not_told_of_a_queue_that_moves(cluster: JavaCluster) -> None:
+    """Where its new leader refused, that one would keep an item that never came to be."""
+    well(update(1, to="a"))
+    well(remap(to="b"))
+    before = cluster.brokers["a"].items(0)
+    assert [each.bname for each in before] == ["a", "b"]
+    well(remap(to="c"))
+    assert cluster.leaders(0) == ["c"]
+    assert cluster.brokers["a"].items(0) == before
+
+
 def test_files_before_and_after_are_those_of_mqadmin_and_the_second_can_be_carried_out(
     cluster: JavaCluster, tmp_path: Path
 ) -> None:

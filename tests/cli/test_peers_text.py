@@ -14,13 +14,23 @@ import pytest
 import replispec.cli.rocketmq.admin
 from replispec.administrator.rocketmq.brokers import Brokers
 from replispec.administrator.rocketmq.health import Observation
+from replispec.administrator.rocketmq.logical_topics import LogicalPart, LogicalTopic
 from replispec.administrator.rocketmq.plans import NotAsWantedError, SilentError
 from replispec.administrator.rocketmq.status import ControllerView, MemberStatus, SetStatus, Status
 from replispec.cli.peers_text import Spelling
-from replispec.cli.rocketmq.admin import broker_text, cluster_text, controller_text, route_text, status_text
+from replispec.cli.rocketmq.admin import (
+    broker_text,
+    cluster_text,
+    controller_text,
+    logical_text,
+    route_text,
+    status_text,
+)
 from replispec.cli.rocketmq.admin.asking import RefusedToAskError
 from replispec.cli.shown import FORMATS, JSON, TEXT, YAML, Display, show, written
+from replispec.runtime.rocketmq.queues import LogicalQueue, PhysicalQueue, Segment
 from replispec.wire.rocketmq.client import RuntimeInfo
+from replispec.wire.rocketmq.codes import LogicalQueueState
 from replispec.wire.rocketmq.controller import (
     EpochEntry,
     EpochEntryCache,
@@ -55,11 +65,17 @@ def _texts(name: str) -> Iterator[Display]:
     known = Brokers({name: {name: {0: name}}})
     yield cluster_text.listed(known, {name: SilentError(name)}, 0)
     yield cluster_text.more(known, {name: RuntimeInfo(table={name: name})}, 0)
+    yield logical_text.table(LogicalTopic(name, {name: _part(name)}))
     view = ControllerView(name, sets={name: record}, why=name)
     member = MemberStatus(1, name, True, True, why=name)
     status = Status([view], [SetStatus(name, record, [member])], missing=[name], without_record=name)
     yield status_text.shown(status)
     yield status_text.health(status, [Observation(name, name, fault=True)])
+
+
+def _part(name: str) -> LogicalPart:
+    queue = LogicalQueue(0, (Segment(PhysicalQueue(name, 0), LogicalQueueState.NORMAL, 0),))
+    return LogicalPart(name, name, has_topic=True, writes=1, queues={0: queue})
 
 
 def _acting(text: str) -> set[str]:
@@ -89,8 +105,10 @@ def test_ordinary_names_stand_as_they_are() -> None:
         assert PLAIN in written(found, TEXT)
 
 
-def test_a_route_is_shown_as_json_which_spells_out_itself() -> None:
-    assert route_text._pretty("\x1b\n\u202e\ud800", 0).isascii()
+def test_what_is_shown_as_json_spells_out_itself() -> None:
+    name = "\x1b\n\u202e\ud800"
+    assert route_text._pretty(name, 0).isascii()
+    assert logical_text.mapping("T", [_part(name)]).text.isascii()
 
 
 def _tellers() -> Iterator[Any]:
@@ -106,7 +124,7 @@ def _tellers() -> Iterator[Any]:
 def test_whatever_makes_a_text_of_what_peers_said_spells_it_out() -> None:
     found = list(_tellers())
     assert len(found) > 10
-    assert [each.__name__ for each in found if not hasattr(each, "__wrapped__")] == ["route"]
+    assert [each.__name__ for each in found if not hasattr(each, "__wrapped__")] == ["mapping", "route"]
 
 
 def test_what_is_one_object_stays_one_and_an_error_stays_its_kind() -> None:

@@ -91,4 +91,4 @@ def test_values_that_stand_too_deeply_within_values_are_refused_in_one_line(
 ) -> None:
     with pytest.raises(CaseError) as fault:
         _read(tmp_path, "cases: " + "[" * depth + "]" * depth)
-    assert str(fault.value) == "kind/some.yaml:1: values stand within values too deeply"
+    assert str(fault.value) == "kind/some.yaml:1: values stand within values too deeply: 128 deep is the most"

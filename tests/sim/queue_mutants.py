@@ -14,7 +14,6 @@ from unittest.mock import patch
 
 from replispec.administrator.rocketmq import mappings as admin_mappings
 from replispec.administrator.rocketmq import remapping
-from replispec.administrator.rocketmq.static_topics import _Setting
 from replispec.broker.rocketmq.core import static_topics
 from replispec.broker.rocketmq.core.groups import Groups
 from replispec.broker.rocketmq.core.logical import LogicalRequests
@@ -129,9 +128,6 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "an interrupted run is finished by nobody": lambda: patch.object(
         queue_admins, "is_unfinished", lambda *_: False
     ),
-    "who holds older items is told of a queue that moves": lambda: patch.object(
-        _Setting, "_is_told", lambda *_: True
-    ),
     "a topic is plain while no mapping is known to be kept": _plain_meanwhile,
     "an item without messages begins where its queue does": lambda: patch.object(
         LogicalView, "begin_of", _anywhere
@@ -144,7 +140,6 @@ FIRST: Final[Mapping[str, int]] = {
     "a mapping is not cut with the log": 5,
     "an item may change what it said": 6,
     "who was overtaken is forgotten": 3,
-    "who holds older items is told of a queue that moves": 7,
     "a topic is plain while no mapping is known to be kept": 4,
     "an item without messages begins where its queue does": 1,
     "a send whose answer was lost is sent again": 2,

@@ -87,17 +87,18 @@ async def play(
     """Play one case from its first to its last step. Never raises for what a subject does. `told` has the
     result before what was started is ended, which an adapter may fail at."""
     player = _Player(case, subject, seed, now_ms)
-    player.trace.began_s = trio.current_time()
-    verdict, reason, symptom = await player.verdict()
-    took_s = trio.current_time() - player.trace.began_s
-    result = CaseResult.of(case, verdict, reason, symptom, round(took_s, 3), player.trace)
-    result.built_on = list(player.built_on)
-    if player.observed_alone and verdict is not CaseVerdict.PASS and case.basis == PROPOSAL:
-        result.basis = subject.family.vocabulary.implementation
-    if told is not None:
-        told(result)
-    await player.stage.leave()
-    return result
+    with contextlib.closing(player.stage):
+        player.trace.began_s = trio.current_time()
+        verdict, reason, symptom = await player.verdict()
+        took_s = trio.current_time() - player.trace.began_s
+        result = CaseResult.of(case, verdict, reason, symptom, round(took_s, 3), player.trace)
+        result.built_on = list(player.built_on)
+        if player.observed_alone and verdict is not CaseVerdict.PASS and case.basis == PROPOSAL:
+            result.basis = subject.family.vocabulary.implementation
+        if told is not None:
+            told(result)
+        await player.stage.leave()
+        return result
 
 
 class _Player:

@@ -313,10 +313,14 @@ class Stage:
         try:
             await self._end()
         finally:
-            for claimed in self._claims:
-                claimed.end()
+            self.close()
             if self._adapter is not None:
                 self._adapter.reserved.difference_update(self._reserved.values())
+
+    def close(self) -> None:
+        """Give the ports back, also when the case is cut off before its end."""
+        for claimed in self._claims:
+            claimed.end()
 
     async def _end(self) -> None:
         if self._adapter is None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from replispec.administrator.rocketmq.logical_topics import LogicalPart, LogicalTopic
+from replispec.cli.peers_text import of_peers
 from replispec.cli.shown import Display
 from replispec.runtime.rocketmq.queues import LogicalQueue, Segment, rows
 from replispec.runtime.rocketmq.queues.forms import message_of_queues
@@ -19,6 +20,7 @@ HEAD: Final = "brokerName MessageQueue LogicalQueue QueueStatus"
 COLUMNS: Final = tuple(HEAD.split())
 
 
+@of_peers
 def table(found: LogicalTopic) -> Display:
     """All brokers together, in the proposal's own columns, without what is expired of one that is gone."""
     queues = [
