@@ -61,7 +61,9 @@ class KnownMappings:
 
     def announce(self, table: TopicConfigTable, address: str) -> None:
         """Add what name servers are told."""
-        for name in (*self.static.unsure, *self.logical.unsure):
+        # What an administrator maps just now is a plain topic until then, which no name server is to forget.
+        begun = (each for each in self.logical.unsure if self.logical.is_of_before(each))
+        for name in (*self.static.unsure, *begun):
             (table.topic_config_table or {}).pop(name, None)
         table.topic_queue_mapping_info_map = self.static.infos()
         table.logical_queues_info_map = self.logical.infos(address)

@@ -158,6 +158,11 @@ class RecordedMappings(ABC, Generic[MappedT]):
         """Topics of which no mapping is known to be kept: nobody is to take them for plain ones."""
         return [topic for topic in self.topics if self.kept(topic) is None]
 
+    def is_of_before(self, topic: str) -> bool:
+        """Whether the newest mapping of a topic was in the log when this process began."""
+        found = self.newest(topic)
+        return found is not None and found.offset < self._began_at
+
     @property
     def data_version(self) -> DataVersion:
         """The version of all that are kept."""
