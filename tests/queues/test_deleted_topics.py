@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from replispec.wire.rocketmq import constants
-from replispec.wire.rocketmq.broker import TopicConfigTable
+from replispec.wire.rocketmq.broker import GetRouteInfoRequest, TopicConfigTable
 from replispec.wire.rocketmq.client import CreateTopicRequest, GetTopicConfigRequest
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.static_topic import DeleteTopicRequest
-from tests.broker.simulated_set import OK, BrokerSet
+from tests.broker.simulated_set import NAME_SERVER, OK, BrokerSet
 from tests.queues.test_static_queues import A0, sent
 from tests.queues.test_static_topics import FIRST, detail, put, told
 
@@ -101,6 +101,17 @@ def test_one_that_was_made_again_stays_when_the_broker_is_back() -> None:
         found = told(brokers, address)
         assert found is not None
         assert found.mapping_detail is None
+
+
+def test_one_that_was_made_again_is_told_to_name_servers() -> None:
+    brokers = BrokerSet()
+    address = brokers.alone(**NO_TOPICS_BY_ITSELF)
+    assert put(brokers, address, FIRST)[0] == OK
+    assert deleted(brokers, address) == OK
+    made(brokers, address, "S")
+    brokers.world.run_for(2_000)
+    route = brokers.ask(NAME_SERVER, RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequest(topic="S"))
+    assert route.header.code == OK
 
 
 def test_a_replica_and_topics_of_the_broker_itself_are_left_alone() -> None:

@@ -18,14 +18,12 @@ from replispec.administrator.rocketmq.plans import (
     NotGrantedError,
     Plan,
     Reply,
-    SilentError,
+    event_of,
     granted,
     header_of,
 )
 from replispec.runtime.primitives.bindings import Call
-from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.headers import Header
-from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.membership.machine_runner import MachineRunner, Nothing
 from replispec.runtime.rocketmq.queues import LogicalQueue, Segment
 from replispec.runtime.rocketmq.queues.forms import message_of, segment_of
@@ -210,15 +208,7 @@ class _Moving:
         return message_of(segment, self.topic, self.index)
 
     def _take(self, reply: Reply) -> None:
-        answer = reply.outcome if isinstance(reply.outcome, Command) else None
-        code = None if answer is None else answer.header.code
-        try:
-            fields, data = (answer.header.ext_fields or {}, answer.body) if answer else ({}, b"")
-            event = wire.outcome_of(reply.question.code, code, fields, data)
-        except RemoteProtocolError as error:
-            raise SilentError(
-                f"answers what cannot be read: {error}", f"{reply.question.address} "
-            ) from error
+        event = event_of(reply, wire.outcome_of)
         self._runner.take(event)
         if self._runner.state is machine.State.FAILED:
             try:

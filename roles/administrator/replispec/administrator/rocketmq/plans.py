@@ -7,7 +7,7 @@ def ends(addresses: Sequence[str]) -> Plan[list[int]]:
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -22,6 +22,9 @@ from replispec.wire.rocketmq.codes import RESPONSE_CODE_NAMES, RequestCode
 T = TypeVar("T")
 HeaderT = TypeVar("HeaderT", bound=Header)
 BodyT = TypeVar("BodyT", bound=JsonMessage)
+EventT = TypeVar("EventT")
+Outcomes = Callable[[int, int | None, Mapping[str, str | None], bytes], EventT | None]
+"""Reads the event of an answer, as machines have it: by the code of the request and that of the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,17 @@ def granted(reply: Reply) -> Command:
     if is_granted(answer):
         return answer
     raise NotGrantedError(reply, answer)
+
+
+def event_of(reply: Reply, read: Outcomes[EventT]) -> EventT | None:
+    """What an answer, or none, is to a machine. Raises SilentError for what cannot be read."""
+    answer = reply.outcome if isinstance(reply.outcome, Command) else None
+    code = None if answer is None else answer.header.code
+    fields, data = (answer.header.ext_fields or {}, answer.body) if answer else ({}, b"")
+    try:
+        return read(reply.question.code, code, fields, data)
+    except RemoteProtocolError as error:
+        raise _unreadable(reply, error) from error
 
 
 def header_of(reply: Reply, message: type[HeaderT]) -> HeaderT:

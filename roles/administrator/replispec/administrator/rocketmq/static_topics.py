@@ -15,16 +15,14 @@ from replispec.administrator.rocketmq.plans import (
     NotAsWantedError,
     Plan,
     Reply,
-    SilentError,
     answered,
     body_of,
+    event_of,
     granted,
 )
 from replispec.administrator.rocketmq.remapping import MappingRun
 from replispec.runtime.primitives.bindings import Call
-from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.headers import Header
-from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.membership.machine_runner import MachineRunner, Nothing
 from replispec.runtime.rocketmq.queues import STATIC_TOPICS
 from replispec.wire.rocketmq import constants
@@ -128,15 +126,7 @@ class _Setting:
         return replace(run, topic=Topic(run.topic.name, self._parts))
 
     def _take(self, reply: Reply) -> None:
-        answer = reply.outcome if isinstance(reply.outcome, Command) else None
-        code = None if answer is None else answer.header.code
-        try:
-            fields, data = (answer.header.ext_fields or {}, answer.body) if answer else ({}, b"")
-            event = wire.outcome_of(reply.question.code, code, fields, data)
-        except RemoteProtocolError as error:
-            raise SilentError(
-                f"answers what cannot be read: {error}", f"{reply.question.address} "
-            ) from error
+        event = event_of(reply, wire.outcome_of)
         if isinstance(event, machine.EndsRead):
             self._note_ends(event.table)
         self._runner.take(event)

@@ -136,8 +136,7 @@ class Admin:
 
     def is_unsure(self, name: str, /) -> bool:
         """Whether a topic has a mapping, and none of which it is known that it is kept."""
-        tables = self._mappings, self._logical
-        return any(each.newest(name) is not None and each.kept(name) is None for each in tables)
+        return self._mappings.is_unsure(name) or self._logical.is_unsure(name)
 
     @property
     def topic_count(self) -> int:

@@ -17,6 +17,7 @@ from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.peers import Peers
 from replispec.broker.rocketmq.core.pulls import Pulls
 from replispec.broker.rocketmq.core.recorder import Handler
+from replispec.broker.rocketmq.core.sends import SENDING
 from replispec.broker.rocketmq.core.static_topics import Instance, StaticTopics
 from replispec.broker.rocketmq.core.views import LogicalView
 from replispec.runtime.primitives.machines import edge_of
@@ -46,10 +47,7 @@ from replispec.wire.rocketmq.options import BrokerOptions
 CARRIED_MAX: Final = 10_000
 """Positions that pulls carried for items elsewhere and that are not said a second time."""
 
-_SENDING: Final = frozenset(
-    (RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE)
-)
-_ROUTED: Final = _SENDING | frozenset(
+_ROUTED: Final = SENDING | frozenset(
     (
         RequestCode.PULL_MESSAGE,
         RequestCode.LITE_PULL_MESSAGE,
@@ -118,7 +116,7 @@ class LogicalRequests:
         fields = request.command.header.ext_fields or {}
         header: Any = REQUEST_HEADERS[request.code].from_ext_fields(fields)
         topic = header.topic or ""
-        is_send = request.code in _SENDING
+        is_send = request.code in SENDING
         newest = self._mappings.newest(topic)
         if newest is None:
             handler(request)

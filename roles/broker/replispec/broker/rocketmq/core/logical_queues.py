@@ -240,8 +240,7 @@ class LogicalQueueAdmin:
     @property
     def is_unsure(self) -> bool:
         """Whether no mapping of the topic is known to be kept."""
-        topic = self._now.asked.topic
-        return self._mappings.newest(topic) is not None and self._mappings.kept(topic) is None
+        return self._mappings.is_unsure(self._now.asked.topic)
 
     @property
     def held(self) -> LogicalQueues:

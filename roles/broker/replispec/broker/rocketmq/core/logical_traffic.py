@@ -23,6 +23,7 @@ from replispec.broker.rocketmq.core.logical_queues import LogicalQueueAdmin
 from replispec.broker.rocketmq.core.peers import Peers
 from replispec.broker.rocketmq.core.pulls import Pulls
 from replispec.broker.rocketmq.core.recorder import Handler
+from replispec.broker.rocketmq.core.sends import SENDING
 from replispec.broker.rocketmq.core.views import LogicalView
 from replispec.runtime.primitives.machines import edge_of
 from replispec.runtime.rocketmq import rules
@@ -41,11 +42,8 @@ from replispec.wire.rocketmq.logical_queue import LogicalQueueSegment, LogicalQu
 from replispec.wire.rocketmq.machines import logical_queue_segment as machine
 from replispec.wire.rocketmq.message_queue import MessageQueue
 
-_SENDING: Final = frozenset(
-    (RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE)
-)
 _PULLING: Final = frozenset((RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE))
-_ROUTED: Final = _SENDING | _PULLING | {RequestCode.GET_MAX_OFFSET}
+_ROUTED: Final = SENDING | _PULLING | {RequestCode.GET_MAX_OFFSET}
 """Requests that may be about segments."""
 
 
@@ -100,7 +98,7 @@ class LogicalQueueTraffic:
             return None
         fields = request.command.header.ext_fields or {}
         header: Any = REQUEST_HEADERS[request.code].from_ext_fields(fields)
-        topic, queue_id, is_send = header.topic or "", header.queue_id or 0, request.code in _SENDING
+        topic, queue_id, is_send = header.topic or "", header.queue_id or 0, request.code in SENDING
         mapped = self._mappings.newest(topic) if is_send else self._mappings.kept(topic)
         if mapped is None:
             return None

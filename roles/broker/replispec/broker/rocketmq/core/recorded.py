@@ -153,10 +153,14 @@ class RecordedMappings(ABC, Generic[MappedT]):
         found = self.newest(topic)
         return None if found is None else found.config
 
+    def is_unsure(self, topic: str) -> bool:
+        """Whether a topic has a mapping, and none is known to be kept: it is a plain one to nobody."""
+        return self.newest(topic) is not None and self.kept(topic) is None
+
     @property
     def unsure(self) -> list[str]:
-        """Topics of which no mapping is known to be kept: nobody is to take them for plain ones."""
-        return [topic for topic in self.topics if self.kept(topic) is None]
+        """Those topics."""
+        return [topic for topic in self.topics if self.is_unsure(topic)]
 
     def is_of_before(self, topic: str) -> bool:
         """Whether the newest mapping of a topic was in the log when this process began."""

@@ -35,6 +35,8 @@ from replispec.wire.rocketmq.store import LogRecord
 
 WAITING_MAX: Final = 100_000
 """Messages that wait to be acknowledged; further ones are refused until some are."""
+SENDING: Final = frozenset(wire.REQUESTS)
+"""Requests that send messages."""
 RECORD_BYTES_BESIDE_MAX: Final = 256
 """No record is longer than its body and its properties by more: fixed fields, and a topic of 127 bytes."""
 _HOSTS_MAX: Final = 1024

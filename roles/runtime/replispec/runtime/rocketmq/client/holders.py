@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq import rules
+from replispec.runtime.rocketmq.client.asking import header_in
 from replispec.runtime.rocketmq.client.routes import BrokerPlace, Route
 from replispec.runtime.rocketmq.client.steps import Ask, Failed, LookUp, Steps, looked_up
 from replispec.runtime.rocketmq.framing import Command, FrameBuffer
@@ -75,7 +76,7 @@ def pull_item(item: HeldItem, asked: PullMessageRequest, offset: int) -> Steps[P
     )
     answer = yield from _at_holder(item, RequestCode.PULL_MESSAGE, header)
     code = answer.header.code
-    said = _read(PullMessageResponse, answer)
+    said = header_in(PullMessageResponse, answer)
     following, low, top = said.next_begin_offset, said.min_offset, said.max_offset
     if not rules.was_read(code) or following is None or low is None or top is None:
         raise _refused(item, answer)
@@ -105,21 +106,21 @@ def pull_to_border(item: HeldItem, asked: PullMessageRequest, offset: int) -> St
 def min_of_item(item: HeldItem, asked: GetMinOffsetRequest) -> Steps[int]:
     """Where it begins. Raises Failed."""
     answer = yield from _at_holder(item, RequestCode.GET_MIN_OFFSET, replace(asked, **_meaning(item)))
-    return _offset(item, answer, _read(GetMinOffsetResponse, answer).offset)
+    return _offset(item, answer, header_in(GetMinOffsetResponse, answer).offset)
 
 
 def max_of_item(item: HeldItem, asked: GetMaxOffsetRequest | None = None) -> Steps[int]:
     """Where it ends. Raises Failed."""
     header = replace(asked or GetMaxOffsetRequest(topic=item.topic), **_meaning(item))
     answer = yield from _at_holder(item, RequestCode.GET_MAX_OFFSET, header)
-    return _offset(item, answer, _read(GetMaxOffsetResponse, answer).offset)
+    return _offset(item, answer, header_in(GetMaxOffsetResponse, answer).offset)
 
 
 def offset_in_item(item: HeldItem, asked: SearchOffsetRequest) -> Steps[int | None]:
     """The first message that was stored at a time or later; None where it has none. Raises Failed."""
     header = replace(asked, **_meaning(item))
     answer = yield from _at_holder(item, RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, header)
-    found = _read(SearchOffsetResponse, answer).offset
+    found = header_in(SearchOffsetResponse, answer).offset
     if answer.header.code == ResponseCode.SUCCESS and found is not None and found < 0:
         return None
     offset = _offset(item, answer, found)
@@ -134,7 +135,7 @@ def position_in_item(item: HeldItem, asked: QueryConsumerOffsetRequest) -> Steps
     answer = yield from _at_holder(item, RequestCode.QUERY_CONSUMER_OFFSET, header)
     if answer.header.code == ResponseCode.QUERY_NOT_FOUND:
         return None
-    return _offset(item, answer, _read(QueryConsumerOffsetResponse, answer).offset)
+    return _offset(item, answer, header_in(QueryConsumerOffsetResponse, answer).offset)
 
 
 def commit_in_item(item: HeldItem, asked: UpdateConsumerOffsetRequest, offset: int) -> Steps[int]:
@@ -196,13 +197,6 @@ def _refused(item: HeldItem, answer: Command) -> Failed:
     return Failed(f"{item.broker[:40]} answers {answer.header.code}: {remark}"[:200], code=answer.header.code)
 
 
-def _read(message: type[HeaderT], answer: Command) -> HeaderT:
-    try:
-        return message.from_ext_fields(answer.header.ext_fields or {})
-    except RemoteProtocolError as error:
-        raise Failed(f"an answer cannot be read: {error}", sent=True) from error
-
-
 # ---- of who leads --------------------------------------------------------------------------------
 
 
@@ -234,7 +228,7 @@ def at_leader(asked: HandedOn, header: Callable[[str], Header]) -> Steps[Command
     answer = yield from _at_broker(asked.topic, chosen, question)
     if answer is None:
         return None
-    said = _read(RESPONSE_HEADERS[asked.code], answer)
+    said = header_in(RESPONSE_HEADERS[asked.code], answer)
     is_stored = rules.send_status(answer.header.code) is not None
     if asked.named is not None and is_stored and isinstance(said, SendMessageResponse):
         said = replace(said, queue_id=asked.named)
