@@ -269,9 +269,19 @@ def test_an_interrupted_command_tells_what_it_knows_and_says_so(
     assert len(from_json(written.read_bytes(), "").results) == 1
 
 
+@pytest.fixture(params=["heard", "ignored"])
+def ctrl_c(request: pytest.FixtureRequest) -> Iterator[object]:
+    """Ctrl-C as a terminal has it, and ignored, as in the background of a shell without job control."""
+    handler = signal.default_int_handler if request.param == "heard" else signal.SIG_IGN
+    before = signal.signal(signal.SIGINT, handler)
+    yield handler
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_run_that_a_signal_ends_tells_in_one_line_and_keeps_what_was_judged(
     number: int,
+    ctrl_c: object,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     target: str,
@@ -292,7 +302,7 @@ def test_a_run_that_a_signal_ends_tells_in_one_line_and_keeps_what_was_judged(
     report = tmp_path / "found.xml"
     # One case after the other: what was told of the first is heard before the last one ends.
     assert _run(monkeypatch, target, folder, "--junit", report, "--jobs", "1") == 128 + number
-    assert signal.getsignal(number) is before
+    assert (signal.getsignal(number), signal.getsignal(signal.SIGINT)) == (before, ctrl_c)
     shown = capsys.readouterr()
     assert "INTERRUPTED" in shown.out
     assert "Traceback" not in shown.err

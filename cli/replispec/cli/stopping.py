@@ -7,6 +7,7 @@ import select
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 # What a shell adds to the number of a signal that ended a command.
 SIGNALLED = 128
@@ -70,18 +71,37 @@ def stopped_by_signals() -> Iterator[AskedToStop]:
 def interrupted_by_signals() -> Iterator[list[int]]:
     """SIGTERM and a closed terminal interrupt the block as Ctrl-C does, for which whoever runs in it is made.
 
-    Yields the numbers of those that came. What is ignored stays so.
+    Yields the numbers of those that came. What is ignored stays so; where that is Ctrl-C (the background of a
+    shell without job control), the others interrupt all the same.
     """
     came: list[int] = []
 
-    def interrupt(number: int, _frame: object) -> None:
+    def interrupt(number: int, frame: FrameType | None) -> None:
         came.append(number)
-        signal.raise_signal(signal.SIGINT)
+        interrupted = signal.getsignal(signal.SIGINT)
+        if callable(interrupted):
+            interrupted(signal.SIGINT, frame)
 
     heard = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, interrupt) for number in heard}
+    with _interruptible():
+        before = {number: signal.signal(number, interrupt) for number in heard}
+        try:
+            yield came
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Within it somebody answers an interrupt, also where Ctrl-C is ignored, which is held back meanwhile."""
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        yield
+        return
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        yield came
+        yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
