@@ -10,7 +10,7 @@ from replispec.adapter.v1 import adapter_pb2 as wire
 from replispec.runtime.documents import official_seam
 from replispec.runtime.documents.delimited import delimited
 
-HANG, IGNORE_END, CHILD = "hang", "ignore-end", "child"
+HANG, IGNORE_END, CHILD, ORPHAN = "hang", "ignore-end", "child", "orphan"
 TELL = "tell"
 """With a path: a request is taken, and that path of a pipe is told."""
 PROGRAM = """
@@ -26,8 +26,8 @@ for word in sys.argv[1:]:
     elif word == 'ignore-end':
         while os.read(0, 65536): pass
         time.sleep(1000)
-    elif word == 'child':
-        child = subprocess.Popen(['sleep', '1000'])
+    elif word in ('child', 'orphan'):
+        child = subprocess.Popen(['sleep', '1000'], start_new_session=word == 'orphan')
         sys.stderr.write(str(child.pid)); sys.stderr.flush()
     elif word.startswith('exit'): sys.exit(int(word[4:]))
     elif word.startswith('tell'):

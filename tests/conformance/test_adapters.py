@@ -24,6 +24,7 @@ from tests.conformance.fake_adapter import (
     CHILD,
     HANG,
     IGNORE_END,
+    ORPHAN,
     described,
     ready,
     said,
@@ -237,12 +238,14 @@ def _ends(process: int) -> bool:
         os.close(watched)
 
 
+@pytest.mark.parametrize("child", [CHILD, ORPHAN])
 @pytest.mark.parametrize("faulty", [True, False])
-def test_nothing_of_an_adapters_group_outlives_it(*, faulty: bool) -> None:
+def test_nothing_of_an_adapter_outlives_it(child: str, *, faulty: bool) -> None:
+    """Neither what is of its process group nor what made a session of its own."""
     found = []
 
     async def run() -> None:
-        words = [CHILD, described(), *(["ff" * 6] if faulty else [])]
+        words = [child, described(), *(["ff" * 6] if faulty else [])]
         async with running(scripted(*words), 1.0) as adapter:
             while not adapter.said:
                 await trio.lowlevel.checkpoint()

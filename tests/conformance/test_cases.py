@@ -74,6 +74,8 @@ def test_a_file_says_what_its_cases_have_in_common(tmp_path: Path, key: str) -> 
         (("bugs: []", "alone: yes"), CASE_LINE + 4, "true or false is expected, not 'yes'"),
         (("bugs: []", "given: [a_miracle]"), CASE_LINE, "there is no given 'a_miracle'"),
         (("bugs: []", "bug: [B1]"), CASE_LINE + 4, "unknown key 'bug'"),
+        (("bugs: []", "bugs: [Z99]"), CASE_LINE + 4, "no defects.yaml explains the defect 'Z99'"),
+        (("bugs: []", "demands: [B1, Z99]"), CASE_LINE + 4, "no defects.yaml explains the defect 'Z99'"),
         (("bugs: []", "bugs: B1"), CASE_LINE + 4, "a list: a list is expected"),
         (("topic: trial", "topics: trial"), 2, "unknown key 'topics'"),
         ((", expect: [{code: SUCCESS}]", ""), CASE_LINE, "expects nothing, so it cannot fail"),

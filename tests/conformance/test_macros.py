@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from replispec.conformance.cases import load
-from replispec.conformance.model import Sent
+from replispec.conformance.model import CaseError, Sent
 from tests.conformance.case_files import HEAD, METADATA, a_case, read, refused, write
 
 ASK = """
@@ -82,3 +82,18 @@ def test_macros_of_an_added_folder_stand_beside_those_that_are_shipped(tmp_path:
     heartbeat = "{use: {heartbeat: {broker: 2}}}"
     write(tmp_path, HEAD + a_case("{use: {ask: {code: 9}}}", heartbeat, METADATA))
     assert load("controller", None, tmp_path)[-1].steps[2].on == "broker2"
+
+
+def test_a_macro_beside_the_shipped_ones_replaces_none_of_them(tmp_path: Path) -> None:
+    """Else every shipped case that uses it would ask something else."""
+    shipped, added = tmp_path / "shipped", tmp_path / "added"
+    for folder, name in ((shipped, "first"), (added, "second")):
+        write(folder, HEAD + a_case(METADATA).replace("/1\n", f"/{len(name)}\n"))
+        write(folder, ASK, "macros.yaml")
+    with pytest.raises(CaseError, match=r"^controller/macros.yaml:4: ask stands twice"):
+        load("controller", shipped, added)
+
+
+def test_a_case_names_a_defect_that_a_list_beside_it_explains(tmp_path: Path) -> None:
+    (tmp_path / "defects.yaml").write_text("defects:\n  Z99: {says: It answers nobody.}\n")
+    assert read(tmp_path, METADATA, more="bugs: [Z99]").bugs == ("Z99",)

@@ -1,6 +1,6 @@
 """The runner's side of the adapter protocol: a program that brings subjects to life, and is not trusted.
 
-Whatever an adapter does, the run ends in bounded time and memory and leaves no process of its group behind.
+Whatever an adapter does, the run ends in bounded time and memory and leaves no process of the adapter behind.
 What it does against the protocol is an AdapterFault: counted against it, never against a subject.
 """
 
@@ -27,6 +27,7 @@ from replispec.conformance.adapter_requests import (
     line,
     word,
 )
+from replispec.conformance.leftovers import end_marked, marked_environment
 from replispec.conformance.wires import Unreachable, connect
 from replispec.runtime.documents import official_seam
 from replispec.runtime.documents.delimited import DocumentBuffer
@@ -339,6 +340,7 @@ def end_group(pid: int) -> None:
 @asynccontextmanager
 async def running(command: Sequence[str], patience: float) -> AsyncIterator[Adapter]:
     """An adapter that has described itself. Raises AdapterFault, whatever the body was doing."""
+    environment, mark = marked_environment()
     try:
         process = await trio.lowlevel.open_process(
             list(command),
@@ -346,6 +348,7 @@ async def running(command: Sequence[str], patience: float) -> AsyncIterator[Adap
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
+            env=environment,
         )
     except OSError as fault:
         raise AdapterFault(f"it cannot be started: {command[0]}: {fault.strerror}") from None
@@ -360,6 +363,7 @@ async def running(command: Sequence[str], patience: float) -> AsyncIterator[Adap
             end_group(process.pid)
             with trio.CancelScope(shield=True):
                 await process.wait()
+        end_marked(mark)
 
 
 @asynccontextmanager

@@ -10,6 +10,7 @@ from typing import cast
 
 from replispec.conformance.bounds import known_releases
 from replispec.conformance.case_order import check_order
+from replispec.conformance.defects import FILE, load_defects
 from replispec.conformance.families import clauses_of, family_of
 from replispec.conformance.family import Family
 from replispec.conformance.macros import Macro, expanded, read_macros
@@ -77,6 +78,7 @@ def load(kind: str, folder: Path | None = None, added: Path | None = None) -> tu
     found: dict[str, Case] = {}
     for top in (folder or cases_folder(family.name), *([added] if added else [])):
         before = len(found)
+        shared.marks |= load_defects(top).keys()
         _read_folder(top / kind, kind, shared, found)
         if len(found) == before:
             raise CaseError(CasePlace(f"{kind}/", 1), f"no cases of kind {kind} here")
@@ -85,11 +87,23 @@ def load(kind: str, folder: Path | None = None, added: Path | None = None) -> tu
 
 @dataclass(slots=True)
 class _Shared:
-    """What the cases of a kind share: the family's names, macros, and what can be given."""
+    """What the cases of a kind share: the family's names, known defects, macros, what can be given."""
 
     family: Family
     macros: dict[str, Macro] = field(default_factory=dict)
     givens: dict[str, GivenStep] = field(default_factory=dict)
+    marks: set[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.marks = set(load_defects(cases_folder(self.family.name)))
+
+    def defects(self, item: Item | None) -> tuple[str, ...]:
+        """Marks of known defects. Raises CaseError for one that no list explains."""
+        marks = listed(item)
+        for mark in marks:
+            if item is not None and mark not in self.marks:
+                raise CaseError(item.place, f"no {FILE} explains the defect {mark!r}")
+        return marks
 
     def steps(self, item: Item) -> tuple[CaseStep, ...]:
         """A list of steps, those of macros in their places."""
@@ -102,7 +116,7 @@ def _read_folder(top: Path, kind: str, shared: _Shared, found: dict[str, Case]) 
         if (top / name).is_file():
             item = read(top / name, f"{kind}/{name}")
             if name == _MACROS:
-                shared.macros |= read_macros(item)
+                shared.macros |= read_macros(item, shared.macros)
             else:
                 shared.givens |= _givens(item, shared)
     for path in sorted(top.glob("*.yaml")):
@@ -175,8 +189,8 @@ def _case(item: Item, file: Mapping[str, Item], shared: _Shared) -> Case:
         severity=cast("Severity", one_of(parts["severity"], ("must", "should"))),
         basis=_basis(parts.get("basis"), clause, family),
         releases=_releases(parts.get("releases", file.get("releases")), family),
-        bugs=listed(parts.get("bugs")),
-        demands=listed(parts.get("demands")),
+        bugs=shared.defects(parts.get("bugs")),
+        demands=shared.defects(parts.get("demands")),
         needs=_needs(parts.get("needs"), family),
         alone=truth(parts.get("alone")),
         given=given,

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from replispec.conformance.model import CaseError
+from replispec.conformance.model import CaseError, CasePlace
 from replispec.conformance.sources import Item
 
 USE = "use"
@@ -22,16 +22,20 @@ _REQUIRED = None  # a parameter without a default
 class Macro:
     """Steps with holes: `<name>` stands for the value of a parameter, `takes` holds their defaults."""
 
+    place: CasePlace
     takes: Mapping[str, Item]
     steps: tuple[Item, ...]
 
 
-def read_macros(item: Item) -> dict[str, Macro]:
-    """The macros of a file: `takes` (null: has to be said) and `steps`. Raises CaseError."""
+def read_macros(item: Item, known: Mapping[str, Macro]) -> dict[str, Macro]:
+    """The macros of a file beside the known: `takes` (null: has to be said) and `steps`. Raises CaseError."""
     whole = item.mapping("macros.yaml")
     if set(whole) != {"macros"}:
         raise CaseError(item.place, "the file holds `macros` and nothing else")
-    return {name: _macro(name, each) for name, each in whole["macros"].mapping("macros").items()}
+    found = {name: _macro(name, each) for name, each in whole["macros"].mapping("macros").items()}
+    for name in known.keys() & found.keys():
+        raise CaseError(found[name].place, f"{name} stands twice, see {known[name].place}")
+    return found
 
 
 def _macro(name: str, item: Item) -> Macro:
@@ -46,7 +50,7 @@ def _macro(name: str, item: Item) -> Macro:
     named = {each for step in steps for each in _holes(step)}
     if named != set(takes):
         raise CaseError(item.place, f"{name} takes {_listed(takes)} and names {_listed(named)}")
-    return Macro(takes, steps)
+    return Macro(item.place, takes, steps)
 
 
 def expanded(item: Item, known: Mapping[str, Macro]) -> Item:
