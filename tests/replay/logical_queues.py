@@ -67,7 +67,8 @@ def _queues(segments: Sequence[LogicalQueueSegment]) -> dict[int, LogicalQueueSe
     return {index: LogicalQueueSegments(own) for index, own in found.items()}
 
 
-def _registered(world: World, broker: str, *segments: LogicalQueueSegment) -> None:
+def registered(world: World, broker: str, *segments: LogicalQueueSegment) -> None:
+    """A broker registers its own segments."""
     queues = LogicalQueues(_queues(segments))
     world.register(broker, TopicConfigTable(logical_queues_info_map={TOPIC: queues}))
 
@@ -76,18 +77,26 @@ def _route(world: World, *segments: LogicalQueueSegment) -> None:
     world.route(CONSUMER, TopicRouteData(logical_queues_info=_queues(segments)))
 
 
-def _sent(world: World, broker: str, queue: int) -> Stored:
+def sent(world: World, broker: str, queue: int) -> Stored:
+    """A message of who knows logical queues."""
     stored = world.store(broker, queue)
     world.send(broker, queue, stored, stored.queue_offset, FLAG)
     return stored
 
 
-def _pull(
-    world: World, broker: str, asked: tuple[int, int], found: Sequence[Stored], elsewhere: bool = False
+def pull(
+    world: World,
+    broker: str,
+    asked: tuple[int, int],
+    found: Sequence[Stored],
+    *,
+    elsewhere: bool = False,
+    group: str = GROUP,
 ) -> None:
+    """Somebody who knows logical queues asks for messages, or is told to ask elsewhere."""
     queue, offset = asked
     following = found[-1].queue_offset + 1 if found else offset
-    header = PullMessageRequest(GROUP, TOPIC, queue, offset, 32, FLAG, 0, 0, "*", 0, "TAG")
+    header = PullMessageRequest(group, TOPIC, queue, offset, 32, FLAG, 0, 0, "*", 0, "TAG")
     tells = PullMessageResponse(0, following, 0, following, redirect="1" if elsewhere else None)
     told = b"".join(each.record for each in found) if found else None
     code = ResponseCode.PULL_RETRY_IMMEDIATELY if elsewhere else ResponseCode.SUCCESS
@@ -123,27 +132,28 @@ def logical_queues() -> World:
     """Logical queue 0 goes from broker-a to broker-b, and back when its first segment has expired; somebody
     reads it over all borders."""
     world = World()
-    _registered(world, A, FIRST)
-    _registered(world, B, OTHER)
+    registered(world, A, FIRST)
+    registered(world, B, OTHER)
     _route(world, FIRST, OTHER)
-    old = [_sent(world, A, 0) for _ in range(3)]
-    _sent(world, B, 0)
-    _pull(world, A, (0, 0), old)
+    old = [sent(world, A, 0) for _ in range(3)]
+    sent(world, B, 0)
+    pull(world, A, (0, 0), old)
     _kept(world, A, 0, 3)
-    _registered(world, B, OTHER, TARGET)
+    registered(world, B, OTHER, TARGET)
     _prepared(world, SEALED, SECOND)
-    _registered(world, A, SEALED)
-    _registered(world, B, OTHER, SECOND)
+    registered(world, A, SEALED)
+    registered(world, B, OTHER, SECOND)
     _route(world, SEALED, SECOND, OTHER)
-    _pull(world, A, (0, 3), [], elsewhere=True)
-    new = [_sent(world, B, 1) for _ in range(2)]
-    _pull(world, B, (1, 0), new)
+    pull(world, A, (0, 3), [], elsewhere=True)
+    new = [sent(world, B, 1) for _ in range(2)]
+    pull(world, B, (1, 0), new)
     _kept(world, B, 1, 2)
-    _registered(world, A, GONE)
+    registered(world, A, GONE)
     _prepared(world, SECOND_SEALED, THIRD)
-    _registered(world, B, OTHER, SECOND_SEALED)
-    _registered(world, A, THIRD)
+    registered(world, B, OTHER, SECOND_SEALED)
+    registered(world, A, THIRD)
     _route(world, SECOND_SEALED, THIRD, OTHER)
-    last = [_sent(world, A, 0) for _ in range(2)]
-    _pull(world, A, (0, 3), last)
+    pull(world, B, (1, 2), [], elsewhere=True)
+    last = [sent(world, A, 0) for _ in range(2)]
+    pull(world, A, (0, 3), last)
     return world

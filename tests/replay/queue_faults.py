@@ -402,6 +402,17 @@ def a_hole_in_a_segment(frames: Frames) -> Frames:
     return _with_body(frames, at, body[:third] + body[2 * third :])
 
 
+def a_redirect_too_early(frames: Frames) -> Frames:
+    """A group is sent to the next segment, where it reads on, with a message of this one unread."""
+    first, last = (_pulls(frames, "broker-b", queue_offset=offset)[0] for offset in (0, 2))
+    body = frames[first].command()[0].body
+    for at in (first, last):
+        frames = put(frames, at, with_fields(frames[at], PullMessageResponse, next_begin_offset=1))
+    frames = _with_body(frames, first, body[: len(body) // 2])
+    at = asked(frames, PullMessageRequest, "broker-b", queue_offset=2)[0]
+    return put(frames, at, with_fields(frames[at], PullMessageRequest, queue_offset=1))
+
+
 LOGICAL_FAULTS = (
     _fault(two_normal_segments, "one-writable-segment"),
     _fault(an_end_that_moves, "segment-ends-stay"),
@@ -412,5 +423,6 @@ LOGICAL_FAULTS = (
     ),
     _fault(a_message_behind_the_seal, "message-lies-in-its-segment", "message-has-one-logical-offset"),
     _fault(a_position_that_is_lost, "positions-never-fall"),
+    _fault(a_redirect_too_early, "acknowledged-is-read"),
     _fault(a_hole_in_a_segment, "reads-are-contiguous", "acknowledged-is-read"),
 )

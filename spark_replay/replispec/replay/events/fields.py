@@ -91,6 +91,7 @@ class Fields:
     end_offset: int | None
     offset_delta: int | None
     filtered: bool | None
+    redirected: bool | None
     carried: int | None
     pulled: Sequence[dict[str, Any]] | None
     committed: bool | None

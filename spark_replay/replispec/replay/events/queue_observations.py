@@ -57,7 +57,8 @@ class _OfQueue(Told):
 @dataclass(frozen=True, slots=True)
 class Pulled(_OfQueue):
     """A pull of `consumer_group` from `asked` on; the messages are in `pulled`, None where the body was not
-    read. `filtered`: the consumer does not want all messages; `carried`: the position that it commits."""
+    read. `filtered`: the consumer does not want all messages, None where the request does not say;
+    `carried`: the position that it commits; `redirected`: another segment's broker shall be asked."""
 
     kind = ObservationKind.PULLED
     consumer_group: str | None = None
@@ -67,6 +68,7 @@ class Pulled(_OfQueue):
     end_offset: int | None = None
     offset_delta: int | None = None
     filtered: bool | None = None
+    redirected: bool | None = None
     carried: int | None = None
     pulled: Sequence[dict[str, Any]] | None = None
 

@@ -91,6 +91,7 @@ _TYPES: Final[Mapping[str, pa.DataType]] = {
     "end_offset": pa.int64(),
     "offset_delta": pa.int64(),
     "filtered": pa.bool_(),
+    "redirected": pa.bool_(),
     "carried": pa.int64(),
     "pulled": pa.list_(PULLED),
     "committed": pa.bool_(),

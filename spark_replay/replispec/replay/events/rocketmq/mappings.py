@@ -17,6 +17,7 @@ from replispec.replay.events.rocketmq.command import Command
 from replispec.wire.rocketmq import broker, logical_queue, static_topic
 from replispec.wire.rocketmq.client import GetTopicConfigRequest
 from replispec.wire.rocketmq.codes import RequestCode
+from replispec.wire.rocketmq.constants import UNDECIDED
 
 STATIC, LOGICAL = "ST", "LQ"
 
@@ -147,7 +148,8 @@ def _one(answer: Command, _: Command) -> Iterator[Mapped]:
         yield _said(answer, SaidBy.SET, LOGICAL, body.message_queue.topic, segments=found)
 
 
-def _both(answer: Command, _: Command) -> Iterator[Mapped]:
+def _both(answer: Command, request: Command) -> Iterator[Mapped]:
+    """Without an end of the first one its broker is gone for good, and an administrator chose the start."""
     body = answer.body(logical_queue.MigrateLogicalQueue)
     every = [] if body is None else [body.from_queue_route_data, body.to_queue_route_data]
     found: list[dict[str, Any]] = []
@@ -157,7 +159,10 @@ def _both(answer: Command, _: Command) -> Iterator[Mapped]:
             found += _segments(each.logical_queue_index, [each])
             topic = each.message_queue.topic
     if found:
-        yield _said(answer, SaidBy.SET, LOGICAL, topic, segments=found)
+        source = found[0]["physical_end"]
+        committed = request.code == RequestCode.MIGRATE_TOPIC_LOGICAL_QUEUE_COMMIT
+        forced = committed and source in (None, UNDECIDED)
+        yield _said(answer, SaidBy.SET, LOGICAL, topic, segments=found, forced=forced)
 
 
 def _held(answer: Command, request: Command) -> Iterator[Mapped]:

@@ -41,11 +41,20 @@ def place_events(seen: SeenTopic) -> Iterator[StreamEvent]:
         for number, each in enumerate(row.pulled or ()):
             message = _message(each["address"], each["offset"])
             stored = seen.brokers.get(each["address"], UNKNOWN)
-            if where is not None:
+            if where is not None and not _may_be_taken_again(seen, row, each["queue_offset"]):
                 place = where.index, each["queue_offset"] + where.delta
                 lies = stored if stored is UNKNOWN else f"{stored}/{each['queue_id']}"
                 belongs = _belongs(seen, place, lies, queue=True)
                 yield _placed(seen, row, place, message, lies, belongs, "read", number)
+
+
+def _may_be_taken_again(seen: SeenTopic, row: Pulled, offset: int) -> bool:
+    """Whether a physical offset lies behind the end of a known segment, and may be of another one
+    that somebody told of unseen."""
+    if not seen.unseen or seen.is_logical(row):
+        return False
+    held = seen.held(row, offset)
+    return held is None or not held.has(offset)
 
 
 def _message(address: str | None, offset: int | None) -> str:
@@ -64,15 +73,15 @@ def _beyond(
     how: str,
     within: int,
 ) -> Iterator[StreamEvent]:
-    """A message behind the end of a segment, where nothing says that its queue was taken again."""
+    """A message behind the end of a segment, where nothing says that its queue was taken again, and nobody
+    may have said so unseen."""
     broker, queue_id, offset = at
-    if broker is None or offset is None or offset < 0:
+    if broker is None or offset is None or offset < 0 or seen.unseen:
         return
     held = seen.mapping.held(broker, queue_id, offset)
     if held is not None and not held.has(offset):
         place = held.index, offset + held.segment.delta
-        none = UNKNOWN if seen.unseen else NO_SEGMENT
-        yield _placed(seen, row, place, message, held.segment.place, none, how, within)
+        yield _placed(seen, row, place, message, held.segment.place, NO_SEGMENT, how, within)
 
 
 def _placed(
@@ -152,7 +161,7 @@ def read_events(seen: SeenTopic) -> Iterator[StreamEvent]:
             count=len(row.pulled),
             next=row.next_begin + shift,
             border=_border(seen, index, segment) if is_logical else None,
-            filtered=bool(row.filtered),
+            filtered=UNKNOWN if row.filtered is None else row.filtered,
             delta=delta if is_logical else None,
             segment_delta=_delta(seen, row, segment) if is_logical else None,
         )
@@ -180,11 +189,17 @@ def _delta(seen: SeenTopic, row: Pulled, segment: Segment | None) -> Any:
 @dataclass(slots=True)
 class _Went:
     """What one group read of one logical queue. `passed`: acknowledged offsets that it went past, each with
-    the answer that led it, and whether it surely did."""
+    the answer that led it, and whether it surely did; `redirected`: those from before which it was sent to
+    another segment."""
 
     read: set[int] = field(default_factory=set)
     passed: dict[int, tuple[Pulled, bool]] = field(default_factory=dict)
+    redirected: set[int] = field(default_factory=set)
     unread: bool = False
+
+    def was_led_past(self, offset: int) -> bool:
+        """Whether it was sent elsewhere from before an offset, and read on behind it."""
+        return offset in self.redirected and max(self.read, default=offset) > offset
 
 
 def delivery_events(seen: SeenTopic) -> Iterator[StreamEvent]:
@@ -196,7 +211,7 @@ def delivery_events(seen: SeenTopic) -> Iterator[StreamEvent]:
     offsets = {index: sorted(own) for index, own in acknowledged.items()}
     went: dict[tuple[str, int], _Went] = defaultdict(_Went)
     for row in seen.pulled:
-        if not row.filtered and row.queue_id is not None:
+        if row.filtered is not True and row.queue_id is not None:
             _go(seen, went, row, offsets)
     all_seen = not seen.unseen & {address for address, name in seen.brokers.items() if name}
     for (reader, index), own in sorted(went.items()):
@@ -209,7 +224,8 @@ def delivery_events(seen: SeenTopic) -> Iterator[StreamEvent]:
                 offset=offset,
                 reader=reader,
                 read=offset in own.read,
-                surely=surely and all_seen and not own.unread,
+                surely=(surely or own.was_led_past(offset)) and all_seen and not own.unread,
+                in_doubt=seen.mapping.deleted,
                 within=offset,
             )
 
@@ -234,12 +250,23 @@ def _go(
     shift = 0 if is_logical else where.delta
     own.read |= {each["queue_offset"] + where.delta for each in row.pulled}
     acknowledged = offsets.get(where.index, ())
-    first = bisect_left(acknowledged, row.asked + shift)
-    behind = bisect_left(acknowledged, row.next_begin + shift)
-    surely = bool(row.pulled) or (is_logical and _is_border(seen, row))
+    next_begin = _redirected_to(seen, row) if row.redirected else row.next_begin + shift
+    first, behind = (bisect_left(acknowledged, each) for each in (row.asked + shift, next_begin))
+    surely = row.filtered is False and (bool(row.pulled) or (is_logical and _is_border(seen, row)))
     for offset in acknowledged[first:behind]:
         _, before = own.passed.get(offset, (row, False))
         own.passed[offset] = row, before or surely
+        if row.redirected and row.filtered is False:
+            own.redirected.add(offset)
+
+
+def _redirected_to(seen: SeenTopic, row: Pulled) -> int:
+    """Where a group goes on that is sent to another segment: at the end of this one, if its messages are
+    there and its end is known; else nobody can tell."""
+    held = seen.held(row, row.asked)
+    if held is None or held.segment.logical_end is None or seen.mapping.is_expired(held):
+        return -1
+    return held.segment.logical_end
 
 
 def _is_border(seen: SeenTopic, row: Pulled) -> bool:

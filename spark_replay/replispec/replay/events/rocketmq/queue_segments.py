@@ -14,8 +14,11 @@ from typing import Any, Final, NamedTuple
 
 from replispec.replay.events.queue_observations import Mapped
 from replispec.replay.events.rocketmq.mappings import LOGICAL, SaidBy
+from replispec.runtime.rocketmq.queues.forms import STATE_NAMES
+from replispec.wire.rocketmq.codes import LogicalQueueState
 from replispec.wire.rocketmq.constants import UNDECIDED
 
+EXPIRED: Final = STATE_NAMES[LogicalQueueState.EXPIRED]
 DELETIONS: Final = (SaidBy.DELETED, SaidBy.FORGOTTEN)
 
 
@@ -127,6 +130,13 @@ class Chain:
         at = bisect_right(self.starts, segment.start)
         return self.starts[at] if at < len(self.starts) else None
 
+    def ended(self, segment: Segment) -> Segment:
+        """A segment with an end: where nobody says it, it is nowhere behind the start of the next one."""
+        following = self.following(segment)
+        if segment.end is not None or following is None:
+            return segment
+        return segment._replace(end=following - segment.delta)
+
 
 class Topic:
     """What all mappings of one topic come to. `rows`: in the order of the capture."""
@@ -136,6 +146,12 @@ class Topic:
         self.form = LOGICAL if any(each.form == LOGICAL for each in rows) else rows[0].form
         self.deleted = any(each.said_by in DELETIONS for each in rows)
         self._borders = _borders(rows)
+        self._expired = {
+            (each.index, each.segment)
+            for row in rows
+            for each in segments_in(row)
+            if each.state == EXPIRED and each.segment is not None
+        }
         said: dict[int, list[tuple[str, Segment]]] = defaultdict(list)
         physical: dict[tuple[str, int], set[tuple[int, Segment]]] = defaultdict(set)
         for row in rows:
@@ -146,7 +162,7 @@ class Topic:
         self.chains: Mapping[int, Chain] = {index: Chain.of(own) for index, own in said.items()}
         for index, chain in self.chains.items():
             for segment in chain.segments:
-                physical[segment.broker, segment.queue_id].add((index, segment))
+                physical[segment.broker, segment.queue_id].add((index, chain.ended(segment)))
         self._physical = physical
 
     def life(self, epoch: int | None) -> int:
@@ -165,6 +181,10 @@ class Topic:
     def border(self, index: int, segment: Segment) -> int | None:
         """Where the segment after one begins; None where none is known."""
         return self.chains[index].following(segment)
+
+    def is_expired(self, held: Held) -> bool:
+        """Whether anybody says that the messages of a segment are gone."""
+        return (held.index, held.segment) in self._expired
 
     def held(self, broker: str, queue_id: int, offset: int) -> Held | None:
         """The segment that a physical offset lies in or behind; None where none is known, or several are."""

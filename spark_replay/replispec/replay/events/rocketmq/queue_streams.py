@@ -100,6 +100,7 @@ def _mappings(seen: SeenTopic) -> Iterator[StreamEvent]:
             language=row.language or "",
             set_at=seen.brokers.get(row.address or "", UNKNOWN) if is_set else None,
             registered_before=_greatest(registered[speaker], asked) if is_route else None,
+            in_doubt=seen.mapping.deleted,
         )
         said[side].append((row.order, row.mapping_epoch))
         if row.said_by == SaidBy.REGISTERED:
@@ -157,7 +158,7 @@ def _chains(seen: SeenTopic) -> Iterator[StreamEvent]:
                     row,
                     index=index,
                     static=not is_logical,
-                    contiguous=is_logical and row.said_by == SaidBy.SET,
+                    contiguous=is_logical and row.said_by == SaidBy.SET and not row.forced,
                     before=one.start,
                     end=one.logical_end,
                     start=two.start,

@@ -27,7 +27,7 @@ from replispec.wire.rocketmq.constants import MOCK_BROKER_PREFIX
 
 _PULLS: Final = (RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE)
 _UNMARKED: Final = int(Release.V5_0_0)
-_ALL_TAGS: Final = ("*", "", None)
+_ALL_TAGS: Final = ("*", "")
 
 
 def _key(header: type[Header], name: str) -> str:
@@ -106,7 +106,9 @@ def _pulled(answer: Command) -> Iterator[Observation]:
         min_offset=told.min_offset,
         end_offset=told.max_offset,
         offset_delta=told.offset_delta,
-        filtered=asked.subscription not in _ALL_TAGS,
+        # Who says nothing here has said it in a heartbeat.
+        filtered=None if asked.subscription is None else asked.subscription not in _ALL_TAGS,
+        redirected=told.redirect is not None,
         carried=asked.commit_offset if (asked.sys_flag or 0) & PullFlag.COMMIT_OFFSET else None,
         pulled=answer.pulled if answer.body_size else [],
     )

@@ -24,7 +24,8 @@ from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.keyed import declared
 from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq.broker import SendMessageRequest, SendMessageResponse, SendMessageV2Request
-from replispec.wire.rocketmq.codes import RequestCode
+from replispec.wire.rocketmq.codes import Release, RequestCode
+from replispec.wire.rocketmq.constants import MOCK_BROKER_PREFIX
 from replispec.wire.rocketmq.store import OffsetMessageId
 
 _BORN_KEYS: Final = tuple(
@@ -56,6 +57,9 @@ _NO: Final = str(False).lower()
 _ONE_MESSAGE: Final = (int(RequestCode.SEND_MESSAGE), int(RequestCode.SEND_MESSAGE_V2))
 # Milliseconds, as many digits as are a 64-bit number whichever they are.
 _MOMENT: Final = "^[0-9]{1,18}$"
+_QUEUE: Final = "^[0-9]{1,9}$"
+# Who says this release or a later one names the broker of a logical queue.
+_KNOWING: Final = int(Release.V5_0_0)
 _ID_DIGITS = 2 * len(OffsetMessageId().encode())
 _OFFSET_DIGITS = 16
 _NO_DIGIT = 16
@@ -95,9 +99,9 @@ def acknowledged(
         "body_digest": frames.values("body_digest", request_of[kept]),
         "body_crc": _crcs(frames, request_of[kept]),
         "topic": pc.coalesce(*(text_of(key, frames.frames, asks) for key in _TOPIC_KEYS)),
-        "queue_id": header.text("queue_id").take(pa.array(at)),
+        "queue_id": _taken_by(header).take(pa.array(at)),
         "queue_offset": header.text("queue_offset").take(pa.array(at)),
-        "physical": _physical(frames, asks),
+        "physical": _physical(frames, request_of[kept]),
     }
     return table_of(ObservationKind.ACKNOWLEDGED, columns, len(kept)), np.delete(answers, at)
 
@@ -109,23 +113,44 @@ def born_ms(ext_fields: Mapping[str, str | None]) -> int | None:
     return int(told) if re.fullmatch(_MOMENT, told, re.ASCII) else None
 
 
-def message_of(ext_fields: Mapping[str, str | None]) -> dict[str, Any]:
-    """The topic in a request, and whether it asks for a physical queue: older clients name no broker, and may
-    or may not."""
+def message_of(ext_fields: Mapping[str, str | None], version: int | None) -> dict[str, Any]:
+    """The topic in a request of this version, and whether it asks for a physical queue; None where it may.
+
+    Older clients name no broker, or the one that they ask: brokers of ours and of Java's differ on what they
+    mean.
+    """
     said = (ext_fields.get(key) for key in _TOPIC_KEYS)
+    names = (ext_fields.get(key) for key in _BROKER_KEYS)
+    named = next((each for each in names if each is not None), None)
     physical = ext_fields.get(_LOGICAL_KEY) == _NO
-    named = any(ext_fields.get(key) is not None for key in _BROKER_KEYS)
+    surely = named is not None and ((version or 0) >= _KNOWING or named.startswith(MOCK_BROKER_PREFIX))
     return {
         "topic": next((each for each in said if each is not None), None),
-        "physical": physical if physical or named else None,
+        "physical": physical if physical or surely else None,
     }
 
 
-def _physical(frames: Delivered, asks: Integers) -> pa.Array:
-    """The same of the requests at some rows."""
+def _physical(frames: Delivered, requests: Integers) -> pa.Array:
+    """The same of the requests at some places."""
+    asks = frames.rows[requests]
     physical = pc.fill_null(pc.equal(text_of(_LOGICAL_KEY, frames.frames, asks), _NO), False)
-    named = pc.is_valid(pc.coalesce(*(text_of(key, frames.frames, asks) for key in _BROKER_KEYS)))
-    return pc.if_else(pc.or_(physical, named), physical, None)
+    named = pc.coalesce(*(text_of(key, frames.frames, asks) for key in _BROKER_KEYS))
+    knowing = pc.fill_null(pc.greater_equal(frames.values("version", requests), _KNOWING), False)
+    surely = pc.and_(pc.is_valid(named), pc.or_(knowing, pc.starts_with(named, MOCK_BROKER_PREFIX)))
+    return pc.if_else(pc.or_(physical, pc.fill_null(surely, False)), physical, None)
+
+
+def queue_of(answer: SendMessageResponse) -> int | None:
+    """The queue that took a message: an older client's is answered under the one that it asked for."""
+    taken = answer.forward_queue_id or ""
+    return int(taken) if re.fullmatch(_QUEUE, taken, re.ASCII) else answer.queue_id
+
+
+def _taken_by(header: HeaderColumns) -> pa.Array:
+    """The same of many answers."""
+    taken = header.text("forward_queue_id")
+    is_queue = pc.fill_null(pc.match_substring_regex(taken, _QUEUE), False)
+    return pc.if_else(is_queue, taken, header.text("queue_id"))
 
 
 def body_crc(code: int | None, ext_fields: Mapping[str, str | None], body_digest: int | None) -> int | None:
