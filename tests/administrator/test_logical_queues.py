@@ -22,7 +22,7 @@ from replispec.cli.rocketmq.admin import (
     update_topic_logical_queue_num,
 )
 from replispec.cli.rocketmq.admin.asking import RefusedToAskError
-from replispec.runtime.rocketmq.queues import LogicalQueue
+from replispec.runtime.rocketmq.queues import Enabled, LogicalQueue, Statement
 from replispec.runtime.rocketmq.queues.forms import message_of_queues
 from replispec.wire.rocketmq.broker import TopicRouteData
 from replispec.wire.rocketmq.codes import RequestCode
@@ -371,3 +371,15 @@ def test_what_says_where_a_sealed_queue_goes_on_is_taken_by_no_other_queue(clust
     well(migrate(0, "broker3"))
     well(number(5))
     assert cluster.queues[4].segments[-1].logical_start == 7
+
+
+def test_a_number_that_brokers_were_told_of_and_nobody_has_is_not_called_done(cluster: Cluster) -> None:
+    """Clients are refused until all of them are there."""
+    made(cluster)
+    for each in cluster.brokers.values():
+        if each.stated is not None:
+            each.stated = Statement(Enabled(each.stated.enabled.epoch + 1, 4, 9))
+    told = "brokers were told of 9, and nobody registered queue 4; -num 9 makes them"
+    refused(number(4), f"4 logical queues of {TOPIC} are written, and clients are refused: {told}")
+    well(number(9))
+    well(number(4))

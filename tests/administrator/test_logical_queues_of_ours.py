@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from replispec.administrator.rocketmq import NotAsWantedError
+from replispec.administrator.rocketmq import NotAsWantedError, static_topics
 from replispec.administrator.rocketmq.logical_migration import moved
 from replispec.administrator.rocketmq.logical_queues import made as logical_queues_made
 from replispec.administrator.rocketmq.logical_queues import numbered, restated
 from replispec.administrator.rocketmq.logical_topics import LogicalTopic, known
 from replispec.administrator.rocketmq.plans import Asking, Plan, body_of
+from replispec.administrator.rocketmq.remapping import grown, remapped
+from replispec.administrator.rocketmq.static_topics import TopicAtBrokers
 from replispec.administrator.rocketmq.topics import TopicWanted
 from replispec.cli.main import command_line
 from replispec.cli.rocketmq.admin import drain_broker, logical_queues, query_topic_logical_queue_mapping
@@ -154,6 +156,32 @@ def test_table_five_of_the_proposal_a_queue_comes_back_where_its_messages_still_
         *FIRST[2:],
         ["broker2", "2", "0(101-200)", "ReadOnly"],
     ]
+
+
+def test_a_broker_that_leads_a_static_topic_may_not_stop_and_what_may_is_said_of_logical_queues_alone(
+    typed: Any,
+) -> None:
+    """Who stops it for what drainBroker says loses no queue."""
+    tables = Tables(typed, young=(2,))
+    brokers = tables.brokers
+    found: TopicAtBrokers = brokers.carried_out(static_topics.known(NAMES, "Static"))
+    run = grown(found.topic, 3, ["broker2"], ["broker1", "broker2"], next(EPOCHS))
+    brokers.carried_out(static_topics.carried_out(run, found.brokers))
+    text, code = tables.run("drainBroker", "-b", "broker2")
+    why = "it leads 3 logical queues of the static topic Static, which remappingStaticTopic moves"
+    assert (text.splitlines()[-1], code) == (f"replispec: broker2 may not stop yet: {why}", 1)
+    text, code = tables.run("drainBroker", "-b", "broker2", "-t", TOPIC)
+    assert (text, code) == (f"broker2 holds nothing of {TOPIC} that is written or read.\n", 0)
+    text, code = tables.run("drainBroker", "-b", "broker2", "-t", "Nope")
+    assert (text, code) == ("replispec: no broker has logical queues of Nope\n", 1)
+    found = brokers.carried_out(static_topics.known(NAMES, "Static"))
+    moved_away = remapped(found.topic, ["broker1"], ["broker1", "broker2"], next(EPOCHS))
+    brokers.carried_out(static_topics.carried_out(moved_away, found.brokers))
+    text, code = tables.run("drainBroker", "-b", "broker2")
+    assert (text.splitlines()[-1], code) == (
+        "broker2 holds nothing of logical queues that is written or read: it may stop.",
+        0,
+    )
 
 
 def test_tables_six_to_eight_of_the_proposal_a_broker_leaves_and_one_joins(typed: Any) -> None:

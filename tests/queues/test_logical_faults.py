@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 
 from replispec.runtime.rocketmq.framing import Command
+from replispec.runtime.rocketmq.queues import telling
 from replispec.runtime.sim import Left
 from replispec.wire.rocketmq.client import CreateTopicRequest
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.constants import SINGLE_TAG, TEMPLATE_TOPIC
 from replispec.wire.rocketmq.logical_queue import (
     CreateLogicalQueue,
+    GoneOffsets,
+    GoneOffsetsList,
     LogicalQueuesEnabled,
     MigrateLogicalQueue,
     UpdateLogicalQueueMapping,
@@ -279,6 +282,25 @@ def test_a_body_that_cannot_be_is_refused_and_the_store_untouched(why: str) -> N
     assert answer.header.code != OK
     assert brokers.epochs(address).max_offset == end
     assert shorts(brokers.told(address)) == {0: [(0, "Normal", 0, 0, -1)]}
+
+
+def test_what_nobody_would_read_again_is_refused_and_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record of more intervals than are read would be acknowledged, and count for nothing."""
+    monkeypatch.setattr(telling, "MAPPING_SEGMENTS_MAX", 3)
+    brokers = LogicalSet()
+    address = brokers.alone()
+    brokers.mapped(address, 1)
+
+    def enable(epoch: int, *begins: int) -> int:
+        gone = {0: GoneOffsetsList([GoneOffsets(each, each + 1) for each in begins])}
+        body = UpdateLogicalQueueMapping(LogicalQueuesEnabled(epoch, gone, 1, 1), -1, -1, "L").encode()
+        return brokers.ask(address, UPDATE, body=body).header.code
+
+    assert enable(5, 0, 10) == OK
+    assert enable(6, 20) == OK
+    end = brokers.epochs(address).max_offset
+    assert enable(7, 30) == FAILED
+    assert brokers.epochs(address).max_offset == end
 
 
 def test_what_a_peer_adds_to_a_segment_is_not_kept() -> None:

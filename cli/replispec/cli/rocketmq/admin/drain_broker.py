@@ -25,11 +25,14 @@ Examples:
 Logical queues that the broker writes move to those that write the fewest. What it only reads
 stays until its messages are deleted, which is retention's matter; once all are, the brokers
 that stay are told that these offsets are gone, and the broker may stop. Clients see the same
-queues all the time.
+queues all the time. A broker that leads queues of static topics may not stop:
+remappingStaticTopic moves those. Of plain topics nothing is moved: what the broker has of them
+nobody reads while it is stopped.
 
 \b
 Exit codes:
-  0  the broker holds nothing that is written or read: it may stop
+  0  the broker holds nothing of logical queues that is written or read: it may stop; with -t, nothing
+     of this topic
   1  it may not yet, or something is refused, and the reason is said; run the same again
   2  a wrong command line
 """
@@ -46,17 +49,32 @@ def command(broker: str, topic: str | None, name_servers: Sequence[str], *, dry_
     """Move the logical queues that a broker writes to others, and say when it may stop."""
     broker = broker.strip()
     with refusals() as refused:
-        topics = [topic.strip()] if topic else ask(topics_at(name_servers, broker))
+        topics = [topic.strip()] if topic else ask(topics_at(name_servers, broker)).logical
         left = [line for each in topics for line in _drained(name_servers, each, broker, dry_run=dry_run)]
+        left += [] if topic else _led(name_servers, broker)
         if left:
             raise NotAsWantedError(f"{broker} may not stop yet: {left[0]}")
-        say(f"{broker} holds nothing that is written or read: it may stop.")
+        if topic:
+            say(f"{broker} holds nothing of {topics[0]} that is written or read.")
+        else:
+            say(f"{broker} holds nothing of logical queues that is written or read: it may stop.")
     return EXIT_REFUSED if refused else 0
+
+
+def _led(name_servers: Sequence[str], broker: str) -> Sequence[str]:
+    """Static topics that a broker writes keep it from stopping, too."""
+    found = ask(topics_at(name_servers, broker))
+    return [
+        f"it leads {count} logical queues of the static topic {each}, which remappingStaticTopic moves"
+        for each, count in found.led.items()
+    ]
 
 
 def _drained(name_servers: Sequence[str], topic: str, broker: str, *, dry_run: bool) -> Iterator[str]:
     """Move what a broker writes of a topic; told is what keeps it from stopping."""
     found = ask(known(name_servers, topic))
+    if not found.queues and found.stated is None:
+        raise NotAsWantedError(f"no broker has logical queues of {topic}")
     for index in logical_queues.written_at(found, broker):
         found = ask(known(name_servers, topic))
         target = logical_queues.target_of(found, broker)

@@ -45,13 +45,14 @@ class QueuePlace:
 # ---- that a topic is one of logical queues -------------------------------------------------------
 
 
-def lack(found: LogicalTopic) -> str | None:
-    """What is missing, so that clients cannot be told of its logical queues; None: nothing."""
+def lack(found: LogicalTopic, said: Enabled | None = None) -> str | None:
+    """What is missing, so that clients cannot be told of its logical queues; None: nothing. `said`: of as
+    many as brokers were told of; else of those that they have."""
     gone: dict[int, list[Interval]] = {}
     for part in found.parts.values():
         for index, intervals in (part.stated.gone if part.stated is not None else {}).items():
             gone.setdefault(index, []).extend(intervals)
-    heard = HeardQueues(found.queues, None, gone)
+    heard = HeardQueues(found.queues, said, gone)
     return lack_of(heard, {part.broker: part.writes for part in found.holders})
 
 
@@ -209,7 +210,14 @@ def numbered(
         raise NotAsWantedError(f"{number} logical queues of {topic} are not enabled: {missing}")
     total = max(number, found.stated.enabled.total if found.stated is not None else 0)
     yield from enabled(found, now_ms, number, total)
-    return (yield from known(name_servers, topic))
+    found = yield from known(name_servers, topic)
+    missing = lack(found, found.stated and found.stated.enabled)
+    if missing is not None:
+        raise NotAsWantedError(
+            f"{number} logical queues of {topic} are written, and clients are refused: brokers were told of"
+            f" {total}, and {missing}; -num {total} makes them"
+        )
+    return found
 
 
 def _sealed(found: LogicalTopic, index: int) -> Plan[None]:

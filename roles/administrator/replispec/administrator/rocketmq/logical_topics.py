@@ -39,7 +39,7 @@ from replispec.wire.rocketmq.client import (
 from replispec.wire.rocketmq.codes import LogicalQueueState as State
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode, RouteFlag
 from replispec.wire.rocketmq.logical_queue import LogicalQueues, QueryLogicalQueueMappingRequest
-from replispec.wire.rocketmq.static_topic import TopicConfigAndQueueMapping
+from replispec.wire.rocketmq.static_topic import TopicConfigAndQueueMapping, TopicQueueMappingDetail
 
 QUESTIONS_AT_ONCE: Final = 256
 TOPICS_AT_ONCE: Final = 800
@@ -165,18 +165,31 @@ class LogicalTopic:
         return f", as far as is known without {', '.join(sorted(self.silent))}"
 
 
-def topics_at(name_servers: Sequence[str], broker: str) -> Plan[Sequence[str]]:
-    """The topics of which a broker holds something of logical queues. Raises NotAsWantedError."""
+@dataclass(frozen=True, slots=True)
+class HeldTopics:
+    """The topics of which a broker holds something of logical queues, and how many queues it leads of each
+    static one."""
+
+    logical: Sequence[str]
+    led: Mapping[str, int]
+
+
+def topics_at(name_servers: Sequence[str], broker: str) -> Plan[HeldTopics]:
+    """What a broker holds. Raises NotAsWantedError."""
     brokers = yield from clusters(name_servers)
     address = brokers.broker_set(broker).get(constants.MASTER_ID)
     if address is None:
         raise NotAsWantedError(f"{broker} has no master")
     topics: list[str] = []
+    led: dict[str, int] = {}
     total = 1
     while len(topics) < total:
         (reply,) = yield [_topics_from(address, len(topics))]
-        table = body_of(reply, TopicConfigTable).topic_config_table or {}
+        body = body_of(reply, TopicConfigTable)
+        table = body.topic_config_table or {}
         topics += table
+        details = body.topic_queue_mapping_detail_map or {}
+        led |= {name: found for name, each in details.items() if (found := _led(each, broker))}
         # Who does not say how many there are tells all at once.
         said = header_of(reply, GetAllTopicConfigResponse).total_topic_num
         total = len(topics) if said is None or not table else said
@@ -192,7 +205,13 @@ def topics_at(name_servers: Sequence[str], broker: str) -> Plan[Sequence[str]]:
         ]
         replies = yield asked
         found += [each for each, reply in zip(topics[place:], replies, strict=False) if _holds(reply)]
-    return sorted(found)
+    return HeldTopics(sorted(found), dict(sorted(led.items())))
+
+
+def _led(mapping: TopicQueueMappingDetail, broker: str) -> int:
+    """How many logical queues of a static topic go on at a broker."""
+    tails = (each.items[-1] for each in (mapping.hosted_queues or {}).values() if each.items)
+    return sum(each.bname == broker for each in tails)
 
 
 def _topics_from(address: str, place: int) -> Asking:

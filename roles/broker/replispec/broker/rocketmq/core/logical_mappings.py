@@ -23,6 +23,7 @@ from replispec.runtime.rocketmq.queues import (
 from replispec.runtime.rocketmq.queues.forms import message_of, message_of_queues, segment_of
 from replispec.runtime.rocketmq.queues.telling import (
     Interval,
+    fault_of_gone,
     gone_of,
     message_of_gone,
     message_of_statement,
@@ -122,7 +123,7 @@ class TopicMapping:
 
     def fault(self) -> str | None:
         """What cannot be of it."""
-        return fault_of_topic(list(self.logical_queues()), LOGICAL_QUEUES)
+        return fault_of_topic(list(self.logical_queues()), LOGICAL_QUEUES) or fault_of_gone(self.gone)
 
     def encoded(self) -> LogicalQueueMapping:
         """As the log has it."""

@@ -55,9 +55,15 @@ def statement_of(said: LogicalQueuesEnabled) -> Statement:
 def gone_of(said: Mapping[int, GoneOffsetsList] | None) -> Mapping[int, tuple[Interval, ...]]:
     """Offsets that are gone, by index. Raises RemoteProtocolError for what cannot be."""
     listed = {index: each.intervals or () for index, each in (said or {}).items()}
-    if len(listed) > LOGICAL_QUEUES_MAX or sum(map(len, listed.values())) > MAPPING_SEGMENTS_MAX:
-        raise RemoteProtocolError(f"more than {MAPPING_SEGMENTS_MAX} intervals are gone")
+    if (fault := fault_of_gone(listed)) is not None:
+        raise RemoteProtocolError(fault)
     return {index: tuple(map(_interval_of, each)) for index, each in listed.items()}
+
+
+def fault_of_gone(gone: Mapping[int, Sequence[object]]) -> str | None:
+    """Whether offsets are gone in more places than anybody reads; who would write so refuses instead."""
+    is_much = len(gone) > LOGICAL_QUEUES_MAX or sum(map(len, gone.values())) > MAPPING_SEGMENTS_MAX
+    return f"more than {MAPPING_SEGMENTS_MAX} intervals are gone" if is_much else None
 
 
 def with_gone(
