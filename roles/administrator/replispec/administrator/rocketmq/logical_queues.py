@@ -211,7 +211,7 @@ def numbered(
     total = max(number, found.stated.enabled.total if found.stated is not None else 0)
     yield from enabled(found, now_ms, number, total)
     found = yield from known(name_servers, topic)
-    missing = lack(found, found.stated and found.stated.enabled)
+    missing = lack(found, None if found.stated is None else found.stated.enabled)
     if missing is not None:
         raise NotAsWantedError(
             f"{number} logical queues of {topic} are written, and clients are refused: brokers were told of"

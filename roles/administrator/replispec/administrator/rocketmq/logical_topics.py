@@ -189,7 +189,7 @@ def topics_at(name_servers: Sequence[str], broker: str) -> Plan[HeldTopics]:
         table = body.topic_config_table or {}
         topics += table
         details = body.topic_queue_mapping_detail_map or {}
-        led |= {name: found for name, each in details.items() if (found := _led(each, broker))}
+        led |= {name: count for name, each in details.items() if (count := _led(each, broker))}
         # Who does not say how many there are tells all at once.
         said = header_of(reply, GetAllTopicConfigResponse).total_topic_num
         total = len(topics) if said is None or not table else said
