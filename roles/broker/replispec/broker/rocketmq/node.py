@@ -270,6 +270,10 @@ class BrokerNode:
         """A controller told of a role."""
         self._manager.notified(command, now_ms)
 
+    def delete_old_files(self, now_ms: int, /) -> None:
+        """Look for old files of the log at once, whatever the hour is."""
+        self._log.retention.delete_now(now_ms)
+
     # What the controllers decide
 
     def master_lost(self, now_ms: int) -> None:
