@@ -22,7 +22,7 @@ COMMANDS: Mapping[int, str] = {
 }
 DEFAULT_GROUP, DEFAULT_SET = "replispec", "broker-a"
 MEMBER = "n{}".format
-# Small files: a run makes many stores and keeps none, and what is full may be deleted when a case asks for it.
+# Small files: a run makes many stores and keeps none, and what is full may be deleted when a case asks.
 LOG_FILE_BYTES = 1024 * 1024
 WHEN_ASKED = MappingProxyType(
     {

@@ -18,8 +18,8 @@ from replispec.cli.rocketmq.admin.asking import ask, named
 )
 @named
 def command(name_servers: Sequence[str], cluster: str | None, broker: str | None) -> int:
-    """Have a broker, or each member of a cluster (without -b and -c: of all clusters) delete what is older than
-    its fileReservedTime now, and not in the hours of deleteWhen alone."""
+    """Have a broker, or each member of a cluster (without -b and -c: of all clusters) delete what is older
+    than its fileReservedTime now, and not in the hours of deleteWhen alone."""
     ask(old_files_deleted(name_servers, cluster=cluster, broker=broker))
     say("success")
     return 0
