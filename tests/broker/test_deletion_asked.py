@@ -39,7 +39,7 @@ def ends(brokers: BrokerSet, address: str) -> tuple[int, int]:
     found = []
     for code in (RequestCode.GET_MIN_OFFSET, RequestCode.GET_MAX_OFFSET):
         answer = brokers.ask(address, code, GetMaxOffsetRequest("T", 0))
-        found.append(GetMaxOffsetResponse.from_ext_fields(answer.header.ext_fields or {}).offset)
+        found.append(GetMaxOffsetResponse.from_ext_fields(answer.header.ext_fields or {}).offset or 0)
     return found[0], found[1]
 
 
