@@ -160,7 +160,7 @@ class BrokerNode:
             self._name_servers,
             self._log,
             self._sends,
-            self._mapped.recorder,
+            self._mapped,
             self._pulls,
             self._groups,
             self._offsets,
@@ -230,7 +230,7 @@ class BrokerNode:
         self._role.ticked(now_ms)
         self._name_servers.ticked(now_ms)
         self._sends.ticked(now_ms)
-        self._mapped.recorder.ticked(now_ms)
+        self._mapped.ticked(now_ms)
         self._pulls.ticked(now_ms)
         self._groups.ticked(now_ms)
         self._slave.ticked(now_ms)
