@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 import pytest
+from click.testing import CliRunner
 
 from replispec.administrator.rocketmq import AdministratorNode, NotAsWantedError, Plan
 from replispec.administrator.rocketmq import brokers as of_brokers
@@ -21,7 +23,10 @@ from replispec.administrator.rocketmq.controllers import (
 from replispec.administrator.rocketmq.health import judged
 from replispec.administrator.rocketmq.rejoin import log_of, rejoining
 from replispec.administrator.rocketmq.status import ControllerView, SetStatus, Status, WhereToAsk, status
+from replispec.cli.main import command_line
+from replispec.cli.rocketmq.admin import delete_expired_commit_log
 from replispec.runtime.world import Member
+from replispec.wire.rocketmq.options import RetentionOptions
 from tests.broker.simulated_set import CONTROLLER, NAME_SERVER, BrokerSet
 
 T = TypeVar("T")
@@ -228,3 +233,22 @@ def test_brokers_that_a_name_server_does_not_know_are_named_with_those_that_it_d
     assert known.masters(known.sets().values()) == [first]
     with pytest.raises(NotAsWantedError, match=r"^no broker set x: there are broker-a$"):
         known.broker_set("x")
+
+
+@pytest.mark.parametrize("words", [("-c", "C"), ()])
+def test_every_member_is_asked_to_delete_what_is_old(
+    words: Sequence[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    brokers = BrokerSet()
+    first, _ = brokers.pair(retention=RetentionOptions(file_reserved_time=0, delete_when=""))
+    settled(brokers)
+    for _ in range(6):
+        brokers.send(first, bytes(30_000))
+        brokers.world.run_for(2_000)
+    logs = [brokers.broker(number)._log.store.log for number in (1, 2)]
+    assert [log.first for log in logs] == [0, 0]
+    monkeypatch.setattr(delete_expired_commit_log, "ask", lambda plan: carried_out(brokers, plan))
+    line = ["admin", "deleteExpiredCommitLog", "-n", NAME_SERVER, *words]
+    done = CliRunner().invoke(command_line, line, standalone_mode=False)
+    assert (done.exception, done.return_value, done.output) == (None, 0, "success\n")
+    brokers.until(lambda: all(log.first > 0 for log in logs))

@@ -349,3 +349,67 @@ def test_a_topic_whose_making_was_cut_off_is_made_by_the_same_command(cut: int) 
     made(brokers)
     assert [row.split()[2:] for row in table(brokers)] == [[str(index), "Normal"] for index in range(4)]
     assert sorted(brokers.carried_out(_told())[0]) == [0, 1, 2, 3]
+
+
+def passed_over(brokers: OwnBrokers, start: int, *, late: int = 0) -> None:
+    """broker2 is passed over by broker3 at an offset, and comes back, and then takes some messages."""
+    made(brokers, queues=1)
+    brokers.writes(1, 0, 10)
+    move(brokers, 0, 2)
+    brokers.world.kill("broker2")
+    brokers.world.run_for(5_000)
+    brokers.carried_out(moved(NAMES, TOPIC, 0, "broker3", start))
+    brokers.carried_out(restated(NAMES, TOPIC, next(EPOCHS)))
+    brokers.writes(3, 1, 3)
+    brokers.start("broker2")
+    brokers.until(lambda: brokers.broker(2).serves, at_most_ms=180_000)
+    brokers.writes(2, 1, late)
+    brokers.world.run_for(40_000)
+
+
+@pytest.mark.parametrize(("start", "end"), [(100, 17), (12, 12)])
+def test_a_broker_that_was_passed_over_and_comes_back_ends_where_the_next_one_begins(
+    start: int, end: int, typed: Any
+) -> None:
+    """What it holds from there on is shown, and read by nobody who counts logically."""
+    brokers = OwnBrokers(3)
+    passed_over(brokers, start, late=7)
+    words = ("migrateTopicLogicalQueue", "-t", TOPIC, "-i", "0", "-b", "broker3")
+    assert typed(brokers)(*words) == (
+        f"broker2 was passed over: it ends logical queue 0 at offset {end}; {17 - end} messages of its"
+        f" queue 1, from {end - 10} on, are of no logical offset\n"
+        f"logical queue 0 of {TOPIC} is written at broker3, queue 1, from offset {start} on.\n",
+        0,
+    )
+    assert table(brokers) == [
+        "broker1 0 0(0-9) ReadOnly",
+        "broker2 0 1 Normal",
+        f"broker2 1 0(10-{end - 1}) ReadOnly",
+        "broker3 0 2 Normal",
+        f"broker3 1 0({start}-) Normal",
+    ]
+    move(brokers, 0, 1)
+    brokers.world.run_for(2_000)
+    brokers.writes(1, 1, 2)
+    found: list[int] = []
+    node = ConsumerNode(
+        tuple(NAMES),
+        Reading(TOPIC, idle_ms=20_000),
+        lambda message, _now_ms: found.append(message.offset) if message.queue.number == 0 else None,
+        lambda _queue, _why: None,
+        name="reader",
+    )
+    brokers.runs(node)
+    brokers.until(lambda: node.is_done, at_most_ms=180_000)
+    assert found == [*range(end), *range(start, start + 5)]
+
+
+def test_a_source_is_passed_over_behind_where_it_begins() -> None:
+    brokers = OwnBrokers(3)
+    made(brokers, queues=1)
+    brokers.writes(1, 0, 10)
+    move(brokers, 0, 2)
+    brokers.world.kill("broker2")
+    brokers.world.run_for(5_000)
+    with pytest.raises(NotAsWantedError, match="-fd 10: what broker2 writes begins there"):
+        brokers.carried_out(moved(NAMES, TOPIC, 0, "broker3", 10))

@@ -109,6 +109,8 @@ MOVING: Mapping[str, Faults] = {
     "migrate/RIP21-MIGRATE-4/9": (faults.SealsWhatIsNone,),
     "migrate/RIP21-STATE-2/1": (moving.LeavesTargets,),
     "migrate/RIP21-STORE-1/1": (moving.ShowsOthers,),
+    "migrate/RIP21-MIGRATE-6/1": (moving.HoldsOnWhenPassedOver, moving.BeginsTheBegun),
+    "migrate/RIP21-MIGRATE-6/2": (moving.BeginsTheBegun,),
     "migrate/RIP21-MIGRATE-5/1": (moving.ShowsOthers,),
     "migrate/RIP21-MIGRATE-5/2": (moving.KeepsNotices,),
     "migrate/RIP21-MIGRATE-5/3": (moving.BelievesNotices,),

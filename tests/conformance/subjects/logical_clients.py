@@ -158,7 +158,8 @@ class GoodLogicalBroker(LogicalAdministration):
                 return "PULL_NOT_FOUND", self.offsets(end, end), b""
             told = {**self.offsets(end, end), "REDIRECT": "1"}
             return "PULL_RETRY_IMMEDIATELY", told, self.sent_on(segment, following)
-        return self.found(segment.topic, segment.queue, offset, most)
+        left = most if segment.is_written else min(most, end - offset)
+        return self.found(segment.topic, segment.queue, offset, left)
 
     def found(self, topic: str, queue: int, offset: int, most: int) -> Told:
         """What lies in a message queue from an offset on."""

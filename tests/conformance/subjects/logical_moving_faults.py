@@ -30,6 +30,20 @@ class DecidesNothing(GoodLogicalBroker):
         return target
 
 
+class HoldsOnWhenPassedOver(GoodLogicalBroker):
+    """It ends where its messages end, whoever has begun meanwhile."""
+
+    def gives_way(self, segment: Held, target: Fields) -> None:
+        pass
+
+
+class BeginsTheBegun(GoodLogicalBroker):
+    """It decides for a segment that has begun long ago."""
+
+    def decided(self, segment: Held, target: Fields) -> Fields:
+        return super().decided(segment, {**target, "state": "WriteOnly"})
+
+
 class LastTargetWins(GoodLogicalBroker):
     def keeps_target(self, segment: Held, target: Fields) -> Fields:
         return self.decided(segment, target)

@@ -49,11 +49,24 @@ class LogicalAdministration(StaticBrokerShell):
 
     def decided(self, segment: Held, target: Fields) -> Fields:
         """The target of a migration, with where it begins."""
-        return {**target, "logicalQueueDelta": segment.start + segment.end - segment.place}
+        return target if self.has_begun(target) else {**target, "logicalQueueDelta": segment.start + segment.end - segment.place}
 
     def keeps_target(self, segment: Held, target: Fields) -> Fields:
         """Which target a segment goes on in, the first or another one that is named later."""
         return segment.successor if segment.successor is not None else self.decided(segment, target)
+
+    def has_begun(self, target: Fields) -> bool:
+        """Whether a segment follows a source that was passed over: it knows already where it begins."""
+        return target.get("state") != "WriteOnly" and target.get("logicalQueueDelta", UNKNOWN) >= 0
+
+    def gives_way(self, segment: Held, target: Fields) -> None:
+        """A source that was passed over ends where the one begins that follows. Raises Refused."""
+        if segment.successor is None and self.has_begun(target):
+            begins = segment.place + target["logicalQueueDelta"] - segment.start
+            if begins < segment.place:
+                raise Refused("SYSTEM_ERROR")
+            segment.end = min(segment.end, begins)
+            segment.state = self.state_at_end(segment, segment.end)
 
     def may_reuse(self, segment: Held | None) -> bool:
         """Whether a message queue may serve again."""
@@ -315,6 +328,7 @@ class LogicalAdministration(StaticBrokerShell):
         if not self.may_leave(segment) or self.is_other(segment, source):
             raise Refused("SYSTEM_ERROR")
         self.end(segment)
+        self.gives_way(segment, target)
         segment.successor = self.keeps_target(segment, target)
         return self.changed(dict(zip(SAID, (self.said(segment), segment.successor), strict=True)))
 

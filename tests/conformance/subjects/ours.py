@@ -32,6 +32,7 @@ from replispec.wire.rocketmq.options import (
     ControllerOptions,
     LearnerOptions,
     NameServerOptions,
+    RetentionOptions,
 )
 from replispec.wire.rocketmq.remoting import RemotingHeader
 
@@ -39,6 +40,8 @@ ABILITIES = frozenset({"crash", "reset", "keep_storage", "start_at_once"})
 ROLES = frozenset({"broker", "async_learner", CONTROLLER})
 DESCRIBED = AdapterDescription("replispec", "1", ROLES, ABILITIES)
 LOG_FILE_BYTES = 64 * 1024
+# Whatever is full may be deleted, and is when somebody asks for it (329).
+WHEN_ASKED = RetentionOptions(file_reserved_time=0, delete_when="", disk_max_used_space_ratio=100)
 SET = "broker-a"
 EPOCHS, MESSAGES_PER_EPOCH, MESSAGE_BYTES = 3, 150, 400
 SOON_S = 0.05
@@ -133,6 +136,7 @@ def _member(starting: Starting, storage: SimulatedStorage, port: int) -> Member:
         "bind_address": LOOPBACK,
         "listen_port": port,
         "mapped_file_size_commit_log": LOG_FILE_BYTES,
+        "retention": WHEN_ASKED,
     }
     files = storage.files("store")
     if starting.role == "async_learner":

@@ -10,7 +10,7 @@ from replispec.runtime.rocketmq.log import GroupCommit, Retention
 from replispec.runtime.sim import Crashed, Disk, SimulatedFiles
 from replispec.runtime.sim.disk import Left
 from replispec.runtime.world import Note, Outbox, Writes
-from replispec.wire.rocketmq.constants import BEGAN_FILE, HOUR_MS
+from replispec.wire.rocketmq.constants import ASKED_DELETIONS, BEGAN_FILE, HOUR_MS
 from replispec.wire.rocketmq.options import BrokerOptions, RetentionOptions
 from tests.runtime.log.sample_logs import FILE_BYTES, WrittenStore, disk, log_bytes, message, store_on
 
@@ -74,6 +74,36 @@ def test_in_another_hour_and_on_a_disk_with_room_nothing_goes() -> None:
     one = disk()
     kept = Kept(one, filled(one))
     assert kept.look(AT_FOUR_MS + 5 * HOUR_MS) == []
+    assert kept.store.log.first == 0
+
+
+def test_when_somebody_asks_for_it_what_is_old_goes_at_once_and_at_any_hour_for_some_time() -> None:
+    one = disk()
+    kept = Kept(one, filled(one), file_reserved_time=2, delete_file_batch_max=1)
+    now_ms = AT_FOUR_MS + HOUR_MS
+    kept.look(now_ms)
+    assert kept.store.log.first == 0
+    kept.retention.delete_now(now_ms)
+    assert kept.retention.deadline_ms() == now_ms
+    went = []
+    for _ in range(ASKED_DELETIONS):
+        kept.retention.ticked(kept.retention.deadline_ms() or 0)
+        kept.store.flush()
+        went.append(kept.store.log.first)
+    assert went[:3] == [FILE_BYTES, 2 * FILE_BYTES, 2 * FILE_BYTES]
+    assert went[-1] == 2 * FILE_BYTES < kept.store.log.last_file
+    kept.retention.ticked(now_ms + 3 * HOUR_MS)
+    assert kept.store.log.first == went[-1], "it was asked for long ago"
+    kept.retention.delete_now(now_ms + 3 * HOUR_MS)
+    kept.retention.ticked(now_ms + 3 * HOUR_MS)
+    assert kept.store.log.first == kept.store.log.last_file
+
+
+def test_what_is_young_stays_whoever_asks() -> None:
+    one = disk()
+    kept = Kept(one, filled(one), file_reserved_time=1_000)
+    kept.retention.delete_now(AT_FOUR_MS + HOUR_MS)
+    assert kept.look(AT_FOUR_MS + HOUR_MS) == []
     assert kept.store.log.first == 0
 
 

@@ -22,8 +22,15 @@ COMMANDS: Mapping[int, str] = {
 }
 DEFAULT_GROUP, DEFAULT_SET = "replispec", "broker-a"
 MEMBER = "n{}".format
-# Small files: a run makes many stores and keeps none.
-LOG_FILE_BYTES = 16 * 1024 * 1024
+# Small files: a run makes many stores and keeps none, and what is full may be deleted when a case asks.
+LOG_FILE_BYTES = 1024 * 1024
+WHEN_ASKED = MappingProxyType(
+    {
+        parameters.FILE_RESERVED_TIME.name: 0,
+        parameters.DELETE_WHEN.name: "",
+        parameters.DISK_MAX_USED_SPACE_RATIO.name: 100,
+    }
+)
 
 
 class OurPrograms:
@@ -67,7 +74,7 @@ def settings(start: Start, ports: Ports, data: Path) -> dict[str, str]:
         case Role.CONTROLLER:
             found |= _controller(start, f"{host}:{ports[REMOTING]}")
         case Role.BROKER:
-            found |= {**_member(start, host), parameters.HA_LISTEN_PORT.name: ports[REPLICATION]}
+            found |= {**_member(start, host), parameters.HA_LISTEN_PORT.name: ports[REPLICATION]} | WHEN_ASKED
         case Role.ASYNC_LEARNER:
             found |= {**_member(start, host), parameters.EXPORT_PATH.name: data / "messages.jsonl"}
     return {name: str(value) for name, value in found.items()} | start.settings

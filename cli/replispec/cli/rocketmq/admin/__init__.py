@@ -34,6 +34,7 @@ COMMANDS: Final = {
     "updateStaticTopic": f"{_HERE}.update_static_topic",
     "remappingStaticTopic": f"{_HERE}.remapping_static_topic",
     "deleteTopic": f"{_HERE}.delete_topic",
+    "deleteExpiredCommitLog": f"{_HERE}.delete_expired_commit_log",
     "topicStatus": f"{_HERE}.topic_status",
     "consumerProgress": f"{_HERE}.consumer_progress",
     "resetOffsetByTime": f"{_HERE}.reset_offset_by_time",

@@ -46,6 +46,14 @@ def migrate(
     """A logical queue moved, and its new broker told that the topic is enabled."""
     found = ask(moved(name_servers, topic, index, target, start))
     ask(logical_queues.restated(name_servers, topic, wall_ms()))
+    for each in found.ended:
+        broker, queue_id = each.segment.queue
+        say(
+            f"{broker} was passed over: it ends logical queue {each.index} at offset"
+            f" {each.segment.logical_end}; {each.beyond} messages of its queue {queue_id}, from"
+            f" {each.segment.physical_end} on, are of no logical offset",
+            err=True,
+        )
     if found.finished:
         say(f"what an earlier run left of logical queue {index} is finished", err=True)
     return found

@@ -15,6 +15,7 @@ from replispec.administrator.rocketmq.plans import (
     Plan,
     SilentError,
     body_of,
+    granted,
     header_of,
 )
 from replispec.wire.rocketmq import constants
@@ -30,6 +31,7 @@ __all__ = [
     "everywhere",
     "figures",
     "header_of",
+    "old_files_deleted",
     "replication",
     "route",
 ]
@@ -141,3 +143,14 @@ def replication(addresses: Sequence[str]) -> Plan[Mapping[str, HaRuntimeInfo]]:
 def figures(addresses: Sequence[str]) -> Plan[Mapping[str, RuntimeInfo]]:
     """The figures of these brokers. Raises NotAsWantedError."""
     return (yield from _all(addresses, RequestCode.GET_BROKER_RUNTIME_INFO, RuntimeInfo))
+
+
+def old_files_deleted(name_servers: Sequence[str], *, cluster: str | None, broker: str | None) -> Plan[None]:
+    """A broker, all members of a cluster, or all there are delete what is old. Raises NotAsWantedError."""
+    addresses = [] if broker is None else [broker]
+    if broker is None:
+        known = yield from clusters(name_servers)
+        sets = known.sets() if cluster is None else known.cluster(cluster)
+        addresses = known.addresses(sets.values())
+    for reply in (yield [Asking(each, RequestCode.DELETE_EXPIRED_COMMITLOG) for each in addresses]):
+        granted(reply)

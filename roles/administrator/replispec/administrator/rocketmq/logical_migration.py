@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from replispec.administrator.rocketmq.logical_returns import Overtaken, ended
 from replispec.administrator.rocketmq.logical_topics import LogicalTopic, known
 from replispec.administrator.rocketmq.plans import (
     Asking,
@@ -41,10 +42,12 @@ RUNS_MAX: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class MovedQueue:
-    """What a command came to: the logical queue as it is then, and how many runs of others it finished."""
+    """What a command came to: the logical queue as it is then, how many runs of others it finished, and what
+    it ended of brokers that were passed over."""
 
     queue: LogicalQueue
     finished: int = 0
+    ended: Sequence[Overtaken] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +69,19 @@ def moved(
 ) -> Plan[MovedQueue]:
     """A logical queue is written at a broker, and what others left of it is finished. `start`: its source is
     gone, and this is where it goes on. Raises NotAsWantedError: the next run goes on from there."""
-    is_there, runs, finished, passed = False, 0, 0, set[SegmentKey]()
+    is_there, runs, finished, passed, over = False, 0, 0, set[SegmentKey](), list[Overtaken]()
     while runs < RUNS_MAX:
         found = yield from known(name_servers, topic)
         if found.stated is None:
             raise NotAsWantedError(f"logical queues of {topic} are not enabled")
+        if found.fault is not None and not over and (came := (yield from ended(found))):
+            over += came
+            continue
         found.checked()
         queue = found.queue(index)
         tail, left = _tail(queue, passed), _left(queue, target)
         if left is None and (is_there or (tail.queue.broker_name == target and tail.is_writable)):
-            return MovedQueue(queue, finished)
+            return MovedQueue(queue, finished, over)
         aim = target if left is None else left.queue.broker_name
         run = _Run(topic, index, tail, aim, left)
         if tail.queue.broker_name not in found.parts or start is not None:
@@ -123,6 +129,9 @@ def _passes_over(found: LogicalTopic, tail: Segment, start: int | None) -> Plan[
     ends += yield from _ends_at_replicas(found, tail)
     if start < max(ends):
         raise NotAsWantedError(f"-fd {start}: the queue is known to have had {max(ends)} messages")
+    if start == tail.logical_start:
+        # Of two segments that begin alike nobody could tell, once it comes back, which one was passed over.
+        raise NotAsWantedError(f"-fd {start}: what {name} writes begins there; say a greater one")
 
 
 def _ends_at_replicas(found: LogicalTopic, tail: Segment) -> Plan[Sequence[int]]:

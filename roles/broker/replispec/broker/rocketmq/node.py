@@ -160,7 +160,7 @@ class BrokerNode:
             self._name_servers,
             self._log,
             self._sends,
-            self._mapped.recorder,
+            self._mapped,
             self._pulls,
             self._groups,
             self._offsets,
@@ -230,7 +230,7 @@ class BrokerNode:
         self._role.ticked(now_ms)
         self._name_servers.ticked(now_ms)
         self._sends.ticked(now_ms)
-        self._mapped.recorder.ticked(now_ms)
+        self._mapped.ticked(now_ms)
         self._pulls.ticked(now_ms)
         self._groups.ticked(now_ms)
         self._slave.ticked(now_ms)
@@ -269,6 +269,10 @@ class BrokerNode:
     def role_told(self, command: Command, now_ms: int, /) -> None:
         """A controller told of a role."""
         self._manager.notified(command, now_ms)
+
+    def delete_old_files(self, now_ms: int, /) -> None:
+        """Look for old files of the log at once, whatever the hour is."""
+        self._log.retention.delete_now(now_ms)
 
     # What the controllers decide
 

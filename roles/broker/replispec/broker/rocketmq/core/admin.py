@@ -67,6 +67,10 @@ class Described(Protocol):
         """A controller told of a role."""
         ...
 
+    def delete_old_files(self, now_ms: int, /) -> None:
+        """Look for old files of the log at once, whatever the hour is."""
+        ...
+
     def announce_topics(self, now_ms: int, /) -> None:
         """Tell name servers which topics there are now."""
         ...
@@ -101,6 +105,7 @@ class Admin:
             {
                 "keep_topic": self._keep_topic,
                 "forget_topic": self._forget_topic,
+                "delete_old_files": self._delete_old_files,
                 "take_role": self._take_role,
             },
             version=BROKER_RELEASE,
@@ -218,6 +223,9 @@ class Admin:
                 self._forget(event.topic, now_ms, forgotten)
 
         self._topics.drop(event.topic, request.now_ms, dropped)
+
+    def _delete_old_files(self, request: Request, _event: Any) -> None:
+        self._broker.delete_old_files(request.now_ms)
 
     def _take_role(self, request: Request, _event: Any) -> None:
         self._broker.role_told(request.command, request.now_ms)

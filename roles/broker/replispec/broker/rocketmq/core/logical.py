@@ -18,6 +18,7 @@ from replispec.broker.rocketmq.core.peers import Peers
 from replispec.broker.rocketmq.core.pulls import Pulls
 from replispec.broker.rocketmq.core.recorder import Handler
 from replispec.broker.rocketmq.core.sends import SENDING
+from replispec.broker.rocketmq.core.static_aging import StaticTopicAging
 from replispec.broker.rocketmq.core.static_topics import Instance, StaticTopics
 from replispec.broker.rocketmq.core.views import LogicalView
 from replispec.runtime.primitives.machines import edge_of
@@ -87,6 +88,7 @@ class LogicalRequests:
         offsets: ConsumerOffsets,
         pulls: Pulls,
         peers: Peers,
+        aging: StaticTopicAging,
         options: BrokerOptions,
         hand_on: Callable[[Request, Handler], None],
     ) -> None:
@@ -96,6 +98,7 @@ class LogicalRequests:
         self._offsets = offsets
         self._pulls = pulls
         self._peers = peers
+        self._aging = aging
         self._broker_name = options.broker_name
         self._forwards = options.forward_to_queue_leader
         self._hand_on = hand_on
@@ -196,7 +199,7 @@ class LogicalRequests:
         if isinstance(header, PullMessageRequest):
             segment = queue.locate(header.queue_offset or 0) or oldest
         elif isinstance(header, UpdateConsumerOffsetRequest):
-            segment = queue.locate(header.commit_offset or 0) or oldest
+            segment = self._aging.place_of(header.topic or "", queue, header.commit_offset or 0)
         elif isinstance(header, QueryConsumerOffsetRequest):
             segment = self._read_last(header, readable)
         elif isinstance(header, SearchOffsetRequest):
@@ -271,7 +274,7 @@ class LogicalRequests:
         offset = header.commit_offset or 0
         if not rules.has_bit(header.sys_flag or 0, PullFlag.COMMIT_OFFSET) or offset <= 0 or queue is None:
             return
-        segment = queue.locate(offset) or queue.segments[0]
+        segment = self._aging.place_of(header.topic or "", queue, offset)
         position = max(0, segment.physical_of(offset))
         request, group, topic = asking.request, header.consumer_group or "", header.topic or ""
         broker, queue_id = segment.queue

@@ -17,6 +17,7 @@ from replispec.broker.rocketmq.core.peers import Peers
 from replispec.broker.rocketmq.core.pulls import Pulls
 from replispec.broker.rocketmq.core.recorded import RecordedMappings
 from replispec.broker.rocketmq.core.recorder import Handler, Kept, MappingLog, Recorder
+from replispec.broker.rocketmq.core.static_aging import StaticTopicAging
 from replispec.broker.rocketmq.core.static_topics import StaticTopics
 from replispec.broker.rocketmq.core.topics import Topics
 from replispec.runtime.rocketmq.log import MessageStore, Queue
@@ -99,8 +100,10 @@ class MappedTopics:
         self._aging = LogicalQueueAging(store, logical, self.recorder, master)
         self._static.is_logical = lambda topic: logical.newest(topic) is not None
         self._logical.is_static = lambda topic: known.static.newest(topic) is not None
+        parts = offsets, pulls, peers
+        self._emptied = StaticTopicAging(outbox, self._static, known.static, *parts, self.recorder, master)
         self._requests = LogicalRequests(
-            outbox, self._static, known.static, offsets, pulls, peers, options, hand_on
+            outbox, self._static, known.static, *parts, self._emptied, options, hand_on
         )
         self._traffic = LogicalQueueTraffic(store, self._logical, logical, pulls, peers, options.broker_name)
         self.table = self._static.table
@@ -134,7 +137,18 @@ class MappedTopics:
         self.recorder.kept(kept_to if self._master.serves else 0, now_ms)
         self._static.record_unsafe(now_ms)
         self._aging.settle(now_ms)
+        self._emptied.settle(now_ms)
         return changed
+
+    def ticked(self, now_ms: int) -> None:
+        """Do what is due."""
+        self.recorder.ticked(now_ms)
+        self._emptied.ticked(now_ms)
+
+    def deadline_ms(self) -> int | None:
+        """When `ticked` has something to do."""
+        times = self.recorder.deadline_ms(), self._emptied.deadline_ms()
+        return min((each for each in times if each is not None), default=None)
 
     def forget(self, topic: str, now_ms: int, then: Kept) -> None:
         """Record that a topic is deleted, whether it had a mapping or not."""
@@ -167,3 +181,4 @@ class MappedTopics:
         self.recorder.refuse_all(reason, now_ms)
         self._logical.step_down()
         self._aging.step_down()
+        self._emptied.step_down()

@@ -242,6 +242,11 @@ class Pulls:
         """Where a queue ends that is shown, whoever asks."""
         return self._bounds(topic, queue_id)[1]
 
+    def bounds_of(self, topic: str, queue_id: int) -> tuple[int, int]:
+        """Where a queue begins and ends, what is not shown included."""
+        found = self._store.index.bounds(topic, queue_id)
+        return found.first, found.end
+
     def stored_at(self, topic: str, queue_id: int, position: int, /) -> tuple[int, int]:
         """When a message was stored, 0 where it is not there; and how many bytes were read for that."""
         queue = self._store.index.queues.get((topic, queue_id))

@@ -111,7 +111,7 @@ class StaticTopics:
                     give(request, self._bound.answer_of(effect, known, mapped, command.release))
                     return
         whole = self._with_unnamed(topic, detail)
-        body = _recorded(self._with_room(_config(said), whole), whole)
+        body = recorded_mapping(self._with_room(_config(said), whole), whole)
         kept = partial(self._kept, request)
         again = self._recorder.asks_again(request, self._asked, kept)
         self._recorder.record(self._mappings, body, request.now_ms, kept, again)
@@ -193,10 +193,11 @@ class StaticTopics:
             config = found.config or self._topics.get(topic)
             if config is None:
                 return
-            yield topic, _recorded(config, found.detail)
+            yield topic, recorded_mapping(config, found.detail)
 
 
-def _recorded(config: TopicConfig, detail: TopicQueueMappingDetail) -> bytes:
+def recorded_mapping(config: TopicConfig, detail: TopicQueueMappingDetail) -> bytes:
+    """A topic and its mapping as the log has them."""
     return TopicConfigAndQueueMapping(
         attributes=config.attributes,
         mapping_detail=detail,

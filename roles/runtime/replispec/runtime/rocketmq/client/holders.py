@@ -7,7 +7,7 @@ ConsumerManageProcessor, AdminBrokerProcessor.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -21,6 +21,8 @@ from replispec.runtime.rocketmq.framing import Command, FrameBuffer
 from replispec.runtime.rocketmq.remoting.calls import Failure
 from replispec.wire.rocketmq.broker import PullMessageRequest, PullMessageResponse, SendMessageResponse
 from replispec.wire.rocketmq.client import (
+    ConsumerOffsetTable,
+    GetAllConsumerOffsetRequest,
     GetMaxOffsetRequest,
     GetMaxOffsetResponse,
     GetMinOffsetRequest,
@@ -33,7 +35,7 @@ from replispec.wire.rocketmq.client import (
 )
 from replispec.wire.rocketmq.codes import PullFlag, RequestCode, ResponseCode
 from replispec.wire.rocketmq.commands import RESPONSE_HEADERS
-from replispec.wire.rocketmq.constants import OFFSET_MAX
+from replispec.wire.rocketmq.constants import OFFSET_MAX, TOPIC_GROUP_SEPARATOR
 from replispec.wire.rocketmq.store import LogRecord
 from replispec.wire.rocketmq.streams import COMMIT_LOG
 
@@ -96,9 +98,7 @@ def pull_to_border(item: HeldItem, asked: PullMessageRequest, offset: int) -> St
     found = yield from pull_item(item, asked, offset)
     if found.records is not None or offset < found.max_offset or item.end == OFFSET_MAX:
         return found
-    route = yield from looked_up(item.topic)
-    if (yield LookUp(item.topic, route)) is route:
-        raise Failed(f"nobody says who is master of {item.broker[:40]} now")
+    yield from _fresh_route(item)
     end = yield from max_of_item(item)
     return replace(found, max_offset=max(end, found.min_offset))
 
@@ -146,10 +146,42 @@ def commit_in_item(item: HeldItem, asked: UpdateConsumerOffsetRequest, offset: i
 
 
 def is_item_empty(item: HeldItem) -> Steps[bool]:
-    """Whether its queue has no message any more, or never had one. Raises Failed."""
+    """Whether its queue has no message any more, or never had one; only who is its master by a route of now
+    is believed. Raises Failed."""
+    yield from _fresh_route(item)
     end = yield from max_of_item(item)
     low = yield from min_of_item(item, GetMinOffsetRequest(topic=item.topic))
     return low >= end
+
+
+def groups_in_item(item: HeldItem) -> Steps[Sequence[str]]:
+    """The groups that said how far they have read it. Raises Failed."""
+    answer = yield from _at_holder(
+        item, RequestCode.GET_ALL_CONSUMER_OFFSET, GetAllConsumerOffsetRequest()
+    )
+    if answer.header.code != ResponseCode.SUCCESS:
+        raise _refused(item, answer)
+    try:
+        return groups_of(ConsumerOffsetTable.decode(answer.body), item)
+    except RemoteProtocolError as error:
+        raise Failed(f"{item.broker[:40]} tells of groups what cannot be read: {error}") from error
+
+
+def groups_of(table: ConsumerOffsetTable, item: HeldItem) -> Sequence[str]:
+    """Those of a table of positions that have one in an item, ascending."""
+    before = f"{item.topic}{TOPIC_GROUP_SEPARATOR}"
+    return sorted(
+        key.removeprefix(before)
+        for key, queues in (table.offset_table or {}).items()
+        if key.startswith(before) and item.queue_id in (queues.offsets or {})
+    )
+
+
+def _fresh_route(item: HeldItem) -> Steps[None]:
+    """Have the route of its topic told anew. Raises Failed."""
+    route = yield from looked_up(item.topic)
+    if (yield LookUp(item.topic, route)) is route:
+        raise Failed(f"nobody says who is master of {item.broker[:40]} now")
 
 
 def _meaning(item: HeldItem) -> dict[str, Any]:

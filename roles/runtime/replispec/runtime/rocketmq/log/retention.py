@@ -14,7 +14,7 @@ from replispec.runtime.rocketmq.log.group_commit import GroupCommit
 from replispec.runtime.rocketmq.log.message_store import MessageStore
 from replispec.runtime.storage import FilesReader
 from replispec.runtime.world import Level, Outbox
-from replispec.wire.rocketmq.constants import DAY_HOURS, HOUR_MS
+from replispec.wire.rocketmq.constants import ASKED_DELETIONS, DAY_HOURS, HOUR_MS
 from replispec.wire.rocketmq.options import RetentionOptions
 
 
@@ -46,6 +46,8 @@ class Retention:
         self._safe_up_to = safe_up_to
         self._hold = hold
         self._look_ms: int | None = None
+        # How often it is still to delete at any hour, because somebody asked for it.
+        self._asked = 0
         self._is_stuck = False
         self.percent = 0
         """How much of the disk was used when it was looked at last."""
@@ -60,6 +62,11 @@ class Retention:
         """Look again, when it is time."""
         if self._look_ms is not None and now_ms >= self._look_ms:
             self._look(now_ms)
+
+    def delete_now(self, now_ms: int) -> None:
+        """Somebody asks for old files to be deleted: look at once, and at any hour for some time."""
+        self._asked = ASKED_DELETIONS
+        self._look_ms = now_ms
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
@@ -77,7 +84,9 @@ class Retention:
         )
         bounds = (options.disk_max_used_space_ratio, forcibly_above, full_above)
         hour = now_ms // HOUR_MS % DAY_HOURS
-        if rules.may_clean(hour, self._hours, self.percent, bounds):
+        is_asked = self._asked > 0
+        self._asked -= is_asked
+        if rules.may_clean(hour, self._hours, self.percent, bounds, is_asked=is_asked):
             is_allowed = options.clean_file_forcibly_enable
             self._clean(
                 now_ms,

@@ -10,7 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from replispec.runtime.primitives.unknown import with_fields
-from replispec.wire.rocketmq.codes import PullFlag, Release
+from replispec.runtime.rocketmq.rules.queues import physical_offset
+from replispec.wire.rocketmq.codes import (
+    LOGICAL_QUEUE_STATE_NAMES,
+    LogicalQueueState,
+    PullFlag,
+    Release,
+)
 from replispec.wire.rocketmq.constants import MOCK_BROKER_PREFIX, UNDECIDED
 from replispec.wire.rocketmq.logical_queue import LogicalQueueSegment
 from replispec.wire.rocketmq.message_queue import MessageQueue
@@ -18,6 +24,10 @@ from replispec.wire.rocketmq.static_topic import (
     LogicQueueItems,
     LogicQueueMappingItem,
     TopicQueueMappingDetail,
+)
+
+_WRITE_ONLY = next(
+    each.name for each in LOGICAL_QUEUE_STATE_NAMES if each.number == LogicalQueueState.WRITE_ONLY
 )
 
 
@@ -58,6 +68,26 @@ def segment_place(segment: LogicalQueueSegment | None) -> int:
 def begun_at(segment: LogicalQueueSegment | None, logical_start: int) -> LogicalQueueSegment | None:
     """A segment of which it is decided where it begins."""
     return None if segment is None else with_fields(segment, logical_queue_delta=logical_start)
+
+
+def has_begun(segment: LogicalQueueSegment | None) -> bool:
+    """True when a segment knows where it begins, and more than takes messages."""
+    return segment is not None and segment_start(segment) >= 0 and segment.state != _WRITE_ONLY
+
+
+def end_before(
+    segment: LogicalQueueSegment | None, physical_start: int, logical_start: int, message_end: int
+) -> int:
+    """The physical end of a segment that ends now, before what one that has begun already holds."""
+    if not has_begun(segment):
+        return message_end
+    begins = physical_offset(segment_start(segment), physical_start, logical_start)
+    return min(message_end, max(physical_start, begins))
+
+
+def following(segment: LogicalQueueSegment | None, logical_end: int) -> LogicalQueueSegment | None:
+    """The segment that follows one which ends there: one that has begun stays where it is."""
+    return segment if has_begun(segment) else begun_at(segment, logical_end)
 
 
 def items_of_queue(mapping: TopicQueueMappingDetail, index: int) -> Sequence[LogicQueueMappingItem]:

@@ -15,9 +15,11 @@ def used_percent(used: int, available: int) -> int:
     return -(-used * 100 // total) if total > 0 else 0
 
 
-def may_clean(hour: int, hours: Sequence[int], percent: int, bounds: Sequence[int]) -> bool:
+def may_clean(
+    hour: int, hours: Sequence[int], percent: int, bounds: Sequence[int], *, is_asked: bool
+) -> bool:
     """True when old files may be deleted now. `hour` is that of the day, 0 to 23."""
-    return hour in hours or any(percent > bound for bound in bounds)
+    return is_asked or hour in hours or any(percent > bound for bound in bounds)
 
 
 def may_clean_young(percent: int, forcibly_above: int, *, is_allowed: bool) -> bool:
