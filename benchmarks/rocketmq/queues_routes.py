@@ -116,7 +116,8 @@ def _ask(bench: Bench, connection: Connection, kind: Kind, topics: int) -> None:
     flags = RouteFlag.LOGICAL_QUEUE if kind.is_logical else None
     first, again = list[float](), list[float]()
     for number in range(topics):
-        request = frame(RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequest(topic(number), flags), number)
+        header = GetRouteInfoRequest(topic(number), sys_flag=flags)
+        request = frame(RequestCode.GET_ROUTEINFO_BY_TOPIC, header, number)
         for times in (first, again):
             began_s = time.perf_counter()
             answer = connection.ask(request)
