@@ -255,9 +255,7 @@ def _next_of(answer: bytes) -> int:
     return -1 if said.next_begin_offset is None else said.next_begin_offset
 
 
-def judge_read(
-    topic: MeasuredTopic, begins: Sequence[int], pulls: Sequence[tuple[int, int, bytes]]
-) -> None:
+def judge_read(topic: MeasuredTopic, begins: Sequence[int], pulls: Sequence[tuple[int, int, bytes]]) -> None:
     """Raises WrongResultError unless these pulls brought every message once, in its place."""
     wanted = list(begins)
     for queue, offset, answer in pulls:
@@ -267,7 +265,9 @@ def judge_read(
             number = topic.stored[queue].get(wanted[queue], -1)
             if each.offset != wanted[queue] or each.body != body_of(number):
                 found = f"{each.body[:12]!r} at {each.offset}"
-                raise WrongResultError(f"{topic.name} queue {queue}: {found}, not {number} at {wanted[queue]}")
+                raise WrongResultError(
+                    f"{topic.name} queue {queue}: {found}, not {number} at {wanted[queue]}"
+                )
             wanted[queue] += 1
         if said.next_begin_offset != wanted[queue]:
             raise WrongResultError(f"{topic.name} queue {queue}: {offset} is followed by {said}")
@@ -280,4 +280,3 @@ def _command(answer: bytes) -> Command:
         return decode_command(answer)
     except RemoteProtocolError as error:
         raise WrongResultError(f"an answer cannot be read: {error}") from error
-

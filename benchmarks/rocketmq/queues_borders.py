@@ -1,5 +1,5 @@
-"""A queue read over many borders, by the client of ours: the same messages in a plain queue, in a logical queue
-of RIP-21 and in a static topic, both of which moved from broker to broker while they were sent."""
+"""A queue read over many borders, by the client of ours: the same messages in a plain queue, in a logical
+queue of RIP-21 and in a static topic, which moved from broker to broker while they were sent."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import cycle
+from itertools import cycle, pairwise
 from typing import Any, Final
 
 from benchmarks.family import Bench, Effort, QueuePart, WrongResultError, in_a_folder
@@ -116,7 +116,9 @@ def _send(cluster: Cluster, who: str, numbers: Sequence[int]) -> None:
     messages = (MessageToSend(TOPICS[who], body_of(each)) for each in numbers)
     visit(ProducerNode((cluster.address("nameserver"),), messages, heard, group="bench-queues"))
     if failed:
-        raise WrongResultError(f"{who}: {len(failed)} of {len(numbers)} messages were not stored: {failed[0]}")
+        raise WrongResultError(
+            f"{who}: {len(failed)} of {len(numbers)} messages were not stored: {failed[0]}"
+        )
 
 
 def body_of(number: int) -> bytes:
@@ -166,7 +168,7 @@ def judge_read(who: str, messages: Sequence[ReadMessage], count: int) -> None:
     offsets = [each.offset for each in messages]
     if len({each.queue for each in messages}) != 1 or offsets != sorted(set(offsets)):
         raise WrongResultError(f"{who}: more than one queue, or offsets that do not grow")
-    jumps = sum(two - one > 1 for one, two in zip(offsets, offsets[1:], strict=False))
+    jumps = sum(two - one > 1 for one, two in pairwise(offsets))
     wanted = BORDERS if who == STATIC else 0
     if jumps != wanted:
         raise WrongResultError(f"{who}: {jumps} jumps of offsets, not {wanted}")

@@ -350,7 +350,7 @@ def _number(value: object) -> int:
 
 
 PART = QueuePart(
-    about=f"{QUEUES} logical queues that move between two brokers of ours under load, each record on the disk",
+    about=f"{QUEUES} logical queues that move between two brokers under load, each record on the disk",
     columns=(WHO,),
     base=WHO,
     figures=FIGURES,

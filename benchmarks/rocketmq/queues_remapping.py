@@ -10,8 +10,8 @@ from typing import Final
 from benchmarks.family import Bench, Effort, QueuePart, WrongResultError, in_a_folder
 from benchmarks.rocketmq.queues_stage import APACHE, Ran, admin, route, run, start_java, start_ours, wait_led
 from lab.cluster import Cluster
-from lab.rocketmq.roles import OURS
 from lab.rocketmq.interop.tools import FAILED
+from lab.rocketmq.roles import OURS
 
 OWN, JAVAS = "ours", "mqadmin"
 TOPIC: Final = "Static"
@@ -41,9 +41,7 @@ def measure(bench: Bench, effort: Effort) -> None:
                     _round(bench, cluster, kind, who, command, next(targets))
 
 
-def _round(
-    bench: Bench, cluster: Cluster, kind: str, who: str, command: Command, to: Sequence[str]
-) -> None:
+def _round(bench: Bench, cluster: Cluster, kind: str, who: str, command: Command, to: Sequence[str]) -> None:
     before = placed(cluster)
     moved = command(cluster, "remappingStaticTopic", "-t", TOPIC, "-b", ",".join(to))
     _wait(cluster, to)

@@ -28,8 +28,8 @@ from replispec.wire.rocketmq.broker import (
 from replispec.wire.rocketmq.codes import LogicalQueueState, Permission, RequestCode, ResponseCode, RouteFlag
 from replispec.wire.rocketmq.logical_queue import (
     LogicalQueues,
-    LogicalQueuesEnabled,
     LogicalQueueSegments,
+    LogicalQueuesEnabled,
 )
 from replispec.wire.rocketmq.static_topic import TopicQueueMappingInfo
 
@@ -83,13 +83,13 @@ def _round(bench: Bench, cluster: Cluster, kind: Kind, topics: int) -> None:
     cluster.until(lambda: questions.routed(port, "nobody") == {} or None, "a name server")
     pid = cluster.processes["nameserver"].pid
     before_s, brokers = cpu_seconds(pid), [Connection(port) for _ in range(BROKERS)]
-    for number, connection in enumerate(brokers):
-        body = RegisterBrokerBody([], kind.table(number, topics)).encode()
+    bodies = [RegisterBrokerBody([], kind.table(number, topics)).encode() for number in range(BROKERS)]
+    for number, (connection, body) in enumerate(zip(brokers, bodies, strict=True)):
         bench.note("a broker tells all topics", kind.who, _told(connection, number, body))
         bench.note("bytes of that", kind.who, len(body) / 1e6)
     bench.note("name server, CPU until all are told", kind.who, cpu_seconds(pid) - before_s)
     bench.note("name server, memory then", kind.who, usage(pid)[0].peak_mb)
-    bench.note("the same again", kind.who, _told(brokers[0], 0, RegisterBrokerBody([], kind.table(0, topics)).encode()))
+    bench.note("the same again", kind.who, _told(brokers[0], 0, bodies[0]))
     _ask(bench, brokers[0], kind, min(topics, ASKED))
     for each in brokers:
         each.close()
@@ -203,9 +203,7 @@ def segment_at(number: int, place: int, queue_id: int) -> Segment:
 def static_table(number: int, topics: int) -> TopicConfigTable:
     """What a broker tells of the queues that it leads."""
     table = plain_table(number, topics)
-    led = {
-        index: index for index in range(QUEUES) if places(index).get(number, (0, 0))[0] == SEGMENTS - 1
-    }
+    led = {index: index for index in range(QUEUES) if places(index).get(number, (0, 0))[0] == SEGMENTS - 1}
     table.topic_queue_mapping_info_map = {
         name: TopicQueueMappingInfo(
             bname=broker(number),
@@ -250,7 +248,7 @@ def fault_of_static(route: TopicRouteData, _name: str) -> str | None:
 
 
 PART = QueuePart(
-    about=f"topics with {QUEUES} queues of {SEGMENTS} segments each, told by {BROKERS} brokers to a name server",
+    about=f"topics of {QUEUES} queues of {SEGMENTS} segments, told to a name server by {BROKERS} brokers",
     columns=(PLAIN, LOGICAL, STATIC),
     base=PLAIN,
     figures=FIGURES,

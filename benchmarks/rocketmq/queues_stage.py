@@ -27,7 +27,10 @@ APACHE: Final = Apache("5.4.0")
 LOG_FILE_BYTES: Final = 64 << 20
 COMMAND_S: Final = 120
 # So that Java's refuse no message because a busy machine let it wait.
-PATIENT: Final = {"waitTimeMillsInSendQueue": 60_000, "osPageCacheBusyTimeOutMills": 60_000}
+PATIENT: Final[settings.Settings] = {
+    "waitTimeMillsInSendQueue": 60_000,
+    "osPageCacheBusyTimeOutMills": 60_000,
+}
 CLI: Final = (sys.executable, "-P", "-m", "replispec.cli")
 
 
@@ -47,8 +50,8 @@ def start_java(cluster: Cluster, brokers: Sequence[str]) -> None:
     """Apache's name server and masters without a controller, which acknowledge before the disk has it."""
     cluster.start(APACHE, "nameserver", "nameserver", settings.nameserver(cluster))
     for name in brokers:
-        more = {"brokerName": name, "brokerId": 0, "mappedFileSizeCommitLog": LOG_FILE_BYTES}
-        more |= {"enableControllerMode": "false", "allAckInSyncStateSet": "false"} | PATIENT
+        more = {"brokerName": name, "brokerId": 0, "mappedFileSizeCommitLog": LOG_FILE_BYTES, **PATIENT}
+        more |= {"enableControllerMode": "false", "allAckInSyncStateSet": "false"}
         cluster.start(APACHE, "broker", name, settings.broker(cluster, name, **more))
     _wait(cluster, brokers)
 

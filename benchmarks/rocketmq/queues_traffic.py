@@ -73,8 +73,8 @@ def _round(bench: Bench | None, column: _Column, count: int) -> None:
     pulls = sum(
         -(-(end - begin) // PULLED_MAX) for begin, end in zip(begins, column.topic.ends(), strict=True)
     )
-    seen = one.per_second, one.p50_ms, one.p99_ms, deep.per_second
-    seen += sent_s / count * 1e4, rate.per_second, read_s / pulls * 1e3
+    seen = [one.per_second, one.p50_ms, one.p99_ms, deep.per_second]
+    seen += [sent_s / count * 1e4, rate.per_second, read_s / pulls * 1e3]
     for figure, value in zip(FIGURES, seen, strict=True):
         bench.note(figure, column.who, value)
 

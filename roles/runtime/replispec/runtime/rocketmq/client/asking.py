@@ -107,9 +107,9 @@ Question = Callable[[Target], Ask]
 
 @dataclass(frozen=True, slots=True)
 class Errand:
-    """What is asked of whoever answers for a queue. `chosen`: the queue, of the route, at each attempt; one of
-    which a broker said where it is now is asked for there, and that is no other attempt. `segment_of`: which
-    segment, of a logical queue. `again`: it does no harm to ask a second time what may have been done.
+    """What is asked of whoever answers for a queue. `chosen`: the queue, of the route, at each attempt; one
+    of which a broker said where it is now is asked for there, and that is no other attempt. `segment_of`:
+    which segment, of a logical queue. `again`: it does no harm to ask a second time what may have been done.
     `failure`: where nobody was there to ask."""
 
     wanted: Callable[[Route | None], LookUp]
