@@ -194,6 +194,10 @@ bench-roles: jdk $(READY) ## our controller and brokers against Apache RocketMQ'
 bench-group: jdk $(READY) ## our group of three controllers beside Apache RocketMQ's: requests, ends of leaders, many sets (ARGS=--help)
 	@$(BIN)/python -m benchmarks.bench_group $(ARGS)
 
+.PHONY: bench-queues
+bench-queues: jdk $(READY) ## queues that are mapped beside plain ones: sent, read, moved, told to name servers (ARGS=--help)
+	@$(BIN)/python -m benchmarks.bench_queues $(ARGS)
+
 .PHONY: bench-hostile
 bench-hostile: $(READY) ## our roles under attack by hostile peers: longest waits, fail-overs, memory (ARGS=--help)
 	@$(BIN)/python -m benchmarks.bench_hostile $(ARGS)

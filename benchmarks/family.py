@@ -16,12 +16,17 @@ from typing import Any
 
 from lab import families
 from lab.cluster import Cluster
+from lab.errors import LabError
 from lab.subjects.subject import Subject
 
 FLOOR = "floor"
 SEALED = "-tls"
 """Behind the name of a subject: the same with TLS."""
 CodecCase = Callable[[], object]
+
+
+class WrongResultError(LabError):
+    """What was measured did something else than it has to: its speed counts for nothing."""
 
 
 class Bench:
@@ -115,6 +120,30 @@ class Hostile:
 
 
 @dataclass(frozen=True, slots=True)
+class Effort:
+    """How much of queues is measured: `rounds` in turns, `messages` of each kind in each, how often a queue
+    moves, and how many topics are told."""
+
+    rounds: int
+    messages: int
+    moves: int
+    topics: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePart:
+    """One part of what is measured of queues that are mapped: `figures` of `columns`, the others as a ratio
+    to `base` of the same round. `measure` raises WrongResultError; `subjects` have to be there for it."""
+
+    about: str
+    columns: Sequence[str]
+    base: str
+    figures: Mapping[str, tuple[str, bool]]
+    measure: Callable[[Bench, Effort], None]
+    subjects: Sequence[Subject] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class MeasuredFamily:
     """One family. `codec_cases` are calls by name with the bytes that each reads, a bare parse first;
     `generate_capture` writes the capture that the options of `capture_options` name, and gives the truth
@@ -129,6 +158,7 @@ class MeasuredFamily:
     roles: MeasuredRoles
     groups: MeasuredGroups
     hostile: Hostile
+    queues: Mapping[str, QueuePart]
 
 
 def measured_family(family: str) -> MeasuredFamily:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.family import Dissected, Hostile, MeasuredFamily, MeasuredGroups, MeasuredRoles
-from benchmarks.rocketmq import group, hostile, roles
+from benchmarks.rocketmq import group, hostile, queues, roles
 from benchmarks.rocketmq.codec_cases import cases
 from benchmarks.rocketmq.generate_capture import Kind, add_options, generate, wanted
 from benchmarks.rocketmq.hostile_attacks import ATTACKS
@@ -39,4 +39,5 @@ FAMILY = MeasuredFamily(
         joins=group.measure_joins,
     ),
     hostile=Hostile(tuple(ATTACKS), hostile.measure),
+    queues=queues.PARTS,
 )

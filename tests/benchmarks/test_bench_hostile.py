@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -22,17 +23,7 @@ def told(monkeypatch: pytest.MonkeyPatch, elections: int) -> int:
 
 
 def _family(hostile: Hostile) -> MeasuredFamily:
-    known = FAMILY
-    return MeasuredFamily(
-        known.codec_cases,
-        known.capture_options,
-        known.generate_capture,
-        known.shapes,
-        known.dissected,
-        known.roles,
-        known.groups,
-        hostile,
-    )
+    return replace(FAMILY, hostile=hostile)
 
 
 @pytest.mark.parametrize(("elections", "code"), [(0, 0), (2, 1)])

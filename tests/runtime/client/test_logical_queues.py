@@ -200,6 +200,15 @@ def test_a_send_follows_a_queue_that_moved_and_the_next_one_knows() -> None:
     assert len(world.questions(RequestCode.GET_ROUTEINFO_BY_TOPIC)) == 1
 
 
+def test_a_queue_that_moved_is_asked_for_where_it_went_and_no_other_in_its_place() -> None:
+    """A broker that was drained redirects for each of its queues: to try those one after the other would end
+    with a message that is not stored."""
+    others = [segment("a", 1, 0)]
+    world = among(route(segment("a", 0, 0), others=others), a=Holder(elsewhere={0: (OLD, NEW)}), b=Holder())
+    assert sent(world).queue == QUEUE
+    assert [at for at, _ in world.questions(SEND)] == [place("a"), place("b")]
+
+
 def test_while_it_is_not_decided_where_a_segment_begins_it_takes_messages_and_tells_no_offset() -> None:
     world = among(route(segment("a", 0, 0), segment("b", 2, -1)), a=Holder(), b=Holder({2: (0, 3)}))
     assert sent(world).offset == -1

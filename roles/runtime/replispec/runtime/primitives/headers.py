@@ -45,6 +45,17 @@ class _Writing(NamedTuple):
     hash_capacity: int | None
 
 
+class ReadFields(dict[str, str | None]):
+    """Ext fields that were read: whoever reads them again as the same header is given that one, with what was
+    changed in it since."""
+
+    __slots__ = ("header",)
+
+    def __init__(self, ext_fields: Mapping[str, str | None], header: Header) -> None:
+        super().__init__(ext_fields)
+        self.header = header
+
+
 @dataclass(slots=True, kw_only=True)
 class Header:
     """A typed view on the ext fields of a remoting header; `unknown` holds the keys it does not declare.
@@ -64,6 +75,8 @@ class Header:
 
         Raises RemoteProtocolError when a number is none or out of bounds.
         """
+        if ext_fields.__class__ is ReadFields and (read := ext_fields.header).__class__ is cls:
+            return read
         keys, known, integers, flags = cls._READING
         values: list[Any] = list(map(ext_fields.get, keys))
         for at, small, low, high in integers:
@@ -84,6 +97,11 @@ class Header:
         if len(ext_fields) == len(values) - values.count(None) or ext_fields.keys() <= known:
             return cls(*values)
         return cls(*values, unknown=unknown_keys(ext_fields, known))
+
+    @classmethod
+    def key_of(cls, attribute: str) -> str:
+        """The key of a field on the wire."""
+        return next(each.key for each in declared(cls) if each.name == attribute)
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
         """The ext fields in the order in which Java writes them, in a JSON or a binary header.

@@ -18,6 +18,7 @@ from replispec.broker.rocketmq.core.peers import Peers
 from replispec.broker.rocketmq.core.pulls import Pulls
 from replispec.broker.rocketmq.core.recorder import Handler
 from replispec.broker.rocketmq.core.sends import SENDING
+from replispec.broker.rocketmq.core.served import ServedViews, named_in
 from replispec.broker.rocketmq.core.static_aging import StaticTopicAging
 from replispec.broker.rocketmq.core.static_topics import Instance, StaticTopics
 from replispec.broker.rocketmq.core.views import LogicalView
@@ -41,7 +42,6 @@ from replispec.wire.rocketmq.client import (
     UpdateConsumerOffsetRequest,
 )
 from replispec.wire.rocketmq.codes import PullFlag, RequestCode
-from replispec.wire.rocketmq.commands import REQUEST_HEADERS
 from replispec.wire.rocketmq.machines import static_topic_queue as machine
 from replispec.wire.rocketmq.options import BrokerOptions
 
@@ -70,11 +70,19 @@ class _Asking:
     request: Request
     handler: Handler
     header: Any
+    mapped: Mapped
     instance: Instance
     index: int
     queue: LogicalQueue | None
     view: LogicalView | None
     asked_id: int | None = None
+
+    def as_asked(self, view: LogicalView) -> LogicalView:
+        """Who counts physically is told where it lies so."""
+        if self.asked_id is None:
+            return view
+        plain = replace(view.segment, logical_start=view.segment.physical_start)
+        return replace(view, index=self.asked_id, segment=plain)
 
 
 class LogicalRequests:
@@ -105,6 +113,7 @@ class LogicalRequests:
         # Positions that pulls carried, as the brokers of their items were told.
         self._carried: dict[tuple[str, str, str, int], int] = {}
         self._told_silent: set[str] = set()
+        self._served = ServedViews()
 
     def through(self, table: Mapping[int, Handler]) -> dict[int, Handler]:
         """Has requests about logical queues handled as what they mean here."""
@@ -113,11 +122,7 @@ class LogicalRequests:
         }
 
     def _routed(self, handler: Handler, request: Request) -> None:
-        if self._mappings.is_empty:
-            handler(request)
-            return
-        fields = request.command.header.ext_fields or {}
-        header: Any = REQUEST_HEADERS[request.code].from_ext_fields(fields)
+        header: Any = request.header
         topic = header.topic or ""
         is_send = request.code in SENDING
         newest = self._mappings.newest(topic)
@@ -126,14 +131,17 @@ class LogicalRequests:
             return
         # A mapping of which nobody knows yet whether it is kept makes no plain topic of this one.
         mapped = newest if is_send else self._mappings.kept(topic) or newest.without_queues
-        self._decide(request, handler, header, mapped, is_send=is_send)
+        view = self._served.find(mapped, header, request.command.header.version or 0, is_send=is_send)
+        if view is None:
+            self._decide(request, handler, header, mapped, is_send=is_send)
+        else:
+            self._serve(request, handler, view)
 
     def _decide(
         self, request: Request, handler: Handler, header: Any, mapped: Mapped, *, is_send: bool
     ) -> None:
-        named = getattr(header, "bname", None) or getattr(header, "broker_name", None)
         version = request.command.header.version or 0
-        is_physical = rules.means_physical(lo=header.lo, version=version, broker_name=named)
+        is_physical = rules.means_physical(lo=header.lo, version=version, broker_name=named_in(header))
         # Who sends and knows nothing of logical queues sends to one all the same: only there it is read.
         is_of_before = is_send and is_physical and header.lo is not False
         index, asked_id = header.queue_id or 0, None
@@ -142,9 +150,8 @@ class LogicalRequests:
             asked_id = None if is_physical else header.queue_id or 0
         queue = mapped.queues.get(index)
         view = self._view(queue, header, is_send=is_send)
-        asking = _Asking(
-            request, handler, header, self._static.instance(mapped, index), index, queue, view, asked_id
-        )
+        instance = self._static.instance(mapped, index)
+        asking = _Asking(request, handler, header, mapped, instance, index, queue, view, asked_id)
         is_sure = is_send or self._mappings.kept(header.topic or "") is not None
         may_forward = is_of_before or (is_sure and self._forwards and not rules.is_handed_on(lo=header.lo))
         is_elsewhere = view is not None and not view.is_here(view.segment)
@@ -165,7 +172,10 @@ class LogicalRequests:
             elif effect == "ask_holder":
                 self._ask_holder(asking, asking.view)
             else:
-                self._serve(asking, asking.view)
+                if asking.asked_id is None:
+                    is_send = asking.request.code in SENDING
+                    self._served.keep(asking.mapped, asking.header, asking.view, is_send=is_send)
+                self._serve(asking.request, asking.handler, asking.as_asked(asking.view))
 
     def _written_for(self, mapped: Mapped, queue_id: int) -> tuple[int, bool]:
         """The logical queue to which somebody sends who names a physical one, and whether that is written:
@@ -242,41 +252,36 @@ class LogicalRequests:
 
     # What lies here
 
-    def _serve(self, asking: _Asking, view: LogicalView) -> None:
+    def _serve(self, request: Request, handler: Handler, view: LogicalView) -> None:
         """Have it handled for the physical queue."""
-        header = replace(asking.header, queue_id=view.segment.queue.queue_id)
-        if isinstance(header, PullMessageRequest):
-            self._keep_carried(asking)
-            position = view.segment.physical_of(header.queue_offset or 0)
-            flags = (header.sys_flag or 0) & ~PullFlag.COMMIT_OFFSET
-            header = replace(header, queue_offset=position, sys_flag=flags)
-            if view.segment != view.newest:
+        header: Any = request.header
+        segment = view.segment
+        if header.__class__ is PullMessageRequest:
+            self._keep_carried(request, header, view.queue)
+            position = segment.physical_of(header.queue_offset or 0)
+            header.queue_offset = position
+            header.sys_flag = (header.sys_flag or 0) & ~PullFlag.COMMIT_OFFSET
+            if segment is not view.newest:
                 # What was sent to the physical queue later belongs to no logical offset.
-                left = view.border - view.segment.logical_of(position)
-                header = replace(header, max_msg_nums=min(header.max_msg_nums or 0, left))
+                left = view.border - segment.logical_of(position)
+                header.max_msg_nums = min(header.max_msg_nums or 0, left)
         elif isinstance(header, UpdateConsumerOffsetRequest):
-            position = view.segment.physical_of(header.commit_offset or 0)
-            header = replace(header, commit_offset=max(0, position))
+            header.commit_offset = max(0, segment.physical_of(header.commit_offset or 0))
         elif isinstance(header, QueryConsumerOffsetRequest):
             # Who never read it does not begin at 0, which may be in another segment.
-            header = replace(header, set_zero_if_not_found=False)
-        if asking.asked_id is not None:
-            # Who counts physically is told where it lies so.
-            plain = replace(view.segment, logical_start=view.segment.physical_start)
-            view = replace(view, index=asking.asked_id, segment=plain)
-        asking.request.view = view
-        asking.request.command.header.ext_fields = header.to_ext_fields()
-        asking.handler(asking.request)
+            header.set_zero_if_not_found = False
+        header.queue_id = segment.queue.queue_id
+        request.view = view
+        handler(request)
 
-    def _keep_carried(self, asking: _Asking) -> None:
+    def _keep_carried(self, request: Request, header: PullMessageRequest, queue: LogicalQueue | None) -> None:
         """A pull may say how far its group has read, which may be another item than the one it is about."""
-        header, queue = asking.header, asking.queue
         offset = header.commit_offset or 0
         if not rules.has_bit(header.sys_flag or 0, PullFlag.COMMIT_OFFSET) or offset <= 0 or queue is None:
             return
         segment = self._aging.place_of(header.topic or "", queue, offset)
         position = max(0, segment.physical_of(offset))
-        request, group, topic = asking.request, header.consumer_group or "", header.topic or ""
+        group, topic = header.consumer_group or "", header.topic or ""
         broker, queue_id = segment.queue
         if self._is_here(segment):
             of = group, topic, queue_id
@@ -306,7 +311,7 @@ class LogicalRequests:
         if isinstance(header, PullMessageRequest):
             # What would be refused here is asked of nobody.
             self._pulls.check(request, replace(header, queue_id=self._own_queue(asking)))
-            self._keep_carried(asking)
+            self._keep_carried(request, header, asking.queue)
             position = view.segment.physical_of(header.queue_offset or 0)
             steps: Steps[Any] = holders.pull_to_border(item, header, position)
             told = partial(self._pull_told, asking, view, position)

@@ -6,8 +6,10 @@ Source: RIP-21; apache/rocketmq 5.0.0-PREVIEW, TopicConfigManager, LogicalQueues
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Final
 
 from replispec.broker.rocketmq.core.recorded import RecordedMappings
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -49,9 +51,18 @@ from replispec.wire.rocketmq.machines import logical_queue_segment as machine
 
 Instance = tuple[machine.State, machine.Variables]
 """A segment as its machine has it."""
+_STORE: Final = ("store",)
+_TAKING: Final = frozenset(
+    state
+    for state in machine.State
+    for edge in machine.MACHINE.transitions.get((state, machine.Sent), ())[:1]
+    if edge.guard is None and edge.do == _STORE
+)
+"""States in which a segment takes whatever is sent."""
+_ABSENT: Final[Instance] = machine.MACHINE.initial, machine.MACHINE.variables
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HeldSegment:
     """A segment of this broker, the index of its logical queue, and who follows it."""
 
@@ -64,8 +75,20 @@ class HeldSegment:
         """What tells it from others of this broker: its message queue, and where it begins there."""
         return self.segment.queue.queue_id, self.segment.physical_start
 
+    @cached_property
+    def instance(self) -> Instance:
+        """As its machine has it: what the log has of it is all that is durable."""
+        segment = self.segment
+        known = machine.Variables(
+            logical_start=segment.logical_start,
+            physical_start=segment.physical_start,
+            physical_end=segment.physical_end,
+            successor=self.successor,
+        )
+        return machine.State[segment.state.name], known
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class TopicMapping:
     """What this broker holds of one topic."""
 
@@ -76,22 +99,42 @@ class TopicMapping:
     enabled: Enabled | None = None
     gone: Mapping[int, tuple[Interval, ...]] = field(default_factory=dict)
 
+    @cached_property
+    def _by_queue(self) -> Mapping[int, Sequence[HeldSegment]]:
+        """Its segments by message queue, each in their order."""
+        found: dict[int, list[HeldSegment]] = {}
+        for each in sorted(self.held, key=_place):
+            found.setdefault(each.segment.queue.queue_id, []).append(each)
+        return found
+
+    @cached_property
+    def _by_index(self) -> Mapping[int, Sequence[HeldSegment]]:
+        """Likewise by logical queue."""
+        found: dict[int, list[HeldSegment]] = {}
+        for each in self.held:
+            found.setdefault(each.index, []).append(each)
+        return {index: list(_in_order(index, each)) for index, each in found.items()}
+
+    @cached_property
+    def taking(self) -> frozenset[str]:
+        """The message queues that take whatever is sent, by their numbers as texts."""
+        newest = ((queue_id, held[-1].instance[0]) for queue_id, held in self._by_queue.items())
+        return frozenset(str(queue_id) for queue_id, state in newest if state in _TAKING)
+
     def newest_of(self, queue_id: int) -> HeldSegment | None:
         """What a message queue is now."""
-        found = (each for each in self.held if each.segment.queue.queue_id == queue_id)
-        return max(found, key=lambda each: each.place, default=None)
+        found = self._by_queue.get(queue_id)
+        return found[-1] if found else None
 
     def at(self, queue_id: int, position: int) -> HeldSegment | None:
         """The segment that a message of a message queue belongs to; the first one for those before all."""
-        found = sorted((each for each in self.held if each.segment.queue.queue_id == queue_id), key=_place)
-        begun = [each for each in found if each.segment.physical_start <= position]
-        return begun[-1] if begun else found[0] if found else None
+        found = self._by_queue.get(queue_id, ())
+        begun = (each for each in reversed(found) if each.segment.physical_start <= position)
+        return next(begun, found[0] if found else None)
 
     def of_index(self, index: int) -> Iterator[HeldSegment]:
         """Its segments of a logical queue, oldest first."""
-        found = LogicalQueue.of(index, (each.segment for each in self.held if each.index == index))
-        by_place = {each.place: each for each in self.held}
-        return (by_place[each.queue.queue_id, each.physical_start] for each in found.segments)
+        return iter(self._by_index.get(index, ()))
 
     def writable_of(self, index: int) -> HeldSegment | None:
         """The segment of a logical queue that is written here."""
@@ -138,6 +181,12 @@ class TopicMapping:
 
 def _place(each: HeldSegment) -> tuple[int, int]:
     return each.place
+
+
+def _in_order(index: int, held: Sequence[HeldSegment]) -> Iterator[HeldSegment]:
+    by_place = {each.place: each for each in held}
+    found = LogicalQueue.of(index, (each.segment for each in held))
+    return (by_place[each.queue.queue_id, each.physical_start] for each in found.segments)
 
 
 @dataclass(frozen=True)
@@ -233,14 +282,5 @@ def _held_of(
 
 
 def instance_of(held: HeldSegment | None) -> Instance:
-    """The segment as its machine has it: what the log has of it is all that is durable."""
-    if held is None:
-        return machine.MACHINE.initial, machine.MACHINE.variables
-    segment = held.segment
-    known = machine.Variables(
-        logical_start=segment.logical_start,
-        physical_start=segment.physical_start,
-        physical_end=segment.physical_end,
-        successor=held.successor,
-    )
-    return machine.State[segment.state.name], known
+    """The segment as its machine has it."""
+    return _ABSENT if held is None else held.instance

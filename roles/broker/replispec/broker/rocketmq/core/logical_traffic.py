@@ -45,18 +45,50 @@ from replispec.wire.rocketmq.message_queue import MessageQueue
 _PULLING: Final = frozenset((RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE))
 _ROUTED: Final = SENDING | _PULLING | {RequestCode.GET_MAX_OFFSET}
 """Requests that may be about segments."""
+_KINDS: Final[Mapping[int, type[Any]]] = {
+    **dict.fromkeys(SENDING, machine.Sent),
+    **dict.fromkeys(_PULLING, machine.Pulled),
+    RequestCode.GET_MAX_OFFSET: machine.EndAsked,
+}
+"""What they are to a segment."""
 
 
 @dataclass(slots=True)
 class _Asking:
-    """A request about a message queue, and what that is."""
+    """A request about a message queue, and what that is; to its segment it is the event that its kind says,
+    of which nothing is looked at before the edge asks for it."""
 
     request: Request
     handler: Handler
     header: Any
     mapping: TopicMapping
     held: HeldSegment | None
-    following: LogicalQueueSegment | None = None
+    traffic: LogicalQueueTraffic
+
+    @property
+    def following(self) -> LogicalQueueSegment | None:
+        """What follows the segment."""
+        return self.traffic.following(self)
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether anything does."""
+        return self.following is not None
+
+    @property
+    def is_aware(self) -> bool:
+        """Whether who asks knows logical queues."""
+        return self.traffic.is_aware(self)
+
+    @property
+    def position(self) -> int:
+        """What a pull asks for."""
+        return self.header.queue_offset or 0
+
+    @property
+    def first_kept(self) -> int:
+        """Where the message queue begins."""
+        return self.traffic.first_kept(self)
 
 
 class LogicalQueueTraffic:
@@ -80,58 +112,73 @@ class LogicalQueueTraffic:
 
     def through(self, table: Mapping[int, Handler]) -> dict[int, Handler]:
         """Has requests about segments handled as what they mean here."""
-        return {
-            code: partial(self._routed, each) if code in _ROUTED else each for code, each in table.items()
-        }
+        return {code: self._way(code, each) if code in _ROUTED else each for code, each in table.items()}
+
+    def _way(self, code: int, handler: Handler) -> Handler:
+        if code not in SENDING:
+            return partial(self._routed, handler)
+        said = REQUEST_HEADERS[code]
+        return partial(self._sent, said.key_of("topic"), said.key_of("queue_id"), handler)
+
+    def _sent(self, topic_key: str, queue_key: str, handler: Handler, request: Request) -> None:
+        """Most messages go to a segment that takes them whatever they say: they are not read for that."""
+        fields = request.command.header.ext_fields or {}
+        mapped = self._mappings.newest(fields.get(topic_key) or "")
+        if mapped is not None and fields.get(queue_key) in mapped.said.taking:
+            handler(request)
+        else:
+            self._routed(handler, request)
 
     def _routed(self, handler: Handler, request: Request) -> None:
         asking = self._asking(handler, request)
         if asking is None:
             handler(request)
             return
-        event = self._event(asking)
-        for effect in self._effects(asking, event):
-            self._do(effect, asking, event)
+        for effect in self._effects(asking):
+            self._do(effect, asking)
 
     def _asking(self, handler: Handler, request: Request) -> _Asking | None:
-        if self._mappings.is_empty:
-            return None
-        fields = request.command.header.ext_fields or {}
-        header: Any = REQUEST_HEADERS[request.code].from_ext_fields(fields)
-        topic, queue_id, is_send = header.topic or "", header.queue_id or 0, request.code in SENDING
-        mapped = self._mappings.newest(topic) if is_send else self._mappings.kept(topic)
+        header: Any = request.header
+        is_send = request.code in SENDING
+        mapped = self._mappings.newest(header.topic) if is_send else self._mappings.kept(header.topic)
         if mapped is None:
             return None
         if isinstance(header, PullMessageRequest):
-            held = mapped.said.at(queue_id, header.queue_offset or 0)
+            held = mapped.said.at(header.queue_id or 0, header.queue_offset or 0)
         else:
-            held = mapped.said.newest_of(max(queue_id, 0))
-        following = None if held is None else self._following(mapped.said, held, is_send=is_send)
-        return _Asking(request, handler, header, mapped.said, held, following)
+            held = mapped.said.newest_of(max(header.queue_id or 0, 0))
+        return _Asking(request, handler, header, mapped.said, held, self)
 
-    def _event(self, asking: _Asking) -> machine.Sent | machine.Pulled | machine.EndAsked:
-        header, is_followed = asking.header, asking.following is not None
+    def is_aware(self, asking: _Asking) -> bool:
+        """Whether who asks knows logical queues."""
+        header = asking.header
         if isinstance(header, PullMessageRequest):
-            is_aware = rules.knows_logical_queues(
-                header.sys_flag or 0,
-                lo=header.lo,
-                version=asking.request.command.header.version or 0,
-                broker_name=header.bname,
+            version = asking.request.command.header.version or 0
+            return rules.knows_logical_queues(
+                header.sys_flag or 0, lo=header.lo, version=version, broker_name=header.bname
             )
-            first = self._store.index.bounds(header.topic or "", header.queue_id or 0).first
-            return machine.Pulled(is_aware, is_followed, header.queue_offset or 0, first)
         if isinstance(header, GetMaxOffsetRequest):
-            return machine.EndAsked(bool(header.logical_queue), is_followed)
-        return machine.Sent(rules.has_bit(header.sys_flag or 0, MessageFlag.LOGICAL_QUEUE), is_followed)
+            return bool(header.logical_queue)
+        return rules.has_bit(header.sys_flag or 0, MessageFlag.LOGICAL_QUEUE)
 
-    def _effects(self, asking: _Asking, event: Any) -> Collection[str]:
-        return edge_of(machine.MACHINE, *instance_of(asking.held), event, rules).do
+    def first_kept(self, asking: _Asking) -> int:
+        """Where a message queue begins."""
+        return self._store.index.bounds(asking.header.topic or "", asking.header.queue_id or 0).first
 
-    def _do(self, effect: str, asking: _Asking, event: Any) -> None:
+    def following(self, asking: _Asking) -> LogicalQueueSegment | None:
+        """What follows the segment that a request is about."""
+        is_send, held = asking.request.code in SENDING, asking.held
+        return None if held is None else self._following(asking.mapping, held, is_send=is_send)
+
+    def _effects(self, asking: _Asking) -> Collection[str]:
+        instance, kind = instance_of(asking.held), _KINDS[asking.request.code]
+        return edge_of(machine.MACHINE, *instance, asking, rules, kind).do
+
+    def _do(self, effect: str, asking: _Asking) -> None:
         """Carry out what the edge of the segment says."""
         if effect in machine.ANSWERS:
             redirection = self._redirection(asking)
-            self._admin.tell(asking.request, effect, instance_of(asking.held), event, redirection)
+            self._admin.tell(asking.request, effect, instance_of(asking.held), asking, redirection)
         elif effect == "hand_on":
             self._hand_on(asking)
         elif effect == "read_up_to_end":
@@ -174,8 +221,7 @@ class LogicalQueueTraffic:
         assert held is not None, "what has an end is held"
         left = held.segment.physical_end - (header.queue_offset or 0)
         if left > 0:
-            header = replace(header, max_msg_nums=min(header.max_msg_nums or 0, left))
-            asking.request.command.header.ext_fields = header.to_ext_fields()
+            header.max_msg_nums = min(header.max_msg_nums or 0, left)
         asking.handler(asking.request)
 
     def changed(self, topics: Collection[str]) -> None:
@@ -191,10 +237,9 @@ class LogicalQueueTraffic:
         asking = self._asking(lambda _request: None, request)
         if asking is None:
             return False
-        event = self._event(asking)
-        (effect,) = self._effects(asking, event)
+        (effect,) = self._effects(asking)
         if effect in machine.ANSWERS:
-            self._do(effect, asking, event)
+            self._do(effect, asking)
         return effect in machine.ANSWERS
 
     def _hand_on(self, asking: _Asking) -> None:
@@ -235,7 +280,7 @@ class LogicalQueueTraffic:
             is_handed_on=True,
         )
         asking.request.view = view
-        asking.request.command.header.ext_fields = replace(header, queue_id=queue_id).to_ext_fields()
+        header.queue_id = queue_id
         asking.handler(asking.request)
 
     def _sent_on(self, asking: _Asking, result: SentOn | Failed, _now_ms: int) -> None:
@@ -247,8 +292,9 @@ class LogicalQueueTraffic:
     def _refuse(self, asking: _Asking) -> None:
         """Nobody is known, or reached, who takes it."""
         event = machine.Sent(is_aware=False, is_followed=False)
-        for effect in self._effects(asking, event):
-            self._do(effect, asking, event)
+        instance = instance_of(asking.held)
+        for effect in edge_of(machine.MACHINE, *instance, event, rules).do:
+            self._admin.tell(asking.request, effect, instance, event, b"")
 
 
 def _queue(segment: LogicalQueueSegment | None) -> MessageQueue:

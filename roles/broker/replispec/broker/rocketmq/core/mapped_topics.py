@@ -30,6 +30,7 @@ from replispec.wire.rocketmq.broker import (
     TopicConfig,
     TopicConfigTable,
 )
+from replispec.wire.rocketmq.commands import REQUEST_HEADERS
 from replispec.wire.rocketmq.options import BrokerOptions
 from replispec.wire.rocketmq.static_topic import TopicConfigAndQueueMapping
 
@@ -45,6 +46,8 @@ class KnownMappings:
 
     def config(self, topic: str) -> TopicConfig | None:
         """The topic of the mapping that was recorded last."""
+        if not (self.static.knows(topic) or self.logical.knows(topic)):
+            return None
         return self.static.config(topic) or self.logical.config(topic)
 
     def catch_up(self) -> None:
@@ -111,8 +114,29 @@ class MappedTopics:
         """Those of which the body is never long."""
 
     def through(self, table: Mapping[int, Handler]) -> dict[int, Handler]:
-        """Has requests about mapped queues handled as what they mean here."""
-        return self._requests.through(self._traffic.through(table))
+        """Has requests about mapped queues handled as what they mean here; those about others as before."""
+        logical, static = self._traffic.through(table), self._requests.through(table)
+        both = self._requests.through(logical)
+        return {
+            code: self._parted(code, each, logical[code], static[code], both[code])
+            for code, each in table.items()
+        }
+
+    def _parted(self, code: int, plain: Handler, logical: Handler, static: Handler, both: Handler) -> Handler:
+        """Handles a request by what its topic is: once it was of either form, by both."""
+        if both is plain:
+            return plain
+        key = REQUEST_HEADERS[code].key_of("topic")
+        is_logical, is_static = self._known.logical.knows, self._known.static.knows
+
+        def parted(request: Request) -> None:
+            topic = (request.command.header.ext_fields or {}).get(key)
+            if is_static(topic):
+                (both if is_logical(topic) else static)(request)
+            else:
+                (logical if is_logical(topic) else plain)(request)
+
+        return parted
 
     def listens_at(self, address: str) -> None:
         """Where this broker is reached."""

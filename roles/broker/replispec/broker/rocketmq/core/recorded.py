@@ -102,6 +102,10 @@ class RecordedMappings(ABC, Generic[MappedT]):
 
     # What there is
 
+    def knows(self, topic: str | None) -> bool:
+        """Whether there may be one of a topic: most requests are about others."""
+        return topic in self._records or topic in self._unrecorded
+
     def newest(self, topic: str) -> MappedT | None:
         """The mapping that was recorded last."""
         found = self._newest(topic)
@@ -124,13 +128,19 @@ class RecordedMappings(ABC, Generic[MappedT]):
         return found is None or not found.is_gone or (last is not None and last.offset > found.offset)
 
     def _newest(self, topic: str) -> MappedT | None:
-        records, other = self._records.get(topic), self._unrecorded.get(topic)
+        records = self._records.get(topic)
         last = records[-1] if records else None
+        if not self._unrecorded:
+            return last
+        other = self._unrecorded.get(topic)
         return other if last is None or (other is not None and other.offset > last.offset) else last
 
     def _kept(self, topic: str) -> MappedT | None:
-        records, other = self._records.get(topic), self._unrecorded.get(topic)
+        records = self._records.get(topic)
         first = records[0] if records and records[0].end <= self._kept_to else None
+        if not self._unrecorded:
+            return first
+        other = self._unrecorded.get(topic)
         return other if first is None or (other is not None and other.offset > first.offset) else first
 
     @property

@@ -54,9 +54,12 @@ class LogicalView:
         anywhere."""
         if not self.is_here(segment):
             return segment.logical_start
-        border = UNDECIDED if self.queue is None else self.queue.border_of(segment)
+        border = self.border if segment is self.segment else self._border_of(segment)
         found = segment.logical_of(bounds_of(segment.queue.queue_id)[0])
         return found if border == UNDECIDED else min(found, border)
+
+    def _border_of(self, segment: Segment) -> int:
+        return UNDECIDED if self.queue is None else self.queue.border_of(segment)
 
     def end(self, bounds_of: Bounds) -> int:
         """Where the logical queue ends, as far as that is known here."""

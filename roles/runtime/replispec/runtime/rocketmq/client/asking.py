@@ -107,9 +107,10 @@ Question = Callable[[Target], Ask]
 
 @dataclass(frozen=True, slots=True)
 class Errand:
-    """What is asked of whoever answers for a queue. `chosen`: the queue, of the route, at each turn;
-    `segment_of`: which segment, of a logical queue. `again`: it does no harm to ask a second time what may
-    have been done. `failure`: where nobody was there to ask."""
+    """What is asked of whoever answers for a queue. `chosen`: the queue, of the route, at each attempt; one
+    of which a broker said where it is now is asked for there, and that is no other attempt. `segment_of`:
+    which segment, of a logical queue. `again`: it does no harm to ask a second time what may have been done.
+    `failure`: where nobody was there to ask."""
 
     wanted: Callable[[Route | None], LookUp]
     chosen: Callable[[Route, int], ClientQueue | None]
@@ -123,7 +124,7 @@ class Errand:
 def asked(errand: Errand) -> Steps[tuple[Target, Command]]:
     """Ask whoever answers for a queue; where that was somebody else, ask there. Raises Failed."""
     wrong: Route | None = None
-    failure, pause_ms = errand.failure, 0
+    failure, pause_ms, attempt = errand.failure, 0, 0
     for turn in range(REDIRECTS_MAX + 1):
         if pause_ms:
             yield Pausing(pause_ms)
@@ -131,7 +132,8 @@ def asked(errand: Errand) -> Steps[tuple[Target, Command]]:
         route = yield errand.wanted(wrong)
         assert isinstance(route, Route)
         wrong = route
-        queue = errand.chosen(route, turn)
+        queue = errand.chosen(route, attempt)
+        attempt += 1
         target = None if queue is None else _target(route, queue, errand)
         if target is None:
             continue
@@ -150,7 +152,7 @@ def asked(errand: Errand) -> Steps[tuple[Target, Command]]:
         if redirects:
             learnt = yield Learn(route.topic, target.queue.number, redirects)
             if learnt is not route:
-                wrong, pause_ms = None, 0
+                wrong, pause_ms, attempt = None, 0, attempt - 1
     raise failure
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.primitives.headers import Header, ReadFields
 from replispec.runtime.primitives.latencies import Latencies
 from replispec.runtime.primitives.metrics import OTHER, BoundedCounts
 from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
@@ -26,6 +27,7 @@ from replispec.wire.rocketmq.codes import (
     ResponseCode,
     SerializeType,
 )
+from replispec.wire.rocketmq.commands import REQUEST_HEADERS
 from replispec.wire.rocketmq.options import RemotingLimits
 from replispec.wire.rocketmq.remoting import RemotingHeader
 from replispec.wire.rocketmq.streams import REMOTING
@@ -84,6 +86,16 @@ class Request:
     def code(self) -> int:
         """The request code."""
         return self.command.header.code
+
+    @property
+    def header(self) -> Header:
+        """Its typed header, which is read once: whoever reads its fields later is given this one, with what
+        was changed in it. Raises RemoteProtocolError."""
+        said = self.command.header
+        fields = said.ext_fields or {}
+        if fields.__class__ is not ReadFields:
+            fields = said.ext_fields = ReadFields(fields, REQUEST_HEADERS[said.code].from_ext_fields(fields))
+        return fields.header
 
     def answer(
         self,
