@@ -23,7 +23,7 @@ from replispec.wire.rocketmq.codes import RequestCode
 from tests.sim.crash_tables import played, rows
 
 IS_WHOLE: Final = os.environ.get("REPLISPEC_CRASHES") == "all"
-CHANGES_EACH, QUESTIONS_EACH = (1, 1) if IS_WHOLE else (5, 53)
+CHANGES_EACH, QUESTIONS_EACH = (1, 1) if IS_WHOLE else (7, 53)
 """Of all rows of requests that change something, and of those that do not, every so many one is played."""
 PARTS: Final = 4
 TAKE: Final = RecordedMappings._take
