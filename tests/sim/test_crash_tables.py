@@ -1,0 +1,126 @@
+"""Crash tables of logical queues: who dies at a step of a move costs nothing, and the next run finishes it.
+
+`python -m tests.sim.crash_tables` plays all rows, `make test` some of each step, `make test-full` all.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any, Final
+from unittest.mock import patch
+
+import pytest
+
+from lab.errors import LabError
+from lab.rocketmq.crash_rows import AGAIN, MORTAL, MOVES, NEW, REMAPPED, Moment, Move, Party, Row, Step
+from replispec.administrator.rocketmq import logical_migration
+from replispec.broker.rocketmq.core.recorded import RecordedMappings
+from replispec.cli.rocketmq.admin import static_topics
+from replispec.wire.rocketmq.codes import RequestCode
+from tests.sim.crash_tables import played, rows
+
+IS_WHOLE: Final = os.environ.get("REPLISPEC_CRASHES") == "all"
+CHANGES_EACH, QUESTIONS_EACH = (1, 1) if IS_WHOLE else (7, 53)
+"""Of all rows of requests that change something, and of those that do not, every so many one is played."""
+PARTS: Final = 4
+TAKE: Final = RecordedMappings._take
+SET: Final = RequestCode.UPDATE_AND_CREATE_STATIC_TOPIC
+COMMIT: Final = RequestCode.MIGRATE_TOPIC_LOGICAL_QUEUE_COMMIT
+PREPARE: Final = RequestCode.MIGRATE_TOPIC_LOGICAL_QUEUE_PREPARE
+
+
+def chosen(move: Move) -> list[Row]:
+    """The rows that are played."""
+    changes = rows(move, questions=False)
+    others = [each for each in rows(move) if each not in changes]
+    return [*changes[::CHANGES_EACH], *others[::QUESTIONS_EACH]]
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("move", MOVES, ids=lambda move: move.name)
+def test_whoever_dies_at_any_step_of_a_move_the_next_run_finishes_it_and_nothing_is_lost(
+    move: Move, part: int
+) -> None:
+    wrong = {str(row): found for row in chosen(move)[part::PARTS] if (found := played(move, row))}
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("move", MOVES, ids=lambda move: move.name)
+def test_every_request_that_a_machine_sends_is_a_step_of_its_table(move: Move) -> None:
+    table = rows(move)
+    steps = {each.step for each in table}
+    assert {each.code for each in steps} >= move.codes
+    assert len(table) == len(set(table)) == len(steps) * len(MORTAL) * len(Moment)
+    played_now = chosen(move)
+    assert {each.step for each in played_now if not each.step.is_question} == {
+        each for each in steps if not each.is_question
+    }
+    assert {each.who for each in played_now} == set(MORTAL)
+    assert {each.moment for each in played_now} == set(Moment)
+
+
+def test_a_step_that_no_run_takes_is_missed() -> None:
+    seen = [each.step for each in rows(NEW) if each.step.code != COMMIT]
+    with pytest.raises(LabError, match=rf"LQ, a new queue: the machine sends \[{int(COMMIT)}\]"):
+        list(NEW.rows(seen))
+
+
+def _forgets(self: RecordedMappings[Any], data: bytes, offset: int, end: int) -> None:
+    if offset >= self._began_at:
+        TAKE(self, data, offset, end)
+
+
+def _forgets_the_seal(self: RecordedMappings[Any], data: bytes, offset: int, end: int) -> None:
+    if offset >= self._began_at or b'"ReadOnly"' not in data:
+        TAKE(self, data, offset, end)
+
+
+Broken = Callable[[], AbstractContextManager[object]]
+BROKEN: Final[Mapping[str, tuple[Broken, Move, Row]]] = {
+    "what an earlier run left is passed over": (
+        lambda: patch.object(logical_migration, "_left", lambda *_: None),
+        NEW,
+        Row(Step(PREPARE, Party.SOURCE), Party.ADMINISTRATOR, Moment.WRITTEN),
+    ),
+    "an interrupted run is finished by nobody": (
+        lambda: patch.object(static_topics, "is_unfinished", lambda *_: False),
+        REMAPPED,
+        Row(Step(SET, Party.SOURCE), Party.ADMINISTRATOR, Moment.WRITTEN),
+    ),
+    "a source that begins again does not know that it has ended": (
+        lambda: patch.object(RecordedMappings, "_take", _forgets),
+        AGAIN,
+        Row(Step(PREPARE, Party.SOURCE), Party.SOURCE, Moment.WRITTEN),
+    ),
+    "a source that begins again has lost its seal alone": (
+        lambda: patch.object(RecordedMappings, "_take", _forgets_the_seal),
+        NEW,
+        Row(Step(COMMIT, Party.TARGET), Party.SOURCE, Moment.ANSWERED),
+    ),
+    "a target that begins again does not know that it leads": (
+        lambda: patch.object(RecordedMappings, "_take", _forgets),
+        REMAPPED,
+        Row(Step(SET, Party.TARGET), Party.TARGET, Moment.ANSWERED),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_rule_that_is_broken_is_found_by_a_row(name: str) -> None:
+    broken, move, row = BROKEN[name]
+    assert row in rows(move, questions=False)
+    with broken():
+        try:
+            wrong = played(move, row)
+        except AssertionError as error:
+            wrong = [repr(error)]
+    assert wrong != []
+
+
+def test_no_row_is_passed_over_in_silence() -> None:
+    (row, *_) = rows(NEW)
+    never = replace(row, step=Step(row.step.code, row.step.to, 99))
+    assert "there is no such step" in played(NEW, never)
