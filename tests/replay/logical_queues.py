@@ -136,7 +136,10 @@ def logical_queues() -> World:
     _registered(world, B, OTHER, SECOND)
     _route(world, SEALED, SECOND, OTHER)
     _pull(world, A, (0, 3), [], elsewhere=True)
-    new = [_sent(world, B, 1) for _ in range(2)]
+    new = [_sent(world, B, 1)]
+    # A client of before sends to the queue that was left, which is told as the one that took it.
+    new.append(world.store(B, 1))
+    world.send(A, 0, new[-1], new[-1].queue_offset, on="1")
     _pull(world, B, (1, 0), new)
     _kept(world, B, 1, 2)
     _registered(world, A, GONE)

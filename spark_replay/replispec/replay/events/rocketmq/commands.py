@@ -40,7 +40,7 @@ from replispec.replay.events.rocketmq.facts import facts_of
 from replispec.replay.events.rocketmq.mappings import ANSWERS, SaidBy, mappings_of, told_of
 from replispec.replay.events.rocketmq.queue_traffic import TRAFFIC, of_logical_queues, traffic_of
 from replispec.replay.events.rocketmq.registrations import STEPS, steps_of
-from replispec.replay.events.rocketmq.sends import acknowledged, body_crc, born_ms, message_of
+from replispec.replay.events.rocketmq.sends import acknowledged, body_crc, born_ms, message_of, storing_queue
 from replispec.replay.pairing.delivery import Delivered, Integers
 from replispec.replay.pairing.pairs import Pairs
 from replispec.replay.tcp.pieces import UNREADABLE
@@ -371,7 +371,7 @@ def _acknowledged(command: Command) -> Iterator[Observation]:
             body_crc=body_crc(request.code, request.ext_fields, request.body_digest),
             request_order=request.place.order,
             **message,
-            queue_id=header.queue_id,
+            queue_id=storing_queue(header),
             queue_offset=_following(header.queue_offset, number),
         )
 

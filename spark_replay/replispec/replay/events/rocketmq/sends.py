@@ -56,6 +56,8 @@ _NO: Final = str(False).lower()
 _ONE_MESSAGE: Final = (int(RequestCode.SEND_MESSAGE), int(RequestCode.SEND_MESSAGE_V2))
 # Milliseconds, as many digits as are a 64-bit number whichever they are.
 _MOMENT: Final = "^[0-9]{1,18}$"
+# A message queue that a message was handed on to, in the words of a property.
+_QUEUE: Final = "^[0-9]{1,9}$"
 _ID_DIGITS = 2 * len(OffsetMessageId().encode())
 _OFFSET_DIGITS = 16
 _NO_DIGIT = 16
@@ -95,7 +97,7 @@ def acknowledged(
         "body_digest": frames.values("body_digest", request_of[kept]),
         "body_crc": _crcs(frames, request_of[kept]),
         "topic": pc.coalesce(*(text_of(key, frames.frames, asks) for key in _TOPIC_KEYS)),
-        "queue_id": header.text("queue_id").take(pa.array(at)),
+        "queue_id": _storing_queues(header).take(pa.array(at)),
         "queue_offset": header.text("queue_offset").take(pa.array(at)),
         "physical": _physical(frames, asks),
     }
@@ -107,6 +109,20 @@ def born_ms(ext_fields: Mapping[str, str | None]) -> int | None:
     said = (ext_fields.get(key) for key in _BORN_KEYS)
     told = next((each for each in said if each is not None), "")
     return int(told) if re.fullmatch(_MOMENT, told, re.ASCII) else None
+
+
+def storing_queue(answer: SendMessageResponse) -> int | None:
+    """The queue whose offset an answer tells: an older client is told the one that it asked for, though its
+    message was handed on to another one, which stands beside."""
+    told = answer.forward_queue_id or ""
+    return int(told) if re.fullmatch(_QUEUE, told, re.ASCII) else answer.queue_id
+
+
+def _storing_queues(header: HeaderColumns) -> pa.ChunkedArray:
+    """The same of all answers, in text."""
+    told = header.text("forward_queue_id")
+    is_told = pc.fill_null(pc.match_substring_regex(told, _QUEUE), False)
+    return pc.if_else(is_told, told, header.text("queue_id"))
 
 
 def message_of(ext_fields: Mapping[str, str | None]) -> dict[str, Any]:
