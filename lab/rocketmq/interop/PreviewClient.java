@@ -271,7 +271,7 @@ public class PreviewClient {
             case "route":
                 return calls.getTopicRouteInfoFromNameServer(words[1], TIMEOUT_MS, true, null);
             case "queues":
-                return queues(namesrv, words[1]);
+                return queues(namesrv, words[1], words.length > 2 ? Long.parseLong(words[2]) : 0);
             default:
                 throw new IllegalArgumentException(words[0]);
         }
@@ -363,7 +363,7 @@ public class PreviewClient {
         return null;
     }
 
-    private static Object queues(String namesrv, String topic) throws Exception {
+    private static Object queues(String namesrv, String topic, long since) throws Exception {
         DefaultMQPullConsumer consumer = new DefaultMQPullConsumer("preview-asker");
         consumer.setNamesrvAddr(namesrv);
         consumer.setVipChannelEnabled(false);
@@ -376,7 +376,7 @@ public class PreviewClient {
             one.put("queue", queue.getQueueId());
             one.put("min", consumer.minOffset(queue));
             one.put("max", consumer.maxOffset(queue));
-            one.put("since", consumer.searchOffset(queue, 0));
+            one.put("since", consumer.searchOffset(queue, since));
             one.put("until", consumer.searchOffset(queue, System.currentTimeMillis()));
             one.put("committed", consumer.fetchConsumeOffset(queue, true));
             said.add(one);

@@ -4,7 +4,7 @@ asked for by name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Final
@@ -12,6 +12,7 @@ from typing import Final
 from lab.cluster import CLUSTER_NAME
 from lab.rocketmq.interop import logical, mappings
 from lab.rocketmq.interop.logical import BROKERS, EACH, QUEUES, TOPIC, Console
+from lab.rocketmq.interop.mappings import Line
 from lab.rocketmq.interop.stage import Stage
 from lab.rocketmq.interop.tools import Client
 from replispec.wire.rocketmq.constants import LOGICAL_QUEUE_BROKER, UNDECIDED
@@ -19,6 +20,8 @@ from replispec.wire.rocketmq.constants import LOGICAL_QUEUE_BROKER, UNDECIDED
 # Between two changes, for clients to send and read meanwhile.
 SOME: Final = 60
 PAUSE_MS: Final = 10
+# A message of the first segment of a queue that does not come back.
+EARLY: Final = (2, 5)
 # Topics in which nothing else happens.
 ONE, FEWER, PLAIN = "OneMessage", "FewerQueues", "PlainTopic"
 
@@ -37,7 +40,7 @@ def on_ours(stage: Stage) -> None:
             reader.end_input()
             read = reader.finish()
         _judged(stage, sent, read)
-        _ends(stage, console, len(sent))
+        _ends(stage, console, sent)
         _defects(stage, preview, console)
 
 
@@ -142,9 +145,7 @@ def _moved(stage: Stage, console: Console, index: int, broker: str, *, reuses: b
 # ---- messages ------------------------------------------------------------------------------------
 
 
-def _judged(
-    stage: Stage, sent: list[dict[str, object]], read: list[dict[str, object]], who: str = "PREVIEW"
-) -> None:
+def _judged(stage: Stage, sent: Sequence[Line], read: Sequence[Line], who: str = "PREVIEW") -> None:
     logical.judge_sends(stage, sent, who)
     failed = [each for each in read if each["status"] != "READ"]
     stage.measured.demand(not failed, f"pulls of {who} that failed or led back", failed[:1] or 0)
@@ -155,17 +156,23 @@ def _judged(
     logical.judge_copies(stage, len(sent))
 
 
-def _ends(stage: Stage, console: Console, sent: int) -> None:
-    """Minimum, maximum and the ends by time of its consumer are those of logical queues; offsets of a group
-    it cannot ask for."""
-    queues = console.ask("queues", TOPIC)
+def _ends(stage: Stage, console: Console, sent: Sequence[Line]) -> None:
+    """Minimum, maximum and offsets by time of its consumer are those of logical queues; those of a group it
+    cannot ask for."""
+    (early,) = (each for each in sent if mappings.place(each) == EARLY)
+    queues = console.ask("queues", TOPIC, str(early["begun_ms"]))
     names = {each["broker"] for each in queues}
     whole = sum(each["max"] for each in queues)
     stage.measured.demand(
-        names == {LOGICAL_QUEUE_BROKER} and whole == sent, "offsets that its maxOffset adds up to", whole
+        names == {LOGICAL_QUEUE_BROKER} and whole == len(sent), "offsets that its maxOffset adds up to", whole
     )
-    bad = [each for each in queues if not 0 <= each["min"] == each["since"] <= each["until"] <= each["max"]]
-    stage.measured.demand(not bad, "queues of which min, max and search contradict", bad or 0)
+    bad = [each for each in queues if not 0 <= each["min"] <= each["max"] == each["until"]]
+    stage.measured.demand(not bad, "queues of which minimum, maximum and the end by time differ", bad or 0)
+    (found,) = (each["since"] for each in queues if each["queue"] == EARLY[0])
+    is_there = EARLY[1] - 1 <= found <= EARLY[1]
+    stage.measured.demand(is_there, f"offset of a moment in a sealed segment, said {EARLY[1]}, found", found)
+    before = {each["queue"]: each["since"] for each in console.ask("queues", TOPIC)}
+    stage.measured.note("defect of the client: a time before all messages is looked for at the end", before)
     committed = {each["committed"] for each in queues}
     stage.measured.note("defect of the client: fetchConsumeOffset of logical queues", sorted(committed))
 
