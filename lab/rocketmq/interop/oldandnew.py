@@ -171,7 +171,12 @@ def _topic_of(key: str, topics: Sequence[str]) -> str:
 
 
 def _move(stage: Stage, cell: Cell) -> None:
-    """0 goes to the other broker, and comes back."""
+    """0 goes to the other broker, and comes back, where clients are told so."""
+    if cell.named != NEW:
+        words = ("-i", "0", "-b", BROKERS[cell.brokers][1])
+        said = mappings.ours(stage, "migrateTopicLogicalQueue", *words, code=1, topic=cell.topic)
+        stage.measured.note(f"{cell.topic}: a queue does not move", said.strip())
+        return
     for broker in reversed(BROKERS[cell.brokers]):
         logical.moved(stage, 0, broker, topic=cell.topic)
     logical.show(stage, f"of {cell.topic}", topic=cell.topic)
