@@ -113,6 +113,7 @@ def test_a_group_that_comes_between_two_looks_is_kept_where_the_next_item_begins
     sets, first, second = moved()
     emptied(sets, first)
     looked(sets, 1)
+    assert items(sets, second) == [A0, B4], "what was said at the first look is on the disk by the second"
     commit(sets, second, "late", 1)
     assert sets.broker(1)._offsets.get("late", "S", 0) is None
     assert place(sets, second, "late") == 10_000
