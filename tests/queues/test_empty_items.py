@@ -23,7 +23,7 @@ WHEN_ASKED = RetentionOptions(file_reserved_time=0, delete_when="")
 
 
 def moved(*items: Place) -> tuple[Sets, str, str]:
-    """A queue with three messages at broker-a, which went on, and is led by broker-b if nothing else is said."""
+    """A queue with three messages at broker-a, which went on; else is said where, at broker-b."""
     sets = Sets(retention=WHEN_ASKED)
     first, second = sets.at.values()
     sets.map(5, [A0])

@@ -49,7 +49,11 @@ class LogicalAdministration(StaticBrokerShell):
 
     def decided(self, segment: Held, target: Fields) -> Fields:
         """The target of a migration, with where it begins."""
-        return target if self.has_begun(target) else {**target, "logicalQueueDelta": segment.start + segment.end - segment.place}
+        return (
+            target
+            if self.has_begun(target)
+            else {**target, "logicalQueueDelta": segment.start + segment.end - segment.place}
+        )
 
     def keeps_target(self, segment: Held, target: Fields) -> Fields:
         """Which target a segment goes on in, the first or another one that is named later."""

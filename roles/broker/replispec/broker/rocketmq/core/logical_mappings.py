@@ -101,7 +101,7 @@ class TopicMapping:
         """With one segment in the place of another one, and of all that are expired of a message queue that
         is taken again; one that is read stays. What nobody lists then is gone."""
         is_same = before is not None and after is not None and after.place == before.place
-        over = () if before is None else (before,)
+        over: tuple[HeldSegment, ...] = () if before is None else (before,)
         if before is not None and after is not None and not is_same:
             over = tuple(each for each in self.held if _is_expired_of(each, before))
         gone = self.gone

@@ -156,9 +156,7 @@ def is_item_empty(item: HeldItem) -> Steps[bool]:
 
 def groups_in_item(item: HeldItem) -> Steps[Sequence[str]]:
     """The groups that said how far they have read it. Raises Failed."""
-    answer = yield from _at_holder(
-        item, RequestCode.GET_ALL_CONSUMER_OFFSET, GetAllConsumerOffsetRequest()
-    )
+    answer = yield from _at_holder(item, RequestCode.GET_ALL_CONSUMER_OFFSET, GetAllConsumerOffsetRequest())
     if answer.header.code != ResponseCode.SUCCESS:
         raise _refused(item, answer)
     try:
