@@ -79,6 +79,8 @@ class Gate:
                     outer.close()
                     continue
                 inner.settimeout(None)
+                for each in (outer, inner):
+                    self._open.enter_context(each)
                 pair = _Pair(party, outer, inner)
                 self._open.callback(pair.end)
                 ways = (outer, inner, self._asked), (inner, outer, self._answered)

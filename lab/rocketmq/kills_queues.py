@@ -139,6 +139,11 @@ class Table:
                 return wrong
         return ["there was no such step"]
 
+    def close(self) -> None:
+        """End its producer, whatever happened."""
+        self._producer.process.kill()
+        self._producer.process.wait()
+
     def end(self) -> tuple[str, list[str]]:
         """What clients saw, and what was wrong with it."""
         producer = self._producer
@@ -398,6 +403,13 @@ def _start(cluster: Cluster) -> None:
 def _played(cluster: Cluster, move: Move, arguments: argparse.Namespace, until_s: float) -> int:
     """How many rows were wrong; each is told as it ends, and all as a table."""
     table = Table(cluster, move)
+    try:
+        return _rows_played(table, move, arguments, until_s)
+    finally:
+        table.close()
+
+
+def _rows_played(table: Table, move: Move, arguments: argparse.Namespace, until_s: float) -> int:
     table.prepare()
     found = list(move.rows(table.steps(), questions=arguments.questions))
     rows = [each for each in found if not arguments.only or arguments.only in str(each)][:: arguments.each]
