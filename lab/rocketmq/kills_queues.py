@@ -26,8 +26,8 @@ from lab.ports import LOOPBACK
 from lab.processes import environment
 from lab.rocketmq import questions, settings
 from lab.rocketmq.crash_gate import OUTSIDE, Gate
-from lab.rocketmq.crash_judge import Clients, faults_of_mapping
-from lab.rocketmq.crash_rows import NEW, REMAPPED, Moment, Move, Party, Row, Step
+from lab.rocketmq.crash_judge import EXPIRED, Clients, faults_of_mapping, states
+from lab.rocketmq.crash_rows import AGAIN, NEW, REMAPPED, Moment, Move, Party, Row, Step
 from lab.rocketmq.peer import Peer
 from lab.rocketmq.roles import OURS
 from replispec.runtime.primitives.headers import Header
@@ -50,7 +50,15 @@ SOONER: Final = {
     "mappedFileSizeCommitLog": 262_144,
     "flushDiskType": "SYNC_FLUSH",
 }
-MOVES: Final = {"LQ": NEW, "ST": REMAPPED}
+MOVES: Final = {"new": NEW, "again": AGAIN, "static": REMAPPED}
+# A file of the log goes as soon as it is full, and two of them are filled.
+FILE_BYTES, FILLER_BYTES = 65_536, 8_000
+YOUNG: Final = {
+    "fileReservedTime": 0,
+    "deleteWhen": ";".join(f"{hour:02}" for hour in range(24)),
+    "cleanResourceInterval": 500,
+    "mappedFileSizeCommitLog": FILE_BYTES,
+}
 Line = Mapping[str, object]
 
 
@@ -69,7 +77,7 @@ class Places:
 
 def _next(move: Move, number: int) -> Places:
     """Move number so-and-so: LQ round and round, ST there and back."""
-    if move is NEW:
+    if move.is_contiguous:
         source, target = BROKERS[number % 3], BROKERS[(number + 1) % 3]
         return Places(move.words(target), source, target)
     source, target = BROKERS[1 + number % 2], BROKERS[2 - number % 2]
@@ -116,9 +124,8 @@ class Table:
         self._moves = 0
 
     def prepare(self) -> None:
-        """Every broker has held the queue."""
-        first = (3, 0) if self._move is NEW else (1,)
-        for _ in range(first[0]):
+        """Every broker has held the queue; of a static topic one leads nothing."""
+        for _ in range(3 if self._move.is_contiguous else 1):
             self._flows()
             self._done(_next(self._move, self._moves).words)
             self._moves += 1
@@ -169,6 +176,8 @@ class Table:
         places = _next(self._move, self._moves)
         self._moves += 1
         self._flows()
+        if self._move is AGAIN:
+            self._until(lambda: self._expired(places.target), f"an expired queue of {places.target}", END_S)
         with ExitStack() as stack:
             gate, ended = self._first_run(places, row, stack)
         wrong: list[str] = []
@@ -208,10 +217,10 @@ class Table:
                 raise LabError(f"{' '.join(places.words)}: not within {COMMAND_S:g} s")
             if not is_back and gate.struck.is_set() and row is not None:
                 is_back = True
-                start(cluster, places.name(row.who))
+                start(cluster, places.name(row.who), self._move)
             self._pause()
         if not is_back and gate.struck.is_set() and row is not None:
-            start(cluster, places.name(row.who))
+            start(cluster, places.name(row.who), self._move)
         return gate, administrator.returncode
 
     def _pause(self) -> None:
@@ -259,6 +268,14 @@ class Table:
             return wrong or [str(error)]
         return []
 
+    def _expired(self, name: str) -> bool | None:
+        """Whether a broker has messages of the queue no more; other messages make it delete them."""
+        with Peer(LOOPBACK, self._cluster.port(name)) as peer:
+            sender = questions.Sender(peer, PROBE)
+            for _ in range(2 * FILE_BYTES // FILLER_BYTES):
+                sender.send(bytes(FILLER_BYTES), queue=0)
+        return states(_ask, self._cluster.address(name), self._move) == {EXPIRED} or None
+
     def _done(self, words: Sequence[str]) -> None:
         said = _admin(self._cluster, LOOPBACK, words)
         if said.returncode:
@@ -268,14 +285,15 @@ class Table:
 # ---- the cluster ---------------------------------------------------------------------------------
 
 
-def start(cluster: Cluster, name: str) -> None:
+def start(cluster: Cluster, name: str, move: Move) -> None:
     """A server, for the first time or again."""
+    more = {**SOONER, **(YOUNG if move is AGAIN else {})}
     if name == CONTROLLER:
         cluster.start(OURS, "controller", name, settings.controller(cluster, scanNotActiveBrokerInterval=500))
     elif name == NAME_SERVER:
         cluster.start(OURS, "nameserver", name, settings.nameserver(cluster))
     else:
-        cluster.start(OURS, "broker", name, settings.broker(cluster, name, brokerName=name, **SOONER))
+        cluster.start(OURS, "broker", name, settings.broker(cluster, name, brokerName=name, **more))
 
 
 def _ask(address: str, code: RequestCode, header: Header) -> Command:
@@ -369,10 +387,10 @@ def main() -> int:
     began_s = time.monotonic()
     failed = 0
     try:
-        Cluster.remove_earlier(arguments.out)
-        with Cluster(arguments.out) as cluster:
-            _start(cluster)
-            for move in MOVES.values() if arguments.move is None else [MOVES[arguments.move]]:
+        for move in MOVES.values() if arguments.move is None else [MOVES[arguments.move]]:
+            Cluster.remove_earlier(arguments.out)
+            with Cluster(arguments.out) as cluster:
+                _start(cluster, move)
                 failed += _played(cluster, move, arguments, began_s + 60 * arguments.minutes)
     except LabError as error:
         print(f"kills-queues: {error}", file=sys.stderr)
@@ -384,20 +402,20 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def _start(cluster: Cluster) -> None:
+def _start(cluster: Cluster, move: Move) -> None:
     for name in (CONTROLLER, NAME_SERVER, *BROKERS):
-        start(cluster, name)
+        start(cluster, name, move)
     for name in BROKERS:
         cluster.until(lambda name=name: _serves(cluster, name), f"{name} that serves")  # type: ignore[misc]
     cluster.until(lambda: _known(cluster), "brokers at the name server")
-    make = {
-        NEW: ("updateTopic", "-c", CLUSTER_NAME, "-r", "1", "-w", "1", "-lq", "true"),
-        REMAPPED: ("updateStaticTopic", "-qn", str(QUEUES), "-b", ",".join(BROKERS)),
-    }
-    for move, (name, *words) in make.items():
-        said = _admin(cluster, LOOPBACK, (name, "-t", move.topic, *words))
-        if said.returncode:
-            raise LabError(f"{name}: {said.stderr.strip()}")
+    words: Sequence[str]
+    if move.is_contiguous:
+        words = ("updateTopic", "-t", move.topic, "-c", CLUSTER_NAME, "-r", "1", "-w", "1", "-lq", "true")
+    else:
+        words = ("updateStaticTopic", "-t", move.topic, "-qn", str(QUEUES), "-b", ",".join(BROKERS))
+    said = _admin(cluster, LOOPBACK, words)
+    if said.returncode:
+        raise LabError(f"{' '.join(words)}: {said.stderr.strip()}")
 
 
 def _played(cluster: Cluster, move: Move, arguments: argparse.Namespace, until_s: float) -> int:
