@@ -52,12 +52,11 @@ from replispec.wire.rocketmq.machines import logical_queue_segment as machine
 
 Instance = tuple[machine.State, machine.Variables]
 """A segment as its machine has it."""
-_STORE: Final = ("store",)
 _TAKING: Final = frozenset(
     state
     for state in machine.State
     for edge in machine.MACHINE.transitions.get((state, machine.Sent), ())[:1]
-    if edge.guard is None and edge.do == _STORE
+    if edge.guard is None and edge.do == ("store",)
 )
 """States in which a segment takes whatever is sent."""
 _ABSENT: Final[Instance] = machine.MACHINE.initial, machine.MACHINE.variables
@@ -130,6 +129,8 @@ class TopicMapping:
     def at(self, queue_id: int, position: int) -> HeldSegment | None:
         """The segment that a message of a message queue belongs to; the first one for those before all."""
         found = self._by_queue.get(queue_id, ())
+        if found and found[-1].segment.physical_start <= position:
+            return found[-1]
         begun = (each for each in reversed(found) if each.segment.physical_start <= position)
         return next(begun, found[0] if found else None)
 

@@ -143,7 +143,7 @@ class LogicalQueueTraffic:
         mapped = self._mappings.newest(header.topic) if is_send else self._mappings.kept(header.topic)
         if mapped is None:
             return None
-        if isinstance(header, PullMessageRequest):
+        if header.__class__ is PullMessageRequest:
             held = mapped.said.at(header.queue_id or 0, header.queue_offset or 0)
         else:
             held = mapped.said.newest_of(max(header.queue_id or 0, 0))
@@ -152,7 +152,7 @@ class LogicalQueueTraffic:
     def is_aware(self, asking: _Asking) -> bool:
         """Whether who asks knows logical queues."""
         header = asking.header
-        if isinstance(header, PullMessageRequest):
+        if header.__class__ is PullMessageRequest:
             version = asking.request.command.header.version or 0
             return rules.knows_logical_queues(
                 header.sys_flag or 0, lo=header.lo, version=version, broker_name=header.bname

@@ -186,7 +186,8 @@ class StaticTopics:
 
     def record_unsafe(self, now_ms: int) -> None:
         """As a master, record mappings that no record holds, or of which it is about to be deleted."""
-        self._recorder.record_again(self._mappings, self._unsafe(), now_ms)
+        if not self._mappings.is_safe:
+            self._recorder.record_again(self._mappings, self._unsafe(), now_ms)
 
     def _unsafe(self) -> Iterator[tuple[str, bytes]]:
         for topic, found in islice(self._mappings.unsafe(), RECORDED_AT_ONCE):
