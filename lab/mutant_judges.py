@@ -120,9 +120,11 @@ TESTS_OF: Mapping[str, Stages] = {
 }
 REPLAY_OF_QUEUES = ("tests/replay/test_queues.py", "tests/replay/test_static_topic.py")
 # By the name of the messages' source, likewise.
-TESTS_OF_MESSAGES: Mapping[str, Stages] = dict.fromkeys(
-    ("static_topic", "logical_queue"), {**OF_MAPPINGS, "replay": REPLAY_OF_QUEUES}
-)
+OF_MAPPED_MESSAGES: Stages = {**OF_MAPPINGS, "replay": REPLAY_OF_QUEUES}
+TESTS_OF_MESSAGES: Mapping[str, Stages] = {
+    "static_topic": OF_MAPPED_MESSAGES,
+    "logical_queue": OF_MAPPED_MESSAGES,
+}
 ALL: Stages = {
     "unit tests": (
         *("tests/wire", "tests/runtime", "tests/controller", "tests/broker", "tests/learner"),

@@ -124,8 +124,8 @@ OF_QUEUES = {
     ),
     "the administrator forgets what the source decided": Error(
         _MOVE,
-        "    assign: {source: event.source, target: event.target}\n    clause: [RIP21-MIGRATE-1, RIP21-MIGRATE-4]",
-        "    assign: {source: event.source}\n    clause: [RIP21-MIGRATE-1, RIP21-MIGRATE-4]",
+        "{source: event.source, target: event.target}\n    clause: [RIP21-MIGRATE-1, RIP21-MIGRATE-4]",
+        "{source: event.source}\n    clause: [RIP21-MIGRATE-1, RIP21-MIGRATE-4]",
         "migration",
         _ONE_MOVE,
         "some_day_finished",
