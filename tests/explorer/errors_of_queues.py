@@ -8,12 +8,12 @@ _SEGMENT = "statemachines/rocketmq/logical_queue_segment"
 _QUEUE = "statemachines/rocketmq/static_topic_queue"
 _RUN = "statemachines/rocketmq/static_topic_remapping"
 _SENDS = ("--set", "sends=1", "--set", "lost=0")
-_ENDS = "rule.segment_end(physical_start, event.message_end, logical_start)"
+_ENDS = "rule.segment_end(physical_start, let.end, logical_start)"
 
 OF_QUEUES = {
     "nobody decides where the next segment begins": Error(
         _SEGMENT,
-        f"rule.begun_at(event.target, {_ENDS})",
+        f"rule.following(event.target, {_ENDS})",
         "event.target",
         "migration",
         (),
@@ -28,7 +28,7 @@ OF_QUEUES = {
     ),
     "an end is not recorded": Error(
         _SEGMENT,
-        "      physical_end: event.message_end\n      successor",
+        "      physical_end: let.end\n      successor",
         "      successor",
         "migration",
         (),
