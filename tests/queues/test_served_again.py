@@ -1,4 +1,4 @@
-"""What was decided of a request is used for the next one like it, and only as long as nothing else is asked."""
+"""What was decided of a request is used for the next one like it, and for no other."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from replispec.wire.rocketmq.remoting import RemotingHeader
 from tests.broker.simulated_set import OK
 from tests.queues.logical_sets import LogicalSets
 from tests.queues.test_static_queues import NOT_LEADER, pulled, sent
-from tests.queues.test_static_topics import Place, detail, put
+from tests.queues.test_static_topics import Place
 from tests.queues.two_sets import Sets
 
 A0: Place = ("broker-a", 3, 0)
