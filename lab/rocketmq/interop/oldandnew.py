@@ -28,7 +28,7 @@ BROKERS: Final = {NEW: ("ours1", "ours2"), OLD: ("java1", "java2"), BOTH: ("ours
 NAMES: Final = {NEW: "nameserver", OLD: "nameserver-java"}
 PLAIN, LOGICAL = "plain", "logical"
 # Of each client to each topic, and from which number on the clients count.
-COUNT: Final = 100
+COUNT: Final = 200
 PAUSE_MS: Final = 3
 OURS: Final = "ours"
 NEXT_CLIENT: Final = 1_000_000
