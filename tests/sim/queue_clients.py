@@ -1,4 +1,4 @@
-"""Clients of a static topic in a simulated world: they send, read and commit through the logical queues."""
+"""Clients of logical queues in a simulated world: they send, read and commit through them."""
 
 from __future__ import annotations
 
@@ -86,7 +86,10 @@ class QueueHistory:
 class GroupNode:
     """Says now and then how far its group has read each queue, always further, and asks for it."""
 
-    def __init__(self, history: QueueHistory, rng: Rng, queues: Callable[[], int]) -> None:
+    def __init__(
+        self, history: QueueHistory, rng: Rng, queues: Callable[[], int], broker: str = MOCK_BROKER_GLOBAL
+    ) -> None:
+        self._broker = broker
         self._history = history
         self._rng = rng
         self._queues = queues
@@ -116,7 +119,7 @@ class GroupNode:
         return self._outbox.take()
 
     def _ask(self, index: int) -> None:
-        history, queue = self._history, ClientQueue(MOCK_BROKER_GLOBAL, index)
+        history, queue = self._history, ClientQueue(self._broker, index)
         if self._is_waiting.get(index):
             return
         if self._rng.happens(100):
@@ -217,19 +220,23 @@ class Clients:
         self._world = world
         self._rng = rng
         self._queues = queues
-        makers: Mapping[str, Callable[[], Any]] = {
+        self.running: Sequence[str] = ("producer", "consumer", "group", "old producer")
+        for name, make in self._makers().items():
+            world.add(name, HOSTS[name], partial(_members, name, make))
+
+    def _makers(self) -> dict[str, Callable[[], Any]]:
+        rng = self._rng
+        return {
             "producer": self._producer,
             "consumer": self._consumer,
             "auditor": self._auditor,
             "old producer": lambda: OldProducerNode(self, rng.fork()),
-            "group": lambda: GroupNode(self.history, rng.fork(), queues),
+            "group": lambda: GroupNode(self.history, rng.fork(), self._queues),
         }
-        for name, make in makers.items():
-            world.add(name, HOSTS[name], partial(_members, name, make))
 
     def start(self) -> None:
         """Start all."""
-        for name in ("producer", "consumer", "group", "old producer"):
+        for name in self.running:
             self._world.start(name)
         self._world.after(1_000_000, self._look_after)
 

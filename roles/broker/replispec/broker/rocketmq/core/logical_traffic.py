@@ -1,6 +1,6 @@
-"""Sends, pulls and questions about message queues that are segments of logical queues, on the machine
-`logical_queue_segment`. Everything is physical here; who knows logical queues is told where to ask instead,
-and what an older client sends to a segment that ended is handed to the one that is written.
+"""Sends, pulls, positions and questions about message queues that are segments of logical queues, on the
+machine `logical_queue_segment`. Everything is physical here; who knows logical queues is told where to ask
+instead, and what an older client sends to a segment that ended is handed to the one that is written.
 
 Source: RIP-21; apache/rocketmq 5.0.0-PREVIEW, AbstractSendMessageProcessor, PullMessageProcessor,
 AdminBrokerProcessor.getMaxOffset.
@@ -35,7 +35,7 @@ from replispec.runtime.rocketmq.remoting.answering import hand_back
 from replispec.runtime.rocketmq.remoting.server import Request
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import PullMessageRequest
-from replispec.wire.rocketmq.client import GetMaxOffsetRequest
+from replispec.wire.rocketmq.client import GetMaxOffsetRequest, UpdateConsumerOffsetRequest
 from replispec.wire.rocketmq.codes import MessageFlag, RequestCode
 from replispec.wire.rocketmq.commands import REQUEST_HEADERS
 from replispec.wire.rocketmq.logical_queue import LogicalQueueSegment, LogicalQueueSegments
@@ -43,7 +43,7 @@ from replispec.wire.rocketmq.machines import logical_queue_segment as machine
 from replispec.wire.rocketmq.message_queue import MessageQueue
 
 _PULLING: Final = frozenset((RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE))
-_ROUTED: Final = SENDING | _PULLING | {RequestCode.GET_MAX_OFFSET}
+_ROUTED: Final = SENDING | _PULLING | {RequestCode.GET_MAX_OFFSET, RequestCode.UPDATE_CONSUMER_OFFSET}
 """Requests that may be about segments."""
 
 
@@ -109,7 +109,7 @@ class LogicalQueueTraffic:
         following = None if held is None else self._following(mapped.said, held, is_send=is_send)
         return _Asking(request, handler, header, mapped.said, held, following)
 
-    def _event(self, asking: _Asking) -> machine.Sent | machine.Pulled | machine.EndAsked:
+    def _event(self, asking: _Asking) -> machine.Sent | machine.Pulled | machine.EndAsked | machine.PositionSaid:
         header, is_followed = asking.header, asking.following is not None
         if isinstance(header, PullMessageRequest):
             is_aware = rules.knows_logical_queues(
@@ -122,6 +122,8 @@ class LogicalQueueTraffic:
             return machine.Pulled(is_aware, is_followed, header.queue_offset or 0, first)
         if isinstance(header, GetMaxOffsetRequest):
             return machine.EndAsked(bool(header.logical_queue), is_followed)
+        if isinstance(header, UpdateConsumerOffsetRequest):
+            return machine.PositionSaid(header.commit_offset or 0)
         return machine.Sent(rules.has_bit(header.sys_flag or 0, MessageFlag.LOGICAL_QUEUE), is_followed)
 
     def _effects(self, asking: _Asking, event: Any) -> Collection[str]:
