@@ -1,4 +1,4 @@
-"""Administrators of logical queues of RIP-21 in a simulated world: what our commands do, cut off at any step."""
+"""Administrators of logical queues of RIP-21 in a simulated world: our commands, cut off at any step."""
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
 
 from replispec.administrator.rocketmq.logical_queues import lack
 from replispec.administrator.rocketmq.logical_topics import LogicalTopic
@@ -83,7 +82,8 @@ class LogicalWatch(Watch):
 
 
 class LogicalJudgement(Judgement):
-    """Of logical queues, of which brokers say this. `number`: how many are to be written."""
+    """Of logical queues, of which brokers say this. `read_as_before`: what was read of message queues by who
+    knows nothing else."""
 
     def __init__(
         self,
@@ -158,7 +158,9 @@ class LogicalJudgement(Judgement):
         for place, held in sorted(places.items()):
             other = {*held.values()} - known - self._deleted
             if other:
-                self.wrong.append(f"{len(other)} messages in {place} are of no logical queue: {sorted(other)[:5]}")
+                self.wrong.append(
+                    f"{len(other)} messages in {place} are of no logical queue: {sorted(other)[:5]}"
+                )
         return found
 
     def _held(self, index: int, segment: Segment, held: Mapping[int, int]) -> dict[int, int]:
@@ -170,10 +172,8 @@ class LogicalJudgement(Judgement):
             if segment.physical_start <= offset and (not segment.is_sealed or offset < end)
         }
         offsets = [*found]
-        if segment.is_sealed:
-            last = end
-        else:
-            last = offsets[-1] + 1 if offsets else segment.physical_start
+        behind = offsets[-1] + 1 if offsets else segment.physical_start
+        last = end if segment.is_sealed else behind
         if offsets != list(range(segment.physical_start, last)):
             self.wrong.append(
                 f"queue {index}, {segment}: {len(offsets)} messages lie there, up to {offsets[-1:]}"

@@ -61,7 +61,7 @@ class Administrators(ABC, Generic[WantedT, KnownT]):
         """The run of a command, and what is known after it. Raises NotAsWantedError."""
 
     @abstractmethod
-    def _granted(self, reply: Reply, answer: Command) -> None:
+    def _granted(self, reply: Reply, answer: Command, /) -> None:
         """A broker has taken a change."""
 
     def is_busy(self, name: str) -> bool:
@@ -160,7 +160,7 @@ def whole_run(wanted: Wanted, clock: Clock) -> Plan[TopicAtBrokers]:
 
 
 class StaticAdministrators(Administrators[Wanted, TopicAtBrokers]):
-    """Those of a static topic. `granted`: of each set the greatest epoch of a mapping that it acknowledged."""
+    """Those of a static topic. `granted`: of each set the greatest epoch that it acknowledged."""
 
     changes = frozenset({RequestCode.UPDATE_AND_CREATE_STATIC_TOPIC})
 
@@ -171,7 +171,7 @@ class StaticAdministrators(Administrators[Wanted, TopicAtBrokers]):
     def _plan(self, wanted: Wanted, clock: Clock) -> Plan[TopicAtBrokers]:
         return whole_run(wanted, clock)
 
-    def _granted(self, reply: Reply, answer: Command) -> None:
+    def _granted(self, reply: Reply, _answer: Command) -> None:
         said = TopicQueueMappingDetail.decode(reply.question.body)
         name = said.bname or ""
         self.granted[name] = max(self.granted.get(name, 0), said.epoch or 0)

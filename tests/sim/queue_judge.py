@@ -87,7 +87,7 @@ class Judgement(ABC):
         """Messages by logical queue and offset: each in one segment, without a gap."""
 
     @abstractmethod
-    def _may_be_told(self, kept: int, told: int | None, queue: LogicalQueue, logical: Logical) -> bool:
+    def _may_be_told(self, kept: int, told: int | None, queue: LogicalQueue, logical: Logical, /) -> bool:
         """Whether a group may go on there though it said this, because what lies between is deleted."""
 
     def _acknowledged(self, logical: Logical) -> None:
@@ -212,5 +212,5 @@ class StaticJudgement(Judgement):
         if offsets and offsets != list(range(offsets[0], offsets[0] + len(offsets))):
             self.wrong.append(f"the offsets of {segment.queue} have a gap")
 
-    def _may_be_told(self, kept: int, told: int | None, queue: LogicalQueue, logical: Logical) -> bool:
+    def _may_be_told(self, kept: int, told: int | None, queue: LogicalQueue, _logical: Logical) -> bool:
         return told is None and kept < queue.segments[0].logical_start

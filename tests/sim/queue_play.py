@@ -1,4 +1,4 @@
-"""One simulated run of a topic of logical queues, of either form: faults, healing, the last moves, judgement."""
+"""One simulated run of logical queues, of either form: faults, healing, the last moves, judgement."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
     python -m tests.sim.queue_run SEED [SEED ...] [--logical] [--trace]
 
-prints the faults of each run, what was found, and the digest of its trace. The topic is a static one, or, with
-`--logical`, one of logical queues of RIP-21; `--trace` prints every event.
+prints the faults of each run, what was found, and the digest of its trace. The topic is a static one, or one
+of logical queues of RIP-21 (`--logical`); `--trace` prints every event.
 """
 
 from __future__ import annotations

@@ -76,7 +76,8 @@ class QueueSettings:
     def __str__(self) -> str:
         """Everything that was drawn."""
         return (
-            f"{self.queues} logical queues{' in each set' if self.logical else ''}, {'two administrators' if self.races else 'one administrator'}, "
+            f"{self.queues} logical queues{' in each set' if self.logical else ''}, "
+            f"{'two administrators' if self.races else 'one administrator'}, "
             f"{self.deaths_per_mille} of 1000 runs cut off, at least {self.in_sync_min} in a set"
             f"{'' if self.loses_power else ', machines stay on'}"
             f"{f', kept for {self.reserved} s' if self.reserved else ''}"

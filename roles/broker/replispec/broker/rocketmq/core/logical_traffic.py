@@ -109,7 +109,9 @@ class LogicalQueueTraffic:
         following = None if held is None else self._following(mapped.said, held, is_send=is_send)
         return _Asking(request, handler, header, mapped.said, held, following)
 
-    def _event(self, asking: _Asking) -> machine.Sent | machine.Pulled | machine.EndAsked | machine.PositionSaid:
+    def _event(
+        self, asking: _Asking
+    ) -> machine.Sent | machine.Pulled | machine.EndAsked | machine.PositionSaid:
         header, is_followed = asking.header, asking.following is not None
         if isinstance(header, PullMessageRequest):
             is_aware = rules.knows_logical_queues(
