@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.rocketmq.queues import LOGICAL_QUEUES, fault_of_topic
+from replispec.runtime.rocketmq.queues import LOGICAL_QUEUES, LogicalQueue, fault_of_topic
 from replispec.runtime.rocketmq.queues.forms import queues_heard
 from replispec.runtime.rocketmq.remoting import Calls, Outcome
 from replispec.runtime.rocketmq.remoting.calls import Failure
@@ -152,7 +152,12 @@ class RouterNode:
         except RemoteProtocolError as error:
             self._faults.append(f"logical queues are told that cannot be: {error}")
             return
-        fault = fault_of_topic(queues.values(), LOGICAL_QUEUES)
+        # Two administrators at once may each have made a target, of which one is the first.
+        decided = [
+            LogicalQueue(index, tuple(each for each in queue.segments if each.is_decided))
+            for index, queue in queues.items()
+        ]
+        fault = fault_of_topic(decided, LOGICAL_QUEUES)
         if fault is not None:
             self._faults.append(f"logical queues are told that cannot be: {fault}")
         if len(queues) < self._most:
@@ -163,7 +168,15 @@ class RouterNode:
 class LogicalClients(Clients):
     """All clients of a world of logical queues."""
 
-    def __init__(self, world: World, rng: Rng, queues: Callable[[], int], bytes_max: int) -> None:
+    def __init__(
+        self,
+        world: World,
+        rng: Rng,
+        queues: Callable[[], int],
+        bytes_max: int,
+        may_begin: Callable[[int, int], bool],
+    ) -> None:
+        self._may_begin = may_begin
         self.read_as_before: dict[Place, int] = {}
         super().__init__(world, rng, queues, bytes_max)
         self.running = (*self.running, "old consumer")
@@ -184,7 +197,12 @@ class LogicalClients(Clients):
         rng, history = self._rng, self.history
         return {
             **super()._makers(),
-            "group": lambda: GroupNode(history, rng.fork(), self._queues, LOGICAL_QUEUE_BROKER),
+            "group": self._group,
             "old consumer": lambda: OldConsumerNode(self.read_as_before, history.faults, rng.fork()),
             "router": lambda: RouterNode(self.told, history.faults, rng.fork()),
         }
+
+    def _group(self) -> GroupNode:
+        node = GroupNode(self.history, self._rng.fork(), self._queues, LOGICAL_QUEUE_BROKER)
+        node.may_begin = self._may_begin
+        return node

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from replispec.administrator.rocketmq.logical_topics import LogicalTopic
+from replispec.broker.rocketmq.core.logical_mappings import HeldSegment
 from replispec.runtime.sim import Rng
 from tests.sim.logical_admins import LogicalAdministrators, LogicalWanted
 from tests.sim.logical_clients import LogicalClients
 from tests.sim.logical_judge import LogicalJudgement, LogicalWatch
 from tests.sim.queue_clients import Clients
 from tests.sim.queue_play import QueueRun, Watching
-from tests.sim.queue_world import ADMINS, SETS
+from tests.sim.queue_world import ADMINS, SETS, TOPIC
 
 QUEUES_MAX: Final = 8
 
@@ -27,7 +29,21 @@ class LogicalRun(QueueRun[LogicalWanted, LogicalTopic]):
         return LogicalAdministrators(self.world, rng, ADMINS, self.settings.deaths_per_mille)
 
     def _clients(self, rng: Rng, bytes_max: int) -> Clients:
-        return LogicalClients(self.world, rng, lambda: self.most, bytes_max)
+        return LogicalClients(self.world, rng, lambda: self.most, bytes_max, self._may_begin)
+
+    def _may_begin(self, index: int, offset: int) -> bool:
+        """Whether a message queue was taken again there, by a logical queue of which nothing is read before:
+        who had read all of its earlier use has the same number there."""
+        held = [each for each in self._held() if each.index == index and each.segment.is_decided]
+        was_taken = any(each.segment.logical_start == offset and each.segment.physical_start for each in held)
+        before = [each for each in held if each.segment.is_readable and each.segment.logical_start < offset]
+        return was_taken and not before
+
+    def _held(self) -> Iterator[HeldSegment]:
+        for name in SETS:
+            node = self.servers.node(self.servers.master(name))
+            mapped = None if node is None else node._mappings.logical.newest(TOPIC)
+            yield from () if mapped is None else mapped.said.held
 
     def _watching(self) -> Watching:
         watch = LogicalWatch(self.servers)

@@ -90,6 +90,8 @@ class GroupNode:
         self, history: QueueHistory, rng: Rng, queues: Callable[[], int], broker: str = MOCK_BROKER_GLOBAL
     ) -> None:
         self._broker = broker
+        self.may_begin: Callable[[int, int], bool] = lambda _index, _offset: False
+        """Whether a group that never said so may be told that it is there, for nothing is read before."""
         self._history = history
         self._rng = rng
         self._queues = queues
@@ -142,7 +144,8 @@ class GroupNode:
         self._is_waiting[index] = False
         if not isinstance(came, Failed) and not self._history.is_committing:
             self._history.goes_on[index] = came
-        if isinstance(came, int) and came not in self._history.committed[index]:
+        is_said = came is None or came in self._history.committed[index]
+        if not isinstance(came, Failed) and not is_said and not self.may_begin(index, came or 0):
             self._history.faults.append(f"the group reads queue {index} on from {came}, which it never said")
 
     def _told_of_nobody(self, index: int, came: int | Failed | None, _now_ms: int) -> None:
