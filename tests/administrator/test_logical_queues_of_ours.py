@@ -13,15 +13,17 @@ from replispec.administrator.rocketmq.logical_migration import moved
 from replispec.administrator.rocketmq.logical_queues import made as logical_queues_made
 from replispec.administrator.rocketmq.logical_queues import numbered, restated
 from replispec.administrator.rocketmq.logical_topics import LogicalTopic, known
-from replispec.administrator.rocketmq.plans import Asking, Plan, body_of
+from replispec.administrator.rocketmq.plans import Asking, Plan, body_of, granted
 from replispec.administrator.rocketmq.topics import TopicWanted
 from replispec.cli.main import command_line
 from replispec.cli.rocketmq.admin import drain_broker, logical_queues, query_topic_logical_queue_mapping
 from replispec.cli.rocketmq.admin.asking import RefusedToAskError
 from replispec.runtime.rocketmq.client import ConsumerNode, Reading, Stored
 from replispec.runtime.rocketmq.queues import rows
+from replispec.runtime.rocketmq.queues.forms import queues_heard
 from replispec.wire.rocketmq.broker import GetRouteInfoRequest, TopicRouteData
 from replispec.wire.rocketmq.codes import RequestCode, RouteFlag
+from replispec.wire.rocketmq.logical_queue import CreateLogicalQueue
 from tests.administrator.own_brokers import CLUSTER, NAME_SERVER, TOPIC, CutOffError, Load, OwnBrokers
 
 NAMES = [NAME_SERVER]
@@ -321,3 +323,27 @@ def test_a_topic_whose_making_was_cut_off_is_made_by_the_same_command(cut: int) 
     made(brokers)
     assert [row.split()[2:] for row in table(brokers)] == [[str(index), "Normal"] for index in range(4)]
     assert sorted(brokers.carried_out(_told())[0]) == [0, 1, 2, 3]
+
+
+def test_two_targets_that_two_administrators_left_are_both_finished_and_clients_are_told_of_them() -> None:
+    brokers = OwnBrokers(3)
+    made(brokers, queues=1)
+    load = Load(brokers)
+    brokers.world.run_for(2_000)
+    for number in (2, 3):
+        target = brokers.addresses[f"broker{number}"]
+        brokers.carried_out(_asks(target, CreateLogicalQueue(0, "WriteOnly", TOPIC).encode()))
+    brokers.world.run_for(1_000)
+    told, _ = brokers.carried_out(_told())
+    queues = queues_heard(told, TOPIC)
+    assert [each.is_decided for each in queues[0].segments] == [True, False, False]
+    move(brokers, 0, 1)
+    assert not any("WriteOnly" in row for row in table(brokers))
+    assert sum("Normal" in row for row in table(brokers)) == 3
+    judged(load, 3)
+
+
+def _asks(address: str, body: bytes) -> Plan[None]:
+    code = RequestCode.CREATE_MESSAGE_QUEUE_FOR_LOGICAL_QUEUE
+    (reply,) = yield [Asking(address, code, body=body)]
+    granted(reply)

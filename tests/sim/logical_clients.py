@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, Final
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.rocketmq.queues import LOGICAL_QUEUES, LogicalQueue, fault_of_topic
 from replispec.runtime.rocketmq.queues.forms import queues_heard
 from replispec.runtime.rocketmq.remoting import Calls, Outcome
 from replispec.runtime.rocketmq.remoting.calls import Failure
@@ -152,14 +151,6 @@ class RouterNode:
         except RemoteProtocolError as error:
             self._faults.append(f"logical queues are told that cannot be: {error}")
             return
-        # Two administrators at once may each have made a target, of which one is the first.
-        decided = [
-            LogicalQueue(index, tuple(each for each in queue.segments if each.is_decided))
-            for index, queue in queues.items()
-        ]
-        fault = fault_of_topic(decided, LOGICAL_QUEUES)
-        if fault is not None:
-            self._faults.append(f"logical queues are told that cannot be: {fault}")
         if len(queues) < self._most:
             self._faults.append(f"{len(queues)} logical queues are told, and {self._most} were before")
         self._most = max(self._most, len(queues))
