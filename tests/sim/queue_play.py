@@ -118,7 +118,10 @@ class Watching(Protocol):
 class QueueRun(ABC, Generic[WantedT, KnownT]):
     """One world from its beginning to its judgement."""
 
-    def __init__(self, seed: int, settings: QueueSettings, *, keeps_lines: bool = False) -> None:
+    def __init__(
+        self, seed: int, settings: QueueSettings, *, keeps_lines: bool = False, stops_early: bool = False
+    ) -> None:
+        self._stops_early = stops_early
         self.seed = seed
         self.settings = settings
         self.servers = build(seed, settings, keeps_lines=keeps_lines)
@@ -205,8 +208,9 @@ class QueueRun(ABC, Generic[WantedT, KnownT]):
         self.nemesis.plan(Rng(~self.seed).between(1, 5), from_ms=300, until_ms=FAULTS_MS)
         self._work()
         for _ in range(RUNS_MS // 100):
-            world.run_for(100)
-            self.watch.look()
+            self._look()
+            if self._stops_early and self._faults():
+                return self._result([])
         self._is_over = True
         self.nemesis.heal()
         self.admins.is_careful = True
@@ -259,9 +263,17 @@ class QueueRun(ABC, Generic[WantedT, KnownT]):
         for _ in range(0, SETTLE_MS, 100):
             if is_so():
                 return True
-            self.world.run_for(100)
-            self.watch.look()
+            if self._stops_early and self._faults():
+                return False
+            self._look()
         return is_so()
+
+    def _look(self) -> None:
+        self.world.run_for(100)
+        self.watch.look()
+
+    def _faults(self) -> list[str]:
+        return [*self.clients.history.faults, *self.watch.wrong]
 
     def _until_finished(self, wanted: WantedT | None = None) -> bool:
         """One administrator after the other, until one has done this, or finds nothing left to do."""
@@ -305,7 +317,7 @@ class QueueRun(ABC, Generic[WantedT, KnownT]):
             self.seed,
             self.world.digest(),
             self.nemesis.faults,
-            [*self.watch.wrong, *wrong],
+            self._faults() if self._stops_early and self._faults() else [*self.watch.wrong, *wrong],
             self.settings,
             len(history.acknowledged),
             len(history.of_before),
