@@ -1,4 +1,4 @@
-"""What worlds of logical queues are worth: each broken rule is found by one of a few seeds, of either form."""
+"""What worlds of logical queues are worth: each broken rule of either form is found by few seeds."""
 
 from __future__ import annotations
 
