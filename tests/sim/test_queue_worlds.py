@@ -16,9 +16,9 @@ from tests.sim.queue_play import QueueResult
 from tests.sim.queue_run import run
 from tests.sim.queue_world import drawn
 
-# Each seed takes one to two seconds of CPU. `make test-full` plays 100 of each form.
+# Each seed takes one to two seconds of CPU. `make test-full` plays 104 of each form.
 SEEDS = int(os.environ.get("REPLISPEC_QUEUE_SEEDS", "8"))
-BATCH = 4
+BATCH = 8
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, BATCH))
