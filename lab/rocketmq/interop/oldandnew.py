@@ -37,6 +37,8 @@ COUNT: Final = 200
 PAUSE_MS: Final = 3
 OURS: Final = "ours"
 NEXT_CLIENT: Final = 1_000_000
+# A lite-pull consumer of Java's looks every 20 s which queues are its own.
+REBALANCED_MS: Final = 25_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +230,8 @@ def _read(stage: Stage, who: str, client: Stage | None, cells: Sequence[Cell]) -
     group = (f"readers-{who}-{stage.named}".replace(".", "-"),)
     is_preview = who == logical.PREVIEW.release
     program = ("read", *words) if is_preview else ("pull", *words, *group)
-    return _with_topics(client.tools.client(*program, str(logical.IDLE_MS)), topics)
+    idle_ms = logical.IDLE_MS if is_preview else REBALANCED_MS
+    return _with_topics(client.tools.client(*program, str(idle_ms)), topics)
 
 
 # ---- what must be so -----------------------------------------------------------------------------
