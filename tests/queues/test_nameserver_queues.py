@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from replispec.nameserver.rocketmq import Limits
 from replispec.runtime.rocketmq.queues import LOGICAL_QUEUES, LogicalQueue
 from replispec.runtime.rocketmq.queues.telling import Enabled
+from replispec.runtime.rocketmq.remoting.answering import BODY_OBJECTS_MAX
+from replispec.wire.rocketmq.broker import RegisterBrokerBody
 from replispec.wire.rocketmq.codes import LogicalQueueState as State
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode, RouteFlag
 from replispec.wire.rocketmq.constants import MAPPING_EPOCH_AHEAD_MS
@@ -408,6 +410,28 @@ def test_a_body_that_is_no_mapping_refuses_the_registration(mapping: bytes) -> N
     body = b'{"filterServerList":[],"topicConfigSerializeWrapper":{"logicalQueuesInfoMap":' + mapping + b"}}"
     assert names.hears_body("b1", body) != ResponseCode.SUCCESS
     assert names.asked().body == before
+
+
+def test_what_a_registration_holds_is_counted_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A million segments are 7 MB: reading them would keep everybody waiting, the controller, too."""
+
+    def reads(_data: bytes) -> RegisterBrokerBody:
+        raise AssertionError("it is read")
+
+    names = NameServer()
+    names.hears(OLD, NEW)
+    with monkeypatch.context() as patched:
+        patched.setattr(RegisterBrokerBody, "decode", reads)
+        answer = names.answers_body("b1", _of_segments(BODY_OBJECTS_MAX))
+    assert answer.header.code == ResponseCode.SYSTEM_ERROR
+    remark = f"a body of {BODY_OBJECTS_MAX + 1} objects, {BODY_OBJECTS_MAX} allowed"
+    assert remark in (answer.header.remark or "")
+    assert names.told() == CHAIN
+
+
+def _of_segments(objects: int) -> bytes:
+    listed = b",".join([b"{}"] * (objects - 3))
+    return b'{"topicConfigSerializeWrapper":{"logicalQueuesInfoMap":{"T":{"0":[' + listed + b"]}}}}"
 
 
 def test_segments_are_bounded_and_who_has_most_gives_way() -> None:

@@ -18,7 +18,7 @@ from replispec.runtime.rocketmq.access import OPEN, RequestGuard, Security
 from replispec.runtime.rocketmq.derived_options import join_address
 from replispec.runtime.rocketmq.membership import MachineRunner, Nothing
 from replispec.runtime.rocketmq.remoting import Request, RequestServer
-from replispec.runtime.rocketmq.remoting.answering import Answering, Requests
+from replispec.runtime.rocketmq.remoting.answering import BODY_OBJECTS_MAX, Answering, Requests
 from replispec.runtime.rocketmq.remoting.answers import text
 from replispec.runtime.world import (
     Accepted,
@@ -78,7 +78,7 @@ class NameServerNode:
         )
         self._take: Final = answering.take
         self._watching = MachineRunner(machine.MACHINE, self, options)
-        self._requests.serve(answering.table)
+        self._requests.serve(answering.table, body_objects_max=BODY_OBJECTS_MAX)
 
     @property
     def listeners(self) -> Mapping[str, str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
+from replispec.broker.rocketmq.core.left_queues import LeftQueues
 from replispec.broker.rocketmq.core.logical_asked import AskedOfQueues, asked_of
 from replispec.broker.rocketmq.core.logical_mappings import (
     HeldSegment,
@@ -95,6 +96,7 @@ class LogicalQueueAdmin:
         self._redirection = b""
         # Where logical queues went, as somebody told: nobody trusts it but for where to ask.
         self.hints: dict[tuple[str, int], Segment] = {}
+        self._left: Final = LeftQueues()
         self.table: Final = dict.fromkeys(wire.REQUESTS.keys() | topic_wire.REQUESTS.keys(), self._asked)
 
     # What the machines ask
@@ -131,6 +133,13 @@ class LogicalQueueAdmin:
             is_followed = last[0].successor is not None or self.hint_behind(asked.topic, last[0]) is not None
             return constants.UNDECIDED if is_followed else last[0].segment.logical_end
         return constants.UNDECIDED if self._is_committed(mapping, asked.index) else 0
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether another logical queue left the message queue a moment ago."""
+        asked, held = self._now.asked, self._now.held
+        held_by = None if held is None else held.index
+        return self._left.rests(asked.topic, asked.queue_id, asked.index, held_by, asked.now_ms)
 
     def start_of(self, segment: LogicalQueueSegment | None, /) -> int:
         """The logical start that a message gives a segment."""
@@ -292,6 +301,7 @@ class LogicalQueueAdmin:
         for effect in taken.effects:
             if effect == "record_segment":
                 turn.after = self._segment_after(taken.state, taken.variables)
+                self._note_left(turn, request.now_ms)
                 kept = partial(
                     self._segment_told, request, replace(turn, instance=(taken.state, taken.variables))
                 )
@@ -305,6 +315,7 @@ class LogicalQueueAdmin:
     def _segment_told(self, request: Request, turn: _Turn, reason: str, now_ms: int) -> None:
         """The record of a segment is kept, or not known to be."""
         self._turn = turn
+        self._note_left(turn, now_ms)
         event = machine.Unkept(reason) if reason else _KEPT[request.code]()
         state, known = turn.instance
         try:
@@ -415,6 +426,13 @@ class LogicalQueueAdmin:
         if is_newer and (known is not None or len(self.hints) < HINTS_MAX):
             self.hints[key] = hint
 
+    def _note_left(self, turn: _Turn, now_ms: int) -> None:
+        """A logical queue may have left its message queue: when that was recorded, and when it was kept."""
+        before, after = turn.held, turn.after
+        is_left = after is None or not after.segment.is_writable
+        if before is not None and before.segment.is_writable and is_left:
+            self._left.left(turn.asked.topic, before.segment.queue.queue_id, before.index, now_ms)
+
     # Of a topic
 
     def _take_of_topic(self, request: Request, event: Any) -> None:
@@ -467,3 +485,9 @@ class LogicalQueueAdmin:
     def step_down(self) -> None:
         """Another broker is master, and may know better."""
         self.hints.clear()
+        self._left.step_down()
+
+    def settle(self, now_ms: int) -> None:
+        """As a master, know since when."""
+        if self.serves:
+            self._left.serves(now_ms)

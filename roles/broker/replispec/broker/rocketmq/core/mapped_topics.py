@@ -160,6 +160,7 @@ class MappedTopics:
                     self._traffic.changed(topics)
         self.recorder.kept(kept_to if self._master.serves else 0, now_ms)
         self._static.record_unsafe(now_ms)
+        self._logical.settle(now_ms)
         self._aging.settle(now_ms)
         self._emptied.settle(now_ms)
         return changed
