@@ -81,7 +81,10 @@ def test_an_expired_queue_is_taken_again_by_its_own_logical_queue_from_its_end_o
     assert brokers.send(address, b"m", topic="L")[1].queue_offset == 3
 
 
-RESTING = (ResponseCode.SYSTEM_ERROR, "clients may still send to the queue for the logical queue that left it")
+RESTING = (
+    ResponseCode.SYSTEM_ERROR,
+    "clients may still send to the queue for the logical queue that left it",
+)
 
 
 def test_a_queue_that_was_left_a_moment_ago_is_taken_by_no_other_logical_queue() -> None:

@@ -168,7 +168,14 @@ class NameServerNode:
             self._outbox.note(Level.WARNING, "a registration in the name of another broker", **values)
 
     def _note_mappings(self, new: RouteRegistration, request: Request) -> None:
-        """One line for what of a registration was not taken, and once where it comes again and again."""
+        """One line for what of a registration was not taken, and once where it comes again and again; and one
+        for what is told no more because of it."""
+        withdrawn = self._routes.withdrawn
+        for topic, lack in list(withdrawn.items())[:1]:
+            values = {"broker": new.broker_name, "peer": request.peer, "topic": topic[:TEXT_MAX]}
+            self._outbox.note(
+                Level.WARNING, "logical queues are told no more", **values, lack=lack, topics=len(withdrawn)
+            )
         faults = self._routes.faults
         if not faults:
             return
