@@ -552,17 +552,15 @@ def test_who_leads_nothing_makes_no_static_topic_of_logical_queues() -> None:
 def test_who_keeps_a_topic_from_being_told_is_named_once() -> None:
     names = NameServer()
     names.hears(OLD, NEW)
-    names.talk.noted()
     names.hears(STRANGERS[0], STRANGERS[0])
     assert "nobody registered queue" in (names.refusal() or "")
     assert [each for each in names.talk.noted() if each == WITHDRAWN] == [WITHDRAWN]
     # A broker that has the topic, and not its mapping, is another one.
     names.loses("evil")
     assert names.told() == CHAIN
-    names.hears(Says("b1", 3, OLD.segments, ONE))
     names.hears(Says("b3", 1, queues=1))
     assert "b3" in (names.refusal() or "")
-    assert [each for each in names.talk.noted() if each == WITHDRAWN] == [WITHDRAWN]
+    assert [each for each in names.talk.noted() if each == WITHDRAWN] == 2 * [WITHDRAWN]
 
 
 def test_who_is_heard_without_a_segment_counts_when_it_says_that_the_topic_is_enabled() -> None:
@@ -574,7 +572,7 @@ def test_who_is_heard_without_a_segment_counts_when_it_says_that_the_topic_is_en
 
 def test_a_late_registration_is_late_also_where_the_newer_one_has_no_segments() -> None:
     early = Says("b1", 1, {0: [segment("b1", 0, 0)]}, queues=0)
-    newer = Says("b1", 2, {}, queues=0)
+    newer = Says("b1", 2, queues=0)
     for order in permutations((early, newer)):
         names = NameServer()
         names.hears(*order, Says("b2", 1, {0: [segment("b2", 0, 0)]}))

@@ -118,7 +118,7 @@ class Routes:
         self._logical: dict[str, _Logical] = {}
         self._logical_routes: dict[str, Kept[TopicRouteData]] = {}
         self.faults: Mapping[str, str] = {}
-        # Topics of which all logical queues were there when anything of them changed last.
+        # Topics that are enabled, of which all logical queues were there when somebody looked last.
         self._told: set[str] = set()
         self.withdrawn: Mapping[str, str] = {}
         """Topics that the last registration keeps from being told, and what is missing of them since."""
@@ -262,6 +262,8 @@ class Routes:
             found = _Logical(heard, self._lack_of(heard, topic))
             if heard.total:
                 self._logical[topic] = found
+            if heard.enabled is not None and found.lack is None and len(self._told) < self._limits.topics:
+                self._told.add(topic)
         return found
 
     def _lack_of(self, heard: HeardQueues, topic: str) -> str | None:
@@ -278,11 +280,7 @@ class Routes:
         found = {}
         for topic in sorted(topics):
             logical = self._logical_of(topic)
-            if logical.heard.enabled is None:
-                continue
-            if logical.lack is None and len(self._told) < self._limits.topics:
-                self._told.add(topic)
-            elif logical.lack is not None and topic in self._told:
+            if logical.lack is not None and topic in self._told and logical.heard.enabled is not None:
                 self._told.discard(topic)
                 found[topic] = logical.lack
         return found
