@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
+from replispec.broker.rocketmq.core.hints import Hints
 from replispec.broker.rocketmq.core.left_queues import LeftQueues
 from replispec.broker.rocketmq.core.logical_asked import AskedOfQueues, asked_of
 from replispec.broker.rocketmq.core.logical_mappings import (
@@ -21,6 +22,7 @@ from replispec.broker.rocketmq.core.logical_mappings import (
     TopicMapping,
     instance_of,
 )
+from replispec.broker.rocketmq.core.peers import Peers
 from replispec.broker.rocketmq.core.pulls import Pulls
 from replispec.broker.rocketmq.core.recorder import MappingLog, Recorder
 from replispec.broker.rocketmq.core.topics import Topics
@@ -41,9 +43,6 @@ from replispec.wire.rocketmq.machines import logical_queue_segment_wire as wire
 from replispec.wire.rocketmq.machines import logical_queue_topic as topic_machine
 from replispec.wire.rocketmq.machines import logical_queue_topic_wire as topic_wire
 from replispec.wire.rocketmq.options import BrokerOptions
-
-HINTS_MAX: Final = 100_000
-"""Logical queues of which it is noted where they went; of further ones clients ask the name server."""
 
 _KEPT: Final[dict[int, type[Any]]] = {
     RequestCode.UPDATE_TOPIC_LOGICAL_QUEUE_MAPPING: machine.MappingKept,
@@ -77,6 +76,7 @@ class LogicalQueueAdmin:
         mappings: LogicalMappings,
         recorder: Recorder,
         pulls: Pulls,
+        peers: Peers,
         options: BrokerOptions,
         master: MappingLog,
     ) -> None:
@@ -94,8 +94,8 @@ class LogicalQueueAdmin:
         self._topic_bound = topic_wire.bound(self)
         self._turn: _Turn | None = None
         self._redirection = b""
-        # Where logical queues went, as somebody told: nobody trusts it but for where to ask.
-        self.hints: dict[tuple[str, int], Segment] = {}
+        self.hints: Final = Hints(peers)
+        """Where logical queues went, as somebody told."""
         self._left: Final = LeftQueues()
         self.table: Final = dict.fromkeys(wire.REQUESTS.keys() | topic_wire.REQUESTS.keys(), self._asked)
 
@@ -130,7 +130,7 @@ class LogicalQueueAdmin:
         asked, mapping = self._now.asked, self._now.mapping
         last = None if mapping is None else [*mapping.of_index(asked.index)][-1:]
         if last:
-            is_followed = last[0].successor is not None or self.hint_behind(asked.topic, last[0]) is not None
+            is_followed = last[0].successor is not None or self.hints.is_followed(asked.topic, last[0])
             return constants.UNDECIDED if is_followed else last[0].segment.logical_end
         return constants.UNDECIDED if self._is_committed(mapping, asked.index) else 0
 
@@ -219,7 +219,7 @@ class LogicalQueueAdmin:
     def _is_committed(self, mapping: TopicMapping | None, index: int) -> bool:
         """Whether a logical queue is there, wherever it is."""
         enabled = None if mapping is None else mapping.enabled
-        is_told = (self._now.asked.topic, index) in self.hints
+        is_told = self.hints.is_told(self._now.asked.topic, index)
         return is_told or (enabled is not None and index < enabled.total)
 
     @property
@@ -407,24 +407,13 @@ class LogicalQueueAdmin:
             mapping = replace(mapping, gone=with_gone(mapping.gone, {asked.index: (asked.passed_over,)}))
         return mapping
 
-    def hint_behind(self, topic: str, held: HeldSegment) -> Segment | None:
-        """Where a logical queue went, as it was told, from a segment of this broker on; None where nobody
-        told."""
-        hint = self.hints.get((topic, held.index))
-        end = max(held.segment.logical_end, held.segment.logical_start)
-        return None if hint is None or hint.logical_start < end else hint
-
     def _note_hint(self, turn: _Turn) -> None:
         """Where a logical queue went. It is no hint unless it lies behind what is held here, at another."""
         asked, hint = turn.asked, turn.asked.target_segment
         held = turn.held
         if hint is None or held is None or not hint.is_decided or hint.queue.broker_name == self._broker_name:
             return
-        key = asked.topic, asked.index
-        known = self.hints.get(key)
-        is_newer = known is None or hint.logical_start >= known.logical_start
-        if is_newer and (known is not None or len(self.hints) < HINTS_MAX):
-            self.hints[key] = hint
+        self.hints.note(asked.topic, asked.index, hint, asked.now_ms)
 
     def _note_left(self, turn: _Turn, now_ms: int) -> None:
         """A logical queue may have left its message queue: when that was recorded, and when it was kept."""
@@ -476,11 +465,6 @@ class LogicalQueueAdmin:
             else:
                 answer = self._topic_bound.answer_of(effect, instance[1], event, request.command.release)
                 give(request, answer)
-
-    def forget_hints(self, topic: str) -> None:
-        """A topic was deleted."""
-        for key in [each for each in self.hints if each[0] == topic]:
-            del self.hints[key]
 
     def step_down(self) -> None:
         """Another broker is master, and may know better."""
