@@ -202,7 +202,7 @@ class LogicalQueueTraffic:
         written = mapping.writable_of(held.index) if is_send else None
         if written is not None and written.place != held.place:
             return message_of(replace(written.segment, address=self._admin.address), topic, held.index)
-        hint = self._admin.hint_behind(topic, held)
+        hint = self._admin.hints.behind(topic, held)
         successor = held.successor
         if hint is None or not held.segment.is_sealed:
             return successor
