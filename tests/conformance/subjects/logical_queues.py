@@ -61,6 +61,8 @@ class LogicalAdministration(StaticBrokerShell):
 
     def has_begun(self, target: Fields) -> bool:
         """Whether a segment follows a source that was passed over: it knows already where it begins."""
+        if not isinstance(target, dict):
+            return False  # none that was looked at
         return target.get("state") != "WriteOnly" and target.get("logicalQueueDelta", UNKNOWN) >= 0
 
     def gives_way(self, segment: Held, target: Fields) -> None:

@@ -12,7 +12,9 @@ from typing import Any
 from replispec.conformance.rocketmq.names import VOCABULARY
 from replispec.runtime.primitives import jsons
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.framing import decode_command
 from replispec.wire.rocketmq.codes import RequestCode
+from replispec.wire.rocketmq.store import LogRecord
 from tests.conformance.subjects.asking import RELEASE
 from tests.conformance.subjects.static_topic_shell import (
     Fields,
@@ -23,6 +25,7 @@ from tests.conformance.subjects.static_topic_shell import (
     StaticBrokerShell,
     Told,
 )
+from tests.conformance.subjects.stored import records_of, written
 
 LOGICAL_SINCE = VOCABULARY.release_number((5, 0, 0))
 WAITS, COMMITS = 2, 1
@@ -255,17 +258,22 @@ class GoodStaticBroker(StaticBrokerShell):
         queue = index if items is None else self.queue_of(items[-1], index)
         at = self.disk.ends[topic, queue]
         self.disk.ends[topic, queue] += self.messages(command, body)
+        self.keeps((topic, queue), at, records_of(command, header, body))
         offset = at if items is None else self.logical(items[-1], at)
         return "SUCCESS", {"msgId": "0" * 32, "queueId": index, "queueOffset": offset}, b""
 
     def messages(self, command: str, body: bytes) -> int:
         """How many messages are sent, each with its size in front."""
-        if command != "SEND_BATCH_MESSAGE":
-            return 1
-        at = found = 0
-        while at < len(body):
-            at, found = at + int.from_bytes(body[at : at + 4], "big"), found + 1
-        return found
+        return len(records_of(command, {}, body))
+
+    def keeps(self, place: tuple[str, int], at: int, records: list[LogRecord]) -> None:
+        """Messages are in a physical queue from an offset on."""
+        for offset, each in enumerate(records, at):
+            self.disk.log.keep(place, offset, each)
+
+    def given(self, place: tuple[str, int], begin: int, end: int) -> bytes:
+        """What a pull is given of a physical queue."""
+        return written(self.disk.log.between(place, begin, end))
 
     def moved_from(self, topic: str, queue: int, header: Fields, version: int) -> Items | None:
         """The items of the logical queue that left a physical one, for who cannot know it."""
@@ -425,7 +433,8 @@ class GoodStaticBroker(StaticBrokerShell):
         """What lies in a physical queue from an offset on."""
         end = self.disk.ends[topic, queue]
         code = "SUCCESS" if offset < end else "PULL_NOT_FOUND" if offset == end else "PULL_OFFSET_MOVED"
-        return code, {"suggestWhichBrokerId": 0, **dict(zip(_PULLED, (end, 0, end), strict=True))}, b"log"
+        body = self.given((topic, queue), offset, end)
+        return code, {"suggestWhichBrokerId": 0, **dict(zip(_PULLED, (end, 0, end), strict=True))}, body
 
     async def _elsewhere(self, command: str, item: Item, header: Fields, own: int) -> int:
         """An offset of an item, its own or told by the broker of the item."""
@@ -442,7 +451,7 @@ class GoodStaticBroker(StaticBrokerShell):
             raise Refused("SYSTEM_ERROR")
         if any(not str(answer.header.get(name, "")).isdecimal() for name in numbers):
             raise Refused("SYSTEM_ERROR")
-        return code, answer.header, b"" if answer.body is None else jsons.dumps(answer.body)
+        return code, answer.header, decode_command(answer.data).body
 
     def handlers(self, version: int) -> Handlers:
         by_client: dict[int, Callable[..., Awaitable[Told]]] = {

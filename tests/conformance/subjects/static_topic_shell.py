@@ -21,6 +21,7 @@ from tests.conformance.subjects.answering import Reader
 from tests.conformance.subjects.asking import Peer
 from tests.conformance.subjects.registering import ABILITIES
 from tests.conformance.subjects.remoting_server import HOST, READ_BYTES, Broken
+from tests.conformance.subjects.stored import Log
 
 DESCRIBED = AdapterDescription("inside", "1", frozenset({"broker"}), ABILITIES)
 Item = Mapping[str, Any]
@@ -44,6 +45,7 @@ class Disk:
     ends: Counter[tuple[str, int]] = field(default_factory=Counter)
     read: dict[tuple[str, str, int], int] = field(default_factory=dict)
     version: int = 0
+    log: Log = field(default_factory=Log)
 
 
 class StaticBrokerShell:

@@ -1,12 +1,15 @@
-"""The records in bytes of a log that come in runs: each must be whole, where it says it is, and undamaged."""
+"""The records in bytes of a log that come in runs: each must be whole, where it says it is, and undamaged;
+and those that the answer to a pull gives."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.wire.rocketmq.codes import LogMagic
+from replispec.runtime.primitives.frames import FrameBuffer
+from replispec.wire.rocketmq.codes import LogMagic, RequestCode
 from replispec.wire.rocketmq.store import LogBlankFixed, LogRecord, OffsetMessageId, OffsetMessageIdV6
+from replispec.wire.rocketmq.streams import COMMIT_LOG
 
 _HEAD_BYTES = len(LogBlankFixed(0, 0).encode())
 _RECORD_BYTES_MAXIMUM = 1 << 24
@@ -14,6 +17,8 @@ _IPV4_BYTES = 4
 # Between a property's name and its value, and after the value.
 _NAME_ENDS, _VALUE_ENDS = "\x01", "\x02"
 _RECORDS = (LogMagic.MESSAGE_V1, LogMagic.MESSAGE_V2)
+PULLS = frozenset((RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE))
+"""What is answered with records of the log."""
 
 
 class LogRecords:
@@ -71,6 +76,20 @@ class LogRecords:
             return "the body of a record is not what its checksum says"
         self.last = record
         return ""
+
+
+def pulled_records(data: bytes) -> list[LogRecord]:
+    """The records that the answer to a pull gives, one behind the other.
+
+    Raises RemoteProtocolError for what is no run of whole, undamaged records.
+    """
+    frames = FrameBuffer(COMMIT_LOG)
+    found = [LogRecord.decode(each) for each in frames.receive(data)]
+    if frames.waiting_bytes:
+        raise RemoteProtocolError(f"{frames.waiting_bytes} bytes behind the last whole record")
+    if not all(each.body_crc_holds for each in found):
+        raise RemoteProtocolError("the body of a record is not what its checksum says")
+    return found
 
 
 def _is_head(head: LogBlankFixed) -> bool:
