@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from replispec.conformance.rocketmq.names import VOCABULARY
 from replispec.runtime.primitives import jsons
@@ -24,6 +23,7 @@ from tests.conformance.subjects.static_topic_shell import (
     Refused,
     StaticBrokerShell,
     Told,
+    shaped,
 )
 from tests.conformance.subjects.stored import records_of, written
 
@@ -199,7 +199,7 @@ class GoodStaticBroker(StaticBrokerShell):
     def read(self, topic: str, body: bytes) -> Fields:  # noqa: ARG002
         """The mapping that a body is. Raises Refused."""
         try:
-            return _shaped(jsons.loads(body))
+            return shaped(jsons.loads(body))
         except (RemoteProtocolError, KeyError, TypeError, ValueError, AttributeError):
             raise Refused("INVALID_PARAMETER") from None
 
@@ -311,17 +311,29 @@ class GoodStaticBroker(StaticBrokerShell):
             return await self.not_led("PULL_MESSAGE", header, items, b"")
         item = self.item_of(items, offset)
         at = self.physical(item, offset)
+        if flags & COMMITS and int(header["commitOffset"]) > 0:
+            await self.carried(self.item_of(items, int(header["commitOffset"])), header)
         if item["bname"] == self.name:
             queue = self.queue_of(item, index)
-            if flags & COMMITS:
-                of_commit = self.item_of(items, int(header["commitOffset"]))
-                place = header["consumerGroup"], topic, self.queue_of(of_commit, index)
-                self.disk.read[place] = self.commit_of(of_commit, int(header["commitOffset"]))
             code, told, body = self._found(topic, queue, at)
         else:
             asked = self.handed_on(item, header) | {"queueOffset": at, "sysFlag": self.flags_of(flags)}
             code, told, body = await self._asked("PULL_MESSAGE", asked, _PULLED)
         return self.told_of_pull(items, item, at, (code, told, body))
+
+    async def carried(self, item: Item, header: Fields) -> None:
+        """What a pull says of how far its group has read is kept where that item lies."""
+        offset = self.commit_of(item, int(header["commitOffset"]))
+        if item["bname"] != self.name:
+            said = {name: header[name] for name in ("consumerGroup", "topic")} | {"commitOffset": offset}
+            await self._asked("UPDATE_CONSUMER_OFFSET", self.handed_on(item, said))
+            return
+        place = header["consumerGroup"], header["topic"], self.queue_of(item, int(header["queueId"]))
+        self.disk.read[place] = offset
+
+    def handed_over(self, body: bytes) -> bytes:
+        """What is told of the messages that another broker gave."""
+        return body
 
     def told_of_pull(self, items: Items, item: Item, at: int, found: Told) -> Told:
         """What was found in an item, in offsets of the logical queue."""
@@ -426,6 +438,10 @@ class GoodStaticBroker(StaticBrokerShell):
             raise Refused("TOPIC_NOT_EXIST")
         if topic not in self.disk.mappings or self.is_physical(header, version):
             return None
+        return self.led_items(topic, index)
+
+    def led_items(self, topic: str, index: int) -> Items:
+        """The items of a logical queue."""
         found: Items = self.disk.mappings[topic]["hostedQueues"].get(str(index), [])
         return found
 
@@ -451,7 +467,7 @@ class GoodStaticBroker(StaticBrokerShell):
             raise Refused("SYSTEM_ERROR")
         if any(not str(answer.header.get(name, "")).isdecimal() for name in numbers):
             raise Refused("SYSTEM_ERROR")
-        return code, answer.header, decode_command(answer.data).body
+        return code, answer.header, self.handed_over(decode_command(answer.data).body)
 
     def handlers(self, version: int) -> Handlers:
         by_client: dict[int, Callable[..., Awaitable[Told]]] = {
@@ -479,21 +495,3 @@ class GoodStaticBroker(StaticBrokerShell):
 
 def _offset(offset: int) -> Told:
     return "SUCCESS", {"offset": offset}, b""
-
-
-def _shaped(detail: Any) -> Fields:
-    """A mapping whose parts are what they must be. Raises KeyError, TypeError, ValueError, AttributeError."""
-    numbers = ("gen", "queueId", "logicOffset", "startOffset", "endOffset")
-    for index, items in detail["hostedQueues"].items():
-        int(index)
-        if not isinstance(items, list) or any(
-            type(item[name]) is not int for item in items for name in numbers
-        ):
-            raise ValueError(index)
-    if (
-        not 0 <= detail["epoch"] < 2**63
-        or type(detail["epoch"]) is not int
-        or type(detail["totalQueues"]) is not int
-    ):
-        raise ValueError(detail["epoch"])
-    return dict(detail)

@@ -167,6 +167,24 @@ class StaticBrokerShell:
         return Command(answered, body).encode()
 
 
+def shaped(detail: Any) -> Fields:
+    """A mapping whose parts are what they must be. Raises KeyError, TypeError, ValueError, AttributeError."""
+    numbers = ("gen", "queueId", "logicOffset", "startOffset", "endOffset")
+    for index, items in detail["hostedQueues"].items():
+        int(index)
+        if not isinstance(items, list) or any(
+            type(item[name]) is not int for item in items for name in numbers
+        ):
+            raise ValueError(index)
+    if (
+        not 0 <= detail["epoch"] < 2**63
+        or type(detail["epoch"]) is not int
+        or type(detail["totalQueues"]) is not int
+    ):
+        raise ValueError(detail["epoch"])
+    return dict(detail)
+
+
 @dataclass
 class StaticTopicAdapter:
     """Stands in for `replispec.conformance.adapters.Adapter`."""

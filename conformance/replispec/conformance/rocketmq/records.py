@@ -17,6 +17,7 @@ _IPV4_BYTES = 4
 # Between a property's name and its value, and after the value.
 _NAME_ENDS, _VALUE_ENDS = "\x01", "\x02"
 _RECORDS = (LogMagic.MESSAGE_V1, LogMagic.MESSAGE_V2)
+_ID = "message_id"
 PULLS = frozenset((RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE))
 """What is answered with records of the log."""
 
@@ -78,8 +79,9 @@ class LogRecords:
         return ""
 
 
-def pulled_records(data: bytes) -> list[LogRecord]:
-    """The records that the answer to a pull gives, one behind the other.
+def pulled_records(data: bytes) -> list[Mapping[str, object]]:
+    """The records that the answer to a pull gives, one behind the other, without where in the log they lie,
+    which is of no account to who reads a queue.
 
     Raises RemoteProtocolError for what is no run of whole, undamaged records.
     """
@@ -89,7 +91,7 @@ def pulled_records(data: bytes) -> list[LogRecord]:
         raise RemoteProtocolError(f"{frames.waiting_bytes} bytes behind the last whole record")
     if not all(each.body_crc_holds for each in found):
         raise RemoteProtocolError("the body of a record is not what its checksum says")
-    return found
+    return [{name: shown for name, shown in shown_record(each).items() if name != _ID} for each in found]
 
 
 def _is_head(head: LogBlankFixed) -> bool:
@@ -115,7 +117,7 @@ def shown_record(record: LogRecord) -> Mapping[str, object]:
         "born_timestamp": record.born_timestamp,
         "reconsume_times": record.reconsume_times,
         "prepared_transaction_offset": record.prepared_transaction_offset,
-        "message_id": where.encode().hex().upper(),
+        _ID: where.encode().hex().upper(),
         "properties": _properties(record.properties),
         "body": record.body.decode("utf-8", "replace"),
     }

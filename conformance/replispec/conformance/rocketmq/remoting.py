@@ -10,7 +10,7 @@ from replispec.conformance.encoding import Encoded, Encoder, Question, Unsendabl
 from replispec.conformance.model import Sent
 from replispec.conformance.received import Breach, Received, ReceivedAnswer, ReceivedRequest
 from replispec.conformance.rocketmq.names import VOCABULARY
-from replispec.conformance.rocketmq.records import PULLS, pulled_records, shown_record
+from replispec.conformance.rocketmq.records import PULLS, pulled_records
 from replispec.conformance.values import Variables, filled, number, wire_text
 from replispec.conformance.vocabulary import Release
 from replispec.runtime.primitives import jsons
@@ -209,7 +209,7 @@ def _answered(code: int, command: Command) -> object:
     if command.header.code != ResponseCode.SUCCESS:
         return _body(command.body)
     if code in PULLS:
-        return {"records": [shown_record(each) for each in pulled_records(command.body)]}
+        return {"records": pulled_records(command.body)}
     if code in RESPONSE_BODIES and command.body:
         typed = RESPONSE_BODIES[code].decode(command.body)
         return _parsed(command.body) if hasattr(typed, "to_json") else fields_of(typed)
