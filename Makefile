@@ -231,6 +231,10 @@ seen: $(READY) ## a real Prometheus scrapes a cluster of ours through ten minute
 kills: $(READY) ## kill, stop and take the power from processes of ours at random moments under load, 50 times (KILLS=10 SEED=2)
 	@$(BIN)/python -m lab.kills --kills $(or $(KILLS),50) --seed $(or $(SEED),1) $(ARGS)
 
+.PHONY: kills-queues
+kills-queues: $(READY) ## kill -9 at each step of a command that moves a logical queue, then type it again (ARGS="--each 5")
+	@$(BIN)/python -m lab.rocketmq.kills_queues $(ARGS)
+
 .PHONY: format
 format: $(READY) ## let ruff rewrite what it can
 	@$(BIN)/ruff check --fix .

@@ -184,3 +184,18 @@ def test_a_group_that_is_sent_past_what_expired_is_led_past_nothing(tmp_path: Pa
     world = lq.logical_queues()
     lq.pull(world, lq.A, (0, 0), [], elsewhere=True, group="late")
     assert not blamed(world, tmp_path)
+
+
+def test_a_group_that_skips_acknowledged_messages_by_itself_is_in_doubt(tmp_path: Path) -> None:
+    """It may have been told to: only what an answer leads past is surely lost to it."""
+    world = static_topic()
+    more = [world.store("broker-b", 0) for _ in range(4)]
+    for each in more:
+        world.send("broker-b", 1, each, each.queue_offset)
+    world.pull(CONSUMER, "broker-b", (1, 2), more[:1], 3, 0)
+    world.pull(CONSUMER, "broker-b", (1, 5), more[3:], 6, 0)
+    path = tmp_path / "told.pcap"
+    path.write_bytes(pcap(world.packets(), nanoseconds=True))
+    found = verdicts(judged_packets(written(spoken(taken(path), "PYTHON")), path))
+    assert {rule for rule, verdict in found.items() if verdict in BLAMES} == set()
+    assert found["acknowledged-is-read"] == "unknown"

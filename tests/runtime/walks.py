@@ -155,7 +155,9 @@ CHOICES: dict[Any, Chooser] = {
     frozenset[int]: lambda rng: frozenset(rng.sample(range(1, 4), rng.randint(0, 3))),
     Sequence[HaEpochEntry]: _epochs,
     Sequence[LogicQueueMappingItem]: _items,
-    LogicalQueueSegment: lambda rng: LogicalQueueSegment(logical_queue_index=rng.randint(0, 1)),
+    LogicalQueueSegment: lambda rng: LogicalQueueSegment(
+        logical_queue_index=rng.randint(0, 1), logical_queue_delta=rng.randint(-1, 1)
+    ),
     TopicStatsTable: lambda _rng: TopicStatsTable(),
     Sequence[RaftEntry]: lambda rng: tuple(
         RaftEntry(term=rng.randint(1, 3)) for _ in range(rng.randint(0, 3))

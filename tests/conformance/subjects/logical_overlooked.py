@@ -10,7 +10,7 @@ from typing import Any
 from replispec.wire.rocketmq.store import LogRecord
 from tests.conformance.subjects.logical_clients import KNOWS, GoodLogicalBroker
 from tests.conformance.subjects.logical_disk import Held
-from tests.conformance.subjects.static_topic_shell import Fields
+from tests.conformance.subjects.static_topic_shell import Fields, Told
 from tests.conformance.subjects.stored import written
 
 INT31 = 2**31
@@ -129,6 +129,14 @@ class ReusesOnce(GoodLogicalBroker):
 
     def may_reuse(self, segment: Held | None) -> bool:
         return super().may_reuse(segment) and not (segment is not None and segment.place)
+
+
+class MakesNoTopic(GoodLogicalBroker):
+    """A target is made where the topic is alone."""
+
+    async def create(self, header: Fields, body: bytes) -> Told:
+        self.topic_of(str(self.body_of(body).get("topic")))
+        return await super().create(header, body)
 
 
 # Numbers, and what is kept

@@ -190,12 +190,31 @@ def _delta(seen: SeenTopic, row: Pulled, segment: Segment | None) -> Any:
 class _Went:
     """What one group read of one logical queue. `passed`: acknowledged offsets that it went past, each with
     the answer that led it, and whether it surely did; `redirected`: those from before which it was sent to
-    another segment."""
+    another segment. `first`: the least offset that it asked for; `last`: the greatest that it read."""
 
     read: set[int] = field(default_factory=set)
     passed: dict[int, tuple[Pulled, bool]] = field(default_factory=dict)
     redirected: set[int] = field(default_factory=set)
     unread: bool = False
+    first: int | None = None
+    last: tuple[int, Pulled] | None = None
+
+    def takes(self, row: Pulled, asked: int, read: Sequence[int]) -> None:
+        """What it asked for in an answer, and read."""
+        self.read.update(read)
+        self.first = asked if self.first is None else min(self.first, asked)
+        if read and (self.last is None or read[-1] > self.last[0]):
+            self.last = read[-1], row
+
+    def leaves_out(self, acknowledged: Sequence[int]) -> None:
+        """What it neither read nor was led past, between the first offset that it asked for and the last that
+        it read: whoever skips messages may mean to."""
+        if self.first is None or self.last is None:
+            return
+        begun, behind = (bisect_left(acknowledged, each) for each in (self.first, self.last[0]))
+        for offset in acknowledged[begun:behind]:
+            if offset not in self.read:
+                self.passed.setdefault(offset, (self.last[1], False))
 
     def was_led_past(self, offset: int) -> bool:
         """Whether it was sent elsewhere from before an offset, and read on behind it."""
@@ -215,6 +234,7 @@ def delivery_events(seen: SeenTopic) -> Iterator[StreamEvent]:
             _go(seen, went, row, offsets)
     all_seen = not seen.unseen & {address for address, name in seen.brokers.items() if name}
     for (reader, index), own in sorted(went.items()):
+        own.leaves_out(offsets.get(index, ()))
         for offset, (row, surely) in sorted(own.passed.items()):
             yield seen.event(
                 "deliveries",
@@ -248,7 +268,7 @@ def _go(
         own.unread = True
         return
     shift = 0 if is_logical else where.delta
-    own.read |= {each["queue_offset"] + where.delta for each in row.pulled}
+    own.takes(row, row.asked + shift, [each["queue_offset"] + where.delta for each in row.pulled])
     acknowledged = offsets.get(where.index, ())
     next_begin = _redirected_to(seen, row) if row.redirected else row.next_begin + shift
     first, behind = (bisect_left(acknowledged, each) for each in (row.asked + shift, next_begin))

@@ -30,13 +30,13 @@ from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.client import Failed
 from replispec.runtime.rocketmq.client.segments import SentOn, sent_on
 from replispec.runtime.rocketmq.log import MessageStore
-from replispec.runtime.rocketmq.queues.forms import message_of
+from replispec.runtime.rocketmq.queues.forms import STATE_NAMES, message_of
 from replispec.runtime.rocketmq.remoting.answering import hand_back
 from replispec.runtime.rocketmq.remoting.server import Request
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import PullMessageRequest
 from replispec.wire.rocketmq.client import GetMaxOffsetRequest
-from replispec.wire.rocketmq.codes import MessageFlag, RequestCode
+from replispec.wire.rocketmq.codes import LogicalQueueState, MessageFlag, RequestCode
 from replispec.wire.rocketmq.commands import REQUEST_HEADERS
 from replispec.wire.rocketmq.logical_queue import LogicalQueueSegment, LogicalQueueSegments
 from replispec.wire.rocketmq.machines import logical_queue_segment as machine
@@ -143,7 +143,7 @@ class LogicalQueueTraffic:
         mapped = self._mappings.newest(header.topic) if is_send else self._mappings.kept(header.topic)
         if mapped is None:
             return None
-        if isinstance(header, PullMessageRequest):
+        if header.__class__ is PullMessageRequest:
             held = mapped.said.at(header.queue_id or 0, header.queue_offset or 0)
         else:
             held = mapped.said.newest_of(max(header.queue_id or 0, 0))
@@ -152,7 +152,7 @@ class LogicalQueueTraffic:
     def is_aware(self, asking: _Asking) -> bool:
         """Whether who asks knows logical queues."""
         header = asking.header
-        if isinstance(header, PullMessageRequest):
+        if header.__class__ is PullMessageRequest:
             version = asking.request.command.header.version or 0
             return rules.knows_logical_queues(
                 header.sys_flag or 0, lo=header.lo, version=version, broker_name=header.bname
@@ -206,10 +206,13 @@ class LogicalQueueTraffic:
         return told if successor is None or is_same or is_send else successor
 
     def _redirection(self, asking: _Asking) -> bytes:
-        """The segment and what follows it, as a client reads them."""
+        """The segment and what follows it, as a client reads them: from where on that one is read was decided
+        when this one ended, also if its own broker is told so later."""
         held, following = asking.held, asking.following
         if held is None or following is None:
             return b""
+        if rules.segment_start(following) != constants.UNDECIDED and _is_write_only(following):
+            following = replace(following, state=STATE_NAMES[LogicalQueueState.NORMAL])
         own = replace(held.segment, address=self._admin.address)
         return LogicalQueueSegments([message_of(own, asking.mapping.topic, held.index), following]).encode()
 
@@ -300,6 +303,10 @@ class LogicalQueueTraffic:
 def _queue(segment: LogicalQueueSegment | None) -> MessageQueue:
     found = None if segment is None else segment.message_queue
     return found or MessageQueue()
+
+
+def _is_write_only(segment: LogicalQueueSegment) -> bool:
+    return segment.state == STATE_NAMES[LogicalQueueState.WRITE_ONLY]
 
 
 def _place(segment: LogicalQueueSegment) -> tuple[str | None, int | None, int | None]:
