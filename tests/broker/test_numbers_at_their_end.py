@@ -10,6 +10,7 @@ from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from replispec.broker.rocketmq.core.copied import CopiedTables
+from replispec.broker.rocketmq.core.mapped_topics import KnownMappings
 from replispec.broker.rocketmq.core.mappings import Mappings
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.slave import SlaveSync
@@ -17,6 +18,7 @@ from replispec.broker.rocketmq.core.topics import Topics
 from replispec.runtime.primitives.texts import INT32, INT64
 from replispec.runtime.rocketmq.log import MessageStore
 from replispec.runtime.sim import Disk, Rng, SimulatedFiles
+from replispec.runtime.storage import StorageFailed
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.options import BrokerOptions
@@ -168,3 +170,16 @@ def test_of_a_table_whose_count_is_at_its_end_every_change_is_kept(counter: int)
     again = Beside(files)
     again.grow("last")
     assert Beside(files).kept() == again.kept()
+
+
+@pytest.mark.parametrize("counter", [INT64[0], -1, INT64[1] // 2 + 1, INT64[1]])
+@pytest.mark.parametrize("name", [constants.MAPPING_FILE, constants.LOGICAL_MAPPING_FILE])
+def test_a_table_of_mappings_with_a_count_that_nobody_reached_is_refused_by_its_name(
+    name: str, counter: int
+) -> None:
+    """Name servers are told the sum of both counts: one that is no number any more they would not take."""
+    files = SimulatedFiles(Disk(Rng(1)))
+    files.replace(name, _json({"dataVersion": {"counter": counter, "stateVersion": 0, "timestamp": 0}}))
+    books = Playbook({}, files=files)
+    with pytest.raises(StorageFailed, match=f"{name}: no table has changed {counter} times; .* aside"):
+        KnownMappings(books.outbox, books.writes, files, MessageStore(files), "set")

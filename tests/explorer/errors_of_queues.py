@@ -13,12 +13,12 @@ _STRAYS = (*_NO_LOSS, "--set", "strays=1")
 _ONE_RUN = (*_NO_LOSS, "--set", "moves=1")
 _ONE_MOVE = (*_NO_LOSS, "--set", "migrations=1")
 _DELETED = (*_NO_LOSS, "--set", "deletions=1")
-_ENDS = "rule.segment_end(physical_start, event.message_end, logical_start)"
+_ENDS = "rule.segment_end(physical_start, let.end, logical_start)"
 
 OF_QUEUES = {
     "nobody decides where the next segment begins": Error(
         _SEGMENT,
-        f"rule.begun_at(event.target, {_ENDS})",
+        f"rule.following(event.target, {_ENDS})",
         "event.target",
         "migration",
         (),
@@ -33,7 +33,7 @@ OF_QUEUES = {
     ),
     "an end is not recorded": Error(
         _SEGMENT,
-        "      physical_end: event.message_end\n      successor",
+        "      physical_end: let.end\n      successor",
         "      successor",
         "migration",
         (),

@@ -96,9 +96,13 @@ class NameServer:
 
     def hears_body(self, broker: str, body: bytes, role: int = 0) -> int:
         """The code with which a registration is answered."""
+        return self.answers_body(broker, body, role).header.code
+
+    def answers_body(self, broker: str, body: bytes, role: int = 0) -> Command:
+        """What it is answered."""
         connection = self.connections.setdefault(broker, self.talk.connect())
         number = NUMBERS.get(broker, 9)
-        return register(self.talk, connection, role, body, broker=number, name=broker).header.code
+        return register(self.talk, connection, role, body, broker=number, name=broker)
 
     def loses(self, broker: str) -> None:
         """A broker is not heard any more."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from replispec.wire.rocketmq.broker import PullMessageResponse
 from replispec.wire.rocketmq.codes import PullFlag, RequestCode, ResponseCode
+from replispec.wire.rocketmq.constants import QUEUE_REST_MS
 from replispec.wire.rocketmq.logical_queue import GoneOffsets
 from tests.broker.simulated_set import OK, wanted
 from tests.queues.logical_sets import LogicalSet, elsewhere, own, short, shorts
@@ -81,10 +82,48 @@ def test_an_expired_queue_is_taken_again_by_its_own_logical_queue_from_its_end_o
     assert brokers.send(address, b"m", topic="L")[1].queue_offset == 3
 
 
-def test_an_expired_queue_is_taken_by_another_logical_queue() -> None:
+RESTING = (
+    ResponseCode.SYSTEM_ERROR,
+    "clients may still send to the queue for the logical queue that left it",
+)
+
+
+def test_a_queue_that_was_left_a_moment_ago_is_taken_by_no_other_logical_queue() -> None:
+    """Who sends names a message queue alone: a producer with a route of before means the one that left."""
     brokers = LogicalSet()
     address = brokers.alone()
     aged(brokers, address)
+    for state in ("WriteOnly", "Normal"):
+        assert brokers.reuse(address, 0, 1, state)[0] == RESTING
+    assert shorts(brokers.told(address)) == {0: [(0, "Expired", 0, 0, 3)]}
+    # Another one is made instead.
+    assert short(brokers.create(address, 1)[1]) == (1, "WriteOnly", -1, 0, -1)
+    # Nor after it was unmapped.
+    assert brokers.map(address, 0, -1) == (OK, "")
+    assert brokers.map(address, 0, 2) == RESTING
+    brokers.world.run_for(QUEUE_REST_MS)
+    assert brokers.map(address, 0, 2) == (OK, "")
+
+
+def test_a_new_master_counts_the_rest_of_a_queue_from_when_it_began() -> None:
+    brokers = LogicalSet()
+    address = brokers.alone()
+    aged(brokers, address)
+    brokers.world.run_for(QUEUE_REST_MS)
+    brokers.world.kill("broker1", power=True)
+    brokers.start("broker1")
+    brokers.until(lambda: brokers.broker(1).serves)
+    brokers.until(lambda: bool(brokers.told(address)))
+    assert brokers.reuse(address, 0, 1, "Normal")[0] == RESTING
+    brokers.world.run_for(QUEUE_REST_MS)
+    assert brokers.reuse(address, 0, 1, "Normal")[0] == (OK, "")
+
+
+def test_an_expired_queue_that_rested_is_taken_by_another_logical_queue() -> None:
+    brokers = LogicalSet()
+    address = brokers.alone()
+    aged(brokers, address)
+    brokers.world.run_for(QUEUE_REST_MS)
     code, grown = brokers.reuse(address, 0, 1, "Normal")
     assert code == (OK, "")
     assert short(grown) == (0, "Normal", 0, 3, -1)

@@ -7,7 +7,13 @@ from typing import Any
 
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.broker import PullMessageResponse, SendMessageResponse
-from replispec.wire.rocketmq.client import GetMaxOffsetRequest, GetMaxOffsetResponse
+from replispec.wire.rocketmq.client import (
+    GetMaxOffsetRequest,
+    GetMaxOffsetResponse,
+    QueryConsumerOffsetRequest,
+    QueryConsumerOffsetResponse,
+    UpdateConsumerOffsetRequest,
+)
 from replispec.wire.rocketmq.codes import MessageFlag, PullFlag, RequestCode, ResponseCode
 from replispec.wire.rocketmq.logical_queue import LogicalQueueSegment, LogicalQueueSegments
 from replispec.wire.rocketmq.store import LogRecord
@@ -201,6 +207,30 @@ def migrated() -> tuple[LogicalSets, LogicalQueueSegment, LogicalQueueSegment]:
     source, target = sets.migrate(one, two, own())
     sets.world.run_for(3_000)
     return sets, source, target
+
+
+def test_a_position_behind_the_end_of_a_segment_is_kept_where_the_queue_went() -> None:
+    """Who does not know yet that it moved says it here; a position up to the end is one of this segment."""
+    brokers, address = moved(messages=3)
+
+    def say(position: int) -> int:
+        header = UpdateConsumerOffsetRequest(
+            consumer_group="g", topic="L", queue_id=0, commit_offset=position
+        )
+        return brokers.ask(address, RequestCode.UPDATE_CONSUMER_OFFSET, header).header.code
+
+    def told() -> int | None:
+        header = QueryConsumerOffsetRequest(
+            consumer_group="g", topic="L", queue_id=0, set_zero_if_not_found=False
+        )
+        answer = brokers.ask(address, RequestCode.QUERY_CONSUMER_OFFSET, header)
+        return QueryConsumerOffsetResponse.from_ext_fields(answer.header.ext_fields or {}).offset
+
+    assert (say(4), told()) == (ResponseCode.SERVICE_NOT_AVAILABLE, None)
+    assert (say(3), told()) == (OK, 3)
+    assert (say(5), told()) == (ResponseCode.SERVICE_NOT_AVAILABLE, 3)
+    other = UpdateConsumerOffsetRequest(consumer_group="g", topic="Other", queue_id=0, commit_offset=9)
+    assert brokers.ask(address, RequestCode.UPDATE_CONSUMER_OFFSET, other).header.code == OK
 
 
 def test_what_an_older_client_sends_to_a_sealed_segment_is_stored_where_the_queue_is_written() -> None:

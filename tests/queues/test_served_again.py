@@ -1,4 +1,4 @@
-"""What was decided of a request is used for the next one like it, as long as nothing else is asked."""
+"""What was decided of a request is used for the next one like it, and for no other."""
 
 from __future__ import annotations
 

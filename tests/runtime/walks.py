@@ -156,7 +156,9 @@ CHOICES: dict[Any, Chooser] = {
     Sequence[HaEpochEntry]: _epochs,
     Sequence[LogicQueueMappingItem]: _items,
     LogicalQueueSegment: lambda rng: LogicalQueueSegment(
-        logical_queue_index=rng.randint(0, 1), logical_queue_delta=rng.randint(-1, 1)
+        logical_queue_index=rng.randint(0, 1),
+        logical_queue_delta=rng.randint(-1, 2),
+        state=rng.choice(("WriteOnly", "Normal")),
     ),
     TopicStatsTable: lambda _rng: TopicStatsTable(),
     Sequence[RaftEntry]: lambda rng: tuple(

@@ -166,7 +166,7 @@ def judge_copies(stage: Stage, sent: int, topic: str = TOPIC) -> None:
     """Demand that brokers stored each message once: nothing is copied when a queue moves. Raises LabError."""
     found, stored = mappings.route(stage, topic), 0
     for each in (found.queue_datas if found is not None else None) or ():
-        with Peer(*_place_of(stage, each.broker_name or "")) as peer:
+        with Peer(*stage.place_of(each.broker_name or "")) as peer:
             for number in range(each.write_queue_nums or 0):
                 header = GetMaxOffsetRequest(topic=topic, queue_id=number)
                 answer = peer.ask(RequestCode.GET_MAX_OFFSET, header)
@@ -174,11 +174,6 @@ def judge_copies(stage: Stage, sent: int, topic: str = TOPIC) -> None:
                 stored += told.offset or 0
     copied = (stored - sent) * MESSAGE_BYTES
     stage.measured.demand(stored > 0 and not copied, f"bytes copied of {sent} messages", copied)
-
-
-def _place_of(stage: Stage, broker: str) -> tuple[str, int]:
-    host, _, port = stage.cluster.address(broker).rpartition(":")
-    return host, int(port)
 
 
 # ---- the client of 5.0.0-PREVIEW as an administrator ---------------------------------------------

@@ -21,17 +21,24 @@ from lab.rocketmq.interop.logical import EACH
 from lab.rocketmq.interop.mappings import Line
 from lab.rocketmq.interop.stage import Stage
 from lab.rocketmq.interop.tools import CLI, Client
-from replispec.wire.rocketmq.constants import LOGICAL_QUEUE_BROKER
+from lab.rocketmq.peer import Peer
+from replispec.wire.rocketmq.client import CreateTopicRequest
+from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.constants import LOGICAL_QUEUE_BROKER, TEMPLATE_TOPIC
+from replispec.wire.rocketmq.logical_queue import UpdateLogicalQueueMapping
 
 NEW, OLD, BOTH = "ours", "java", "both"
 BROKERS: Final = {NEW: ("ours1", "ours2"), OLD: ("java1", "java2"), BOTH: ("ours1", "java1")}
 NAMES: Final = {NEW: "nameserver", OLD: "nameserver-java"}
 PLAIN, LOGICAL = "plain", "logical"
+READ_AND_WRITE: Final = 6
 # Of each client to each topic, and from which number on the clients count.
-COUNT: Final = 100
+COUNT: Final = 200
 PAUSE_MS: Final = 3
 OURS: Final = "ours"
 NEXT_CLIENT: Final = 1_000_000
+# A lite-pull consumer of Java's looks every 20 s which queues are its own.
+REBALANCED_MS: Final = 25_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +100,9 @@ def _is_made(stage: Stage, cell: Cell) -> bool:
     """Make its topic; whether all of its message queues became logical ones, where that is wanted."""
     refused: list[str] = []
     for number, broker in enumerate(BROKERS[cell.brokers]):
-        at = ("-b", stage.cluster.address(broker))
-        mappings.ours(stage, "updateTopic", *at, "-r", str(EACH), "-w", str(EACH), topic=cell.topic)
+        _made(stage, broker, cell.topic)
         for queue in range(EACH if cell.kind == LOGICAL else 0):
-            words = (*at, "-q", str(queue), "-i", str(number * EACH + queue))
-            try:
-                mappings.ours(stage, "updateTopicLogicalQueueMapping", *words, topic=cell.topic)
-            except LabError as error:
-                refused.append(f"{broker}: {error}")
+            refused += _mapped(stage, broker, cell.topic, queue, number * EACH + queue)
     wanted = len(BROKERS[cell.brokers])
 
     def is_told() -> bool | None:
@@ -110,7 +112,40 @@ def _is_made(stage: Stage, cell: Cell) -> bool:
     stage.cluster.until(is_told, f"a route to {cell.topic}")
     if cell.kind == LOGICAL:
         stage.measured.note(f"{cell.topic}: queues that are not mapped", refused[:1] or 0)
-    return cell.kind == LOGICAL and not refused
+    if cell.kind == PLAIN or refused:
+        return False
+    # Mapped as they are, the command says that they are enabled.
+    last = stage.cluster.address(BROKERS[cell.brokers][-1])
+    words = ("-b", last, "-q", str(EACH - 1), "-i", str(wanted * EACH - 1))
+    mappings.ours(stage, "updateTopicLogicalQueueMapping", *words, topic=cell.topic)
+    return True
+
+
+def _made(stage: Stage, broker: str, topic: str) -> None:
+    """A broker makes a topic. Raises LabError."""
+    header = CreateTopicRequest(
+        topic=topic,
+        default_topic=TEMPLATE_TOPIC,
+        read_queue_nums=EACH,
+        write_queue_nums=EACH,
+        perm=READ_AND_WRITE,
+        topic_filter_type="SINGLE_TAG",
+        topic_sys_flag=0,
+        order=False,
+    )
+    answer = mappings.asked(stage, broker, RequestCode.UPDATE_AND_CREATE_TOPIC, header)
+    if answer.header.code != ResponseCode.SUCCESS:
+        raise LabError(f"{broker} makes no {topic}: {answer.header.remark}")
+
+
+def _mapped(stage: Stage, broker: str, topic: str, queue: int, index: int) -> Sequence[str]:
+    """A broker makes a message queue a logical one, or says why not."""
+    body = UpdateLogicalQueueMapping(logical_queue_idx=index, queue_id=queue, topic=topic).encode()
+    code = RequestCode.UPDATE_TOPIC_LOGICAL_QUEUE_MAPPING
+    with Peer(*stage.place_of(broker)) as peer:
+        answer = peer.ask(code, body=body)
+    is_done = answer.header.code == ResponseCode.SUCCESS
+    return [] if is_done else [f"{broker}: {answer.header.code} {answer.header.remark}"]
 
 
 # ---- messages ------------------------------------------------------------------------------------
@@ -195,7 +230,8 @@ def _read(stage: Stage, who: str, client: Stage | None, cells: Sequence[Cell]) -
     group = (f"readers-{who}-{stage.named}".replace(".", "-"),)
     is_preview = who == logical.PREVIEW.release
     program = ("read", *words) if is_preview else ("pull", *words, *group)
-    return _with_topics(client.tools.client(*program, str(logical.IDLE_MS)), topics)
+    idle_ms = logical.IDLE_MS if is_preview else REBALANCED_MS
+    return _with_topics(client.tools.client(*program, str(idle_ms)), topics)
 
 
 # ---- what must be so -----------------------------------------------------------------------------

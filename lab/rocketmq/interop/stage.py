@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from lab.cluster import BROKER_NAME, Cluster
 from lab.family import Rounds
 from lab.interop.measured import Measured
+from lab.ports import LOOPBACK
 from lab.rocketmq import logs, questions, settings
 from lab.rocketmq.interop import figures
 from lab.rocketmq.interop.tools import ClientFailedError, Tools
@@ -62,6 +63,10 @@ class Stage:
     def subject(self, *, ours: bool) -> Subject:
         """Whose program is started."""
         return OURS if ours else self.tools.apache
+
+    def place_of(self, name: str) -> tuple[str, int]:
+        """Where a process listens."""
+        return LOOPBACK, self.cluster.port(name)
 
     def name_of(self, address: str) -> str:
         """The lab's name of the broker at an address."""

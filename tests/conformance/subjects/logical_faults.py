@@ -259,12 +259,26 @@ class TargetsAreNormal(GoodLogicalBroker):
         return 0
 
 
-class ReusesReadOnly(GoodLogicalBroker):
+class ReusesAtOnce(GoodLogicalBroker):
+    """A queue is taken by whatever logical queue wants it."""
+
+    def rests(self, segment: Held, index: int) -> bool:  # noqa: ARG002
+        return False
+
+
+class ReusesAtOnceFromStart(ReusesAtOnce):
+    """Likewise, from where it began before."""
+
+    def reused_from(self, topic: str, queue: int) -> int:  # noqa: ARG002
+        return 0
+
+
+class ReusesReadOnly(ReusesAtOnce):
     def may_reuse(self, segment: Held | None) -> bool:
         return (segment is not None and segment.state == "ReadOnly") or super().may_reuse(segment)
 
 
-class ReusesAnything(GoodLogicalBroker):
+class ReusesAnything(ReusesAtOnce):
     def may_reuse(self, segment: Held | None) -> bool:  # noqa: ARG002
         return True
 

@@ -80,6 +80,11 @@ class LogicalAdministration(StaticBrokerShell):
             return segment is None
         return self.disk.ends[segment.topic, segment.queue] > segment.place
 
+    def rests(self, segment: Held, index: int) -> bool:
+        """Whether another logical queue has to wait till clients forget which one it was: a minute, which is
+        longer than any case."""
+        return segment.index != index
+
     def reused_from(self, topic: str, queue: int) -> int:
         """From where on."""
         return self.disk.ends[topic, queue]
@@ -310,7 +315,7 @@ class LogicalAdministration(StaticBrokerShell):
         if state == "WriteOnly" and waiting:
             return self.changed(self.said(waiting[0]))
         old = self.disk.held.get((topic, queue))
-        if not self.may_reuse(old):
+        if not self.may_reuse(old) or (old is not None and self.rests(old, index)):
             raise Refused("SYSTEM_ERROR")
         start = UNKNOWN if state == "WriteOnly" else self.next_start(topic, index)
         if old is not None:

@@ -25,7 +25,7 @@ from replispec.runtime.rocketmq.derived_options import join_address, log_folder
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.log import MessageStore, RoomListener
 from replispec.runtime.rocketmq.membership import Announcement, Controllers, NameServers
-from replispec.runtime.rocketmq.remoting.answering import BODY_BYTES_MAX, Requests
+from replispec.runtime.rocketmq.remoting.answering import BODY_BYTES_MAX, BODY_OBJECTS_MAX, Requests
 from replispec.runtime.rocketmq.remoting.calls import Calls
 from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, RequestServer
 from replispec.runtime.rocketmq.replication import DigestAnswers
@@ -132,7 +132,8 @@ class BrokerNode:
         others = self._mapped.through(self._pulls.table | self._groups.table)
         others |= self._admin.table | self._digests.table | statistics.table | self._mapped.small_table
         self._requests.serve(others, body_bytes_max=BODY_BYTES_MAX)
-        self._requests.serve(self._mapped.through(self._sends.table) | self._mapped.table)
+        self._requests.serve(self._mapped.through(self._sends.table))
+        self._requests.serve(self._mapped.table, body_objects_max=BODY_OBJECTS_MAX)
 
     # The world
 

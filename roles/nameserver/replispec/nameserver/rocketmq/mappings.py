@@ -45,10 +45,12 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What one broker said of one topic. `version`: as of which it said so; None once it was lost."""
+    """What one broker said of one topic. `version`: as of which it said so; None once it was lost.
+    `led_as_of`: the same of what it leads."""
 
     cluster: str
     version: Version | None = None
+    led_as_of: Version | None = None
     logical: Holding | None = None
     enabled: Enabled | None = None
     gone: Mapping[int, tuple[Interval, ...]] = field(default_factory=dict)
@@ -59,6 +61,17 @@ class _Kept:
         segments = sum(map(len, self.logical.segments.values())) if self.logical else 0
         led = len(self.static.curr_id_map or ()) if self.static else 0
         return 1 + segments + sum(map(len, self.gone.values())) + led
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it is not heard any more."""
+        return self.version is None
+
+    @property
+    def counts(self) -> bool:
+        """Whether a topic is enabled because it says so: who is heard, and who holds some of it. Of a
+        stranger that left nothing stays."""
+        return not self.is_lost or (self.logical is not None and bool(self.logical.segments))
 
     def is_newer(self, version: Version) -> bool:
         """Whether who says something of this version knew less."""
@@ -84,9 +97,10 @@ class _Kept:
     def with_static(self, said: TopicQueueMappingInfo, version: Version) -> _Kept:
         """After it said which queues it leads: the greatest epoch counts, then the newest version."""
         known = UNDECIDED - 1 if self.static is None else _epoch(self.static)
-        if _epoch(said) < known or (_epoch(said) == known and self.is_newer(version)):
+        is_newer = self.led_as_of is not None and self.led_as_of > version
+        if _epoch(said) < known or (_epoch(said) == known and is_newer):
             return self
-        return replace(self, static=said)
+        return replace(self, static=said, led_as_of=version)
 
 
 class ToldMappings:
@@ -95,6 +109,10 @@ class ToldMappings:
     def __init__(self, room: int) -> None:
         self._topics: dict[str, dict[str, _Kept]] = {}
         self._brokers: dict[str, set[str]] = {}
+        # As of which version the master of each set that is heard said anything of a topic, segments or none.
+        self._said_as_of: dict[str, dict[str, Version]] = {}
+        self.changed: Collection[str] = ()
+        """Of which topics the last registration changed anything."""
         # Brokers that said something, by the host that registered the first of it.
         self._shares = Shares[str](room)
 
@@ -113,18 +131,32 @@ class ToldMappings:
         """
         broker = who[1]
         faults = {**dict.fromkeys(said.foreign, "segments of other brokers"), **said.faults}
+        self.changed = changed = set[str]()
+        as_of = self._said_as_of.get(broker, {})
         for topic in sorted(self._concerned(broker, said, held)):
             if topic in said.faults:
                 continue
             before = self._topics.get(topic, {}).get(broker)
             after = before or _Kept(who[0])
+            if after.is_lost:
+                after = replace(after, version=as_of.get(topic))
             if is_master and topic in said.topics:
                 after = after.with_logical(said, topic)
             if topic in said.static:
                 after = after.with_static(said.static[topic], said.version)
+            if after != before:
+                changed.add(topic)
             if not self._put(who, host, topic, before, after):
                 faults[topic] = "no room for what is registered of it"
+        if is_master:
+            self._note_version(broker, said, held)
         return faults
+
+    def _note_version(self, broker: str, said: Said, held: Collection[str]) -> None:
+        """What it says of the same topics as of an older version is late, also where it has no segments."""
+        topics = {each: said.version for each in said.topics if each in held and each not in said.faults}
+        known = self._said_as_of.setdefault(broker, {})
+        known |= {each: max(version, known.get(each, version)) for each, version in topics.items()}
 
     def _concerned(self, broker: str, said: Said, held: Collection[str]) -> set[str]:
         """The topics of which something may change: one that comes without segments has none."""
@@ -134,9 +166,10 @@ class ToldMappings:
 
     def lost(self, broker: str) -> None:
         """The master of a set is not heard any more: whoever is it next is believed."""
+        self._said_as_of.pop(broker, None)
         for topic in self._brokers.get(broker, ()):
             kept = self._topics[topic]
-            kept[broker] = replace(kept[broker], version=None)
+            kept[broker] = replace(kept[broker], version=None, led_as_of=None)
 
     def forget(self, topic: str, clusters: Collection[str] | None = None) -> None:
         """Forget what brokers, or those of some clusters, said of a topic."""
@@ -153,6 +186,10 @@ class ToldMappings:
         }
         return found or None
 
+    def is_led(self, topic: str) -> bool:
+        """Whether any broker leads a queue of a static topic."""
+        return any(each.static and each.static.curr_id_map for each in self._topics.get(topic, {}).values())
+
     def heard(self, topic: str) -> HeardQueues:
         """The logical queues of a topic, merged. What a broker that is lost said of messages that are gone by
         the word of another one is not repeated."""
@@ -166,7 +203,7 @@ class ToldMappings:
                 index: without_gone(queue, lost, gone.get(index, ()))
                 for index, queue in merged(holdings, LOGICAL_QUEUES).items()
             },
-            max((each.enabled for each in every if each.enabled is not None), default=None),
+            max((each.enabled for each in every if each.enabled is not None and each.counts), default=None),
             gone,
         )
 

@@ -18,7 +18,7 @@ from replispec.runtime.rocketmq.access import OPEN, RequestGuard, Security
 from replispec.runtime.rocketmq.derived_options import join_address
 from replispec.runtime.rocketmq.membership import MachineRunner, Nothing
 from replispec.runtime.rocketmq.remoting import Request, RequestServer
-from replispec.runtime.rocketmq.remoting.answering import Answering, Requests
+from replispec.runtime.rocketmq.remoting.answering import BODY_OBJECTS_MAX, Answering, Requests
 from replispec.runtime.rocketmq.remoting.answers import text
 from replispec.runtime.world import (
     Accepted,
@@ -78,7 +78,7 @@ class NameServerNode:
         )
         self._take: Final = answering.take
         self._watching = MachineRunner(machine.MACHINE, self, options)
-        self._requests.serve(answering.table)
+        self._requests.serve(answering.table, body_objects_max=BODY_OBJECTS_MAX)
 
     @property
     def listeners(self) -> Mapping[str, str]:
@@ -168,7 +168,14 @@ class NameServerNode:
             self._outbox.note(Level.WARNING, "a registration in the name of another broker", **values)
 
     def _note_mappings(self, new: RouteRegistration, request: Request) -> None:
-        """One line for what of a registration was not taken, and once where it comes again and again."""
+        """One line for what of a registration was not taken, and once where it comes again and again; and one
+        for what is told no more because of it."""
+        withdrawn = self._routes.withdrawn
+        for topic, lack in list(withdrawn.items())[:1]:
+            values = {"broker": new.broker_name, "peer": request.peer, "topic": topic[:TEXT_MAX]}
+            self._outbox.note(
+                Level.WARNING, "logical queues are told no more", **values, lack=lack, topics=len(withdrawn)
+            )
         faults = self._routes.faults
         if not faults:
             return

@@ -35,6 +35,7 @@ from replispec.wire.rocketmq.broker import (
     TopicRouteData,
 )
 from replispec.wire.rocketmq.codes import Permission
+from replispec.wire.rocketmq.static_topic import TopicQueueMappingInfo
 
 HEARD_MS: Final = constants.ROUTE_TIMEOUT_MS // 3
 """A broker that registered so long ago, and said nothing since, may have moved."""
@@ -117,6 +118,10 @@ class Routes:
         self._logical: dict[str, _Logical] = {}
         self._logical_routes: dict[str, Kept[TopicRouteData]] = {}
         self.faults: Mapping[str, str] = {}
+        # Topics that are enabled, of which all logical queues were there when somebody looked last.
+        self._told: set[str] = set()
+        self.withdrawn: Mapping[str, str] = {}
+        """Topics that the last registration keeps from being told, and what is missing of them since."""
         self._clusters: Kept[ClusterInfo] | None = None
         self._names: Kept[TopicList] | None = None
         self._topics = 0
@@ -144,8 +149,8 @@ class Routes:
 
     def register(self, new: RouteRegistration, connection: int, host: str, now_ms: int) -> bool:
         """Take a registration; false when it is one too many. `faults` says then what of its mappings was not
-        taken, and why, by topic."""
-        self.faults = {}
+        taken, and why, by topic; `withdrawn` what is told no more because of it."""
+        self.faults = self.withdrawn = {}
         key = (new.cluster, new.address)
         known = self._live.get(key)
         if len(new.topics) > self._limits.topics:
@@ -170,10 +175,12 @@ class Routes:
             del broker_set.addresses[broker_id]
         broker_set.addresses[new.broker_id] = new.address
         if new.broker_id == min(broker_set.addresses):
+            fresh = self._told & (new.topics.keys() - broker_set.queues.keys())
             self._take_topics(broker_set, new, known, host)
             who, is_master = (new.cluster, new.broker_name), new.broker_id == constants.MASTER_ID
             held = broker_set.queues
             self.faults = self._mappings.take(who, host, new.mappings, held, is_master=is_master)
+            self.withdrawn = self._withdrawn(fresh.union(self._mappings.changed))
         self._forget_live(key)
         self._registrations.take(host, key)
         self._live[key] = _Live(replace(new, topics={}, mappings=Said()), connection, host, now_ms)
@@ -224,6 +231,7 @@ class Routes:
                 self._topics -= 1
                 self._hold_topics("", name, -1)
                 self._drop_holder(topic, name)
+        self._told.discard(topic)
         self._mappings.forget(topic, None if cluster is None else [cluster])
 
     def withheld(self, topic: str) -> str | None:
@@ -254,16 +262,36 @@ class Routes:
             found = _Logical(heard, self._lack_of(heard, topic))
             if heard.total:
                 self._logical[topic] = found
+            if heard.enabled is not None and found.lack is None and len(self._told) < self._limits.topics:
+                self._told.add(topic)
         return found
 
     def _lack_of(self, heard: HeardQueues, topic: str) -> str | None:
         holders = self._holders.get(topic)
         if not holders:
             return "no broker of it is heard"
-        if self._mappings.static(topic) is not None:
+        if self._mappings.is_led(topic):
             return "it is a static topic"
         sets = {name: self._sets[name].queues[topic] for name in sorted(holders)}
         return lack_of(heard, {name: _written(each) for name, each in sets.items()})
+
+    def _withdrawn(self, topics: Collection[str]) -> Mapping[str, str]:
+        """Those of topics that are enabled, and were told so far, of which something is missing now."""
+        found = {}
+        for topic in sorted(topics):
+            logical = self._logical_of(topic)
+            if logical.lack is not None and topic in self._told and logical.heard.enabled is not None:
+                self._told.discard(topic)
+                found[topic] = logical.lack
+        return found
+
+    def _static(self, topic: str) -> dict[str, TopicQueueMappingInfo] | None:
+        """What brokers lead of a static topic. Who leads nothing makes none of a topic whose logical queues
+        are all there."""
+        static = self._mappings.static(topic)
+        if static is None or self._mappings.is_led(topic) or self._logical_of(topic).lack is not None:
+            return static
+        return None
 
     def route(self, topic: str) -> Kept[TopicRouteData] | None:
         """Who holds a topic; None when nobody does."""
@@ -325,7 +353,7 @@ class Routes:
             ],
             {},
             [each.queues[topic] for _, each in sets],
-            topic_queue_mapping_by_broker=self._mappings.static(topic),
+            topic_queue_mapping_by_broker=self._static(topic),
         )
 
     def _is_replaced(self, new: RouteRegistration) -> bool:
@@ -395,10 +423,12 @@ class Routes:
         live = self._forget_live(key)
         assert live is not None, f"{key} is not live"
         gone = live.registration
-        if gone.broker_id == constants.MASTER_ID:
+        broker_set = self._sets.get(gone.broker_name)
+        # A master that registered from elsewhere since is not lost with its old address.
+        is_master = gone.broker_id == constants.MASTER_ID
+        if is_master and (broker_set is None or broker_set.addresses.get(gone.broker_id) == gone.address):
             self._mappings.lost(gone.broker_name)
         self._changed()
-        broker_set = self._sets.get(gone.broker_name)
         if broker_set is None:
             return gone  # its id was taken by another, and that one has left
         for broker_id in [each for each, at in broker_set.addresses.items() if at == gone.address]:

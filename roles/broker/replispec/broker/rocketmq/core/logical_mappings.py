@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Final
 
 from replispec.broker.rocketmq.core.recorded import RecordedMappings
+from replispec.broker.rocketmq.core.table_file import counted
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.log import MessageStore
 from replispec.runtime.rocketmq.queues import (
@@ -263,7 +264,7 @@ class LogicalMappings(RecordedMappings[LogicallyMapped]):
         return mapping.topic, LogicallyMapped(offset, end, mapping)
 
     def _read_file(self) -> None:
-        found, _ = self._file.read(LogicalQueueMappingTable.decode, "it is made again of the log")
+        found, _ = self._file.read(counted(LogicalQueueMappingTable.decode), "it is made again of the log")
         if found is not None:
             self.version = self._on_disk = (found.data_version or DataVersion()).counter or 0
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
+from replispec.broker.rocketmq.core.hints import Hints
+from replispec.broker.rocketmq.core.left_queues import LeftQueues
 from replispec.broker.rocketmq.core.logical_asked import AskedOfQueues, asked_of
 from replispec.broker.rocketmq.core.logical_mappings import (
     HeldSegment,
@@ -20,6 +22,7 @@ from replispec.broker.rocketmq.core.logical_mappings import (
     TopicMapping,
     instance_of,
 )
+from replispec.broker.rocketmq.core.peers import Peers
 from replispec.broker.rocketmq.core.pulls import Pulls
 from replispec.broker.rocketmq.core.recorder import MappingLog, Recorder
 from replispec.broker.rocketmq.core.topics import Topics
@@ -40,9 +43,6 @@ from replispec.wire.rocketmq.machines import logical_queue_segment_wire as wire
 from replispec.wire.rocketmq.machines import logical_queue_topic as topic_machine
 from replispec.wire.rocketmq.machines import logical_queue_topic_wire as topic_wire
 from replispec.wire.rocketmq.options import BrokerOptions
-
-HINTS_MAX: Final = 100_000
-"""Logical queues of which it is noted where they went; of further ones clients ask the name server."""
 
 _KEPT: Final[dict[int, type[Any]]] = {
     RequestCode.UPDATE_TOPIC_LOGICAL_QUEUE_MAPPING: machine.MappingKept,
@@ -76,6 +76,7 @@ class LogicalQueueAdmin:
         mappings: LogicalMappings,
         recorder: Recorder,
         pulls: Pulls,
+        peers: Peers,
         options: BrokerOptions,
         master: MappingLog,
     ) -> None:
@@ -95,8 +96,9 @@ class LogicalQueueAdmin:
         self._topic_bound = topic_wire.bound(self)
         self._turn: _Turn | None = None
         self._redirection = b""
-        # Where logical queues went, as somebody told: nobody trusts it but for where to ask.
-        self.hints: dict[tuple[str, int], Segment] = {}
+        self.hints: Final = Hints(peers)
+        """Where logical queues went, as somebody told."""
+        self._left: Final = LeftQueues()
         self.table: Final = dict.fromkeys(wire.REQUESTS.keys() | topic_wire.REQUESTS.keys(), self._asked)
 
     # What the machines ask
@@ -130,9 +132,16 @@ class LogicalQueueAdmin:
         asked, mapping = self._now.asked, self._now.mapping
         last = None if mapping is None else [*mapping.of_index(asked.index)][-1:]
         if last:
-            is_followed = last[0].successor is not None or self.hint_behind(asked.topic, last[0]) is not None
+            is_followed = last[0].successor is not None or self.hints.is_followed(asked.topic, last[0])
             return constants.UNDECIDED if is_followed else last[0].segment.logical_end
         return constants.UNDECIDED if self._is_committed(mapping, asked.index) else 0
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether another logical queue left the message queue a moment ago."""
+        asked, held = self._now.asked, self._now.held
+        held_by = None if held is None else held.index
+        return self._left.rests(asked.topic, asked.queue_id, asked.index, held_by, asked.now_ms)
 
     def start_of(self, segment: LogicalQueueSegment | None, /) -> int:
         """The logical start that a message gives a segment."""
@@ -212,7 +221,7 @@ class LogicalQueueAdmin:
     def _is_committed(self, mapping: TopicMapping | None, index: int) -> bool:
         """Whether a logical queue is there, wherever it is."""
         enabled = None if mapping is None else mapping.enabled
-        is_told = (self._now.asked.topic, index) in self.hints
+        is_told = self.hints.is_told(self._now.asked.topic, index)
         return is_told or (enabled is not None and index < enabled.total)
 
     @property
@@ -294,6 +303,7 @@ class LogicalQueueAdmin:
         for effect in taken.effects:
             if effect == "record_segment":
                 turn.after = self._segment_after(taken.state, taken.variables)
+                self._note_left(turn, request.now_ms)
                 kept = partial(
                     self._segment_told, request, replace(turn, instance=(taken.state, taken.variables))
                 )
@@ -307,6 +317,7 @@ class LogicalQueueAdmin:
     def _segment_told(self, request: Request, turn: _Turn, reason: str, now_ms: int) -> None:
         """The record of a segment is kept, or not known to be."""
         self._turn = turn
+        self._note_left(turn, now_ms)
         event = machine.Unkept(reason) if reason else _KEPT[request.code]()
         state, known = turn.instance
         try:
@@ -398,24 +409,20 @@ class LogicalQueueAdmin:
             mapping = replace(mapping, gone=with_gone(mapping.gone, {asked.index: (asked.passed_over,)}))
         return mapping
 
-    def hint_behind(self, topic: str, held: HeldSegment) -> Segment | None:
-        """Where a logical queue went, as it was told, from a segment of this broker on; None where nobody
-        told."""
-        hint = self.hints.get((topic, held.index))
-        end = max(held.segment.logical_end, held.segment.logical_start)
-        return None if hint is None or hint.logical_start < end else hint
-
     def _note_hint(self, turn: _Turn) -> None:
         """Where a logical queue went. It is no hint unless it lies behind what is held here, at another."""
         asked, hint = turn.asked, turn.asked.target_segment
         held = turn.held
         if hint is None or held is None or not hint.is_decided or hint.queue.broker_name == self._broker_name:
             return
-        key = asked.topic, asked.index
-        known = self.hints.get(key)
-        is_newer = known is None or hint.logical_start >= known.logical_start
-        if is_newer and (known is not None or len(self.hints) < HINTS_MAX):
-            self.hints[key] = hint
+        self.hints.note(asked.topic, asked.index, hint, asked.now_ms)
+
+    def _note_left(self, turn: _Turn, now_ms: int) -> None:
+        """A logical queue may have left its message queue: when that was recorded, and when it was kept."""
+        before, after = turn.held, turn.after
+        is_left = after is None or not after.segment.is_writable
+        if before is not None and before.segment.is_writable and is_left:
+            self._left.left(turn.asked.topic, before.segment.queue.queue_id, before.index, now_ms)
 
     # Of a topic
 
@@ -461,11 +468,12 @@ class LogicalQueueAdmin:
                 answer = self._topic_bound.answer_of(effect, instance[1], event, request.command.release)
                 give(request, answer)
 
-    def forget_hints(self, topic: str) -> None:
-        """A topic was deleted."""
-        for key in [each for each in self.hints if each[0] == topic]:
-            del self.hints[key]
-
     def step_down(self) -> None:
         """Another broker is master, and may know better."""
         self.hints.clear()
+        self._left.step_down()
+
+    def settle(self, now_ms: int) -> None:
+        """As a master, know since when."""
+        if self.serves:
+            self._left.serves(now_ms)

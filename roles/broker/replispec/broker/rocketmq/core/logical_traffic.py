@@ -1,6 +1,6 @@
-"""Sends, pulls and questions about message queues that are segments of logical queues, on the machine
-`logical_queue_segment`. Everything is physical here; who knows logical queues is told where to ask instead,
-and what an older client sends to a segment that ended is handed to the one that is written.
+"""Sends, pulls, positions and questions about message queues that are segments of logical queues, on the
+machine `logical_queue_segment`. Everything is physical here; who knows logical queues is told where to ask
+instead, and what an older client sends to a segment that ended is handed to the one that is written.
 
 Source: RIP-21; apache/rocketmq 5.0.0-PREVIEW, AbstractSendMessageProcessor, PullMessageProcessor,
 AdminBrokerProcessor.getMaxOffset.
@@ -35,7 +35,7 @@ from replispec.runtime.rocketmq.remoting.answering import hand_back
 from replispec.runtime.rocketmq.remoting.server import Request
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import PullMessageRequest
-from replispec.wire.rocketmq.client import GetMaxOffsetRequest
+from replispec.wire.rocketmq.client import GetMaxOffsetRequest, UpdateConsumerOffsetRequest
 from replispec.wire.rocketmq.codes import LogicalQueueState, MessageFlag, RequestCode
 from replispec.wire.rocketmq.commands import REQUEST_HEADERS
 from replispec.wire.rocketmq.logical_queue import LogicalQueueSegment, LogicalQueueSegments
@@ -43,12 +43,13 @@ from replispec.wire.rocketmq.machines import logical_queue_segment as machine
 from replispec.wire.rocketmq.message_queue import MessageQueue
 
 _PULLING: Final = frozenset((RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE))
-_ROUTED: Final = SENDING | _PULLING | {RequestCode.GET_MAX_OFFSET}
+_ROUTED: Final = SENDING | _PULLING | {RequestCode.GET_MAX_OFFSET, RequestCode.UPDATE_CONSUMER_OFFSET}
 """Requests that may be about segments."""
 _KINDS: Final[Mapping[int, type[Any]]] = {
     **dict.fromkeys(SENDING, machine.Sent),
     **dict.fromkeys(_PULLING, machine.Pulled),
     RequestCode.GET_MAX_OFFSET: machine.EndAsked,
+    RequestCode.UPDATE_CONSUMER_OFFSET: machine.PositionSaid,
 }
 """What they are to a segment."""
 
@@ -82,8 +83,12 @@ class _Asking:
 
     @property
     def position(self) -> int:
-        """What a pull asks for."""
-        return self.header.queue_offset or 0
+        """What a pull asks for, or how far a group has read."""
+        header = self.header
+        said = (
+            header.commit_offset if isinstance(header, UpdateConsumerOffsetRequest) else header.queue_offset
+        )
+        return said or 0
 
     @property
     def first_kept(self) -> int:
@@ -197,7 +202,7 @@ class LogicalQueueTraffic:
         written = mapping.writable_of(held.index) if is_send else None
         if written is not None and written.place != held.place:
             return message_of(replace(written.segment, address=self._admin.address), topic, held.index)
-        hint = self._admin.hint_behind(topic, held)
+        hint = self._admin.hints.behind(topic, held)
         successor = held.successor
         if hint is None or not held.segment.is_sealed:
             return successor

@@ -99,7 +99,8 @@ class MappedTopics:
         self.recorder = Recorder(outbox, store, options, master, hand_on)
         self._static = StaticTopics(topics, known.static, self.recorder, options, master)
         logical = known.logical
-        self._logical = LogicalQueueAdmin(store, topics, logical, self.recorder, pulls, options, master)
+        asked = self.recorder, pulls, peers
+        self._logical = LogicalQueueAdmin(store, topics, logical, *asked, options, master)
         self._aging = LogicalQueueAging(store, logical, self.recorder, master)
         self._static.is_logical = lambda topic: logical.newest(topic) is not None
         self._logical.is_static = lambda topic: known.static.newest(topic) is not None
@@ -154,12 +155,13 @@ class MappedTopics:
                 )
                 for name in filter(self._topics.get, table.forgotten(topics)):
                     self._topics.drop(name, now_ms, lambda _reason, _now_ms: None)
-                    self._logical.forget_hints(name)
+                    self._logical.hints.forget(name)
                 changed = True
                 if table is self._known.logical:
                     self._traffic.changed(topics)
         self.recorder.kept(kept_to if self._master.serves else 0, now_ms)
         self._static.record_unsafe(now_ms)
+        self._logical.settle(now_ms)
         self._aging.settle(now_ms)
         self._emptied.settle(now_ms)
         return changed

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from replispec.broker.rocketmq.core.recorded import RecordedMappings
-from replispec.broker.rocketmq.core.table_file import later
+from replispec.broker.rocketmq.core.table_file import counted, later
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import MessageStore
@@ -132,7 +132,7 @@ class Mappings(RecordedMappings[Mapped]):
     # The file
 
     def _read_file(self) -> None:
-        found, _ = self._file.read(TopicQueueMappingTable.decode, "it is made again of the log")
+        found, _ = self._file.read(counted(TopicQueueMappingTable.decode), "it is made again of the log")
         table = TopicQueueMappingTable() if found is None else found
         self.version = self._on_disk = (table.data_version or DataVersion()).counter or 0
         for topic, detail in (table.topic_queue_mapping_info_map or {}).items():

@@ -304,21 +304,26 @@ class Sends:
         self._durable = offset
 
     def refuse_all(self, *, stops: bool) -> None:
-        """This broker stops, or is no longer master: the outcome of pending sends is unknown."""
-        refused = [*(one.request for one in self._waiting), *self._held]
+        """This broker stops, or is no longer master. Whoever has something in the log is told so, for nobody
+        knows whether it stays there, and who sends it again may have it twice."""
+        stored, refused = [*self._waiting], [*self._held]
         self._waiting.clear()
         self._held.clear()
         self._first = None
+        for one in stored:
+            self._late(one)
         for request in refused:
             self._answer(request, machine.GivenUp(stops))
 
     def ticked(self, now_ms: int) -> None:
         """Tell those that waited too long what they waited for."""
         while self._waiting and now_ms >= self._due_ms(self._waiting[0]):
-            one = self._waiting.popleft()
-            said = one.acknowledged
-            place = said.msg_id, said.queue_id, said.queue_offset, said.stored_in
-            self._answer(one.request, machine.Late(*place, on_disk=not self._lacks_disk(one)))
+            self._late(self._waiting.popleft())
+
+    def _late(self, one: _Waiting) -> None:
+        said = one.acknowledged
+        place = said.msg_id, said.queue_id, said.queue_offset, said.stored_in
+        self._answer(one.request, machine.Late(*place, on_disk=not self._lacks_disk(one)))
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""

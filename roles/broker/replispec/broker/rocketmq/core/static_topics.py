@@ -180,8 +180,9 @@ class StaticTopics:
         for index in sorted({constants.MAPPING_SPEAKER, *(detail.hosted_queues or {})}):
             items = rules.items_of_queue(detail, index)
             # What the log has of it is all that is durable; which state that is, the machine says.
+            known = machine.Variables(epoch=epoch, items=items)
             event = machine.Recorded(self.broker_name, epoch, items)
-            taken = step(machine.MACHINE, machine.MACHINE.initial, machine.MACHINE.variables, event, rules)
+            taken = step(machine.MACHINE, machine.MACHINE.initial, known, event, rules)
             found[index] = taken.state, taken.variables
         return found
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.storage import FilesReader, Operation, RemoveFile, ReplaceFile, StorageFailed
+from replispec.wire.rocketmq.broker import DataVersion
 from replispec.wire.rocketmq.constants import (
     CHANGED_DIGITS,
     CHANGED_FILES,
@@ -33,6 +34,29 @@ def later(version: int) -> int:
     """The version after one. After the last comes none: such a table is written whole, and no part of it is
     later."""
     return min(version + 1, TABLE_VERSION_MAX)
+
+
+class Versioned(Protocol):
+    """A table that says how often it changed."""
+
+    data_version: DataVersion | None
+
+
+VersionedT = TypeVar("VersionedT", bound=Versioned)
+
+
+def counted(decode: Callable[[bytes], VersionedT]) -> Callable[[bytes], VersionedT]:
+    """Reads a table of which the count is told as a sum with that of another one: one that comes near the
+    end was counted by nobody. Raises RemoteProtocolError."""
+
+    def read(data: bytes) -> VersionedT:
+        table = decode(data)
+        counter = (table.data_version or DataVersion()).counter or 0
+        if not 0 <= counter <= TABLE_VERSION_MAX // 2:
+            raise RemoteProtocolError(f"no table has changed {counter} times")
+        return table
+
+    return read
 
 
 def sealed(data: bytes) -> bytes:

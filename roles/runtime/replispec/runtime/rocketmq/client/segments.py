@@ -7,19 +7,28 @@ Source: RIP-21; apache/rocketmq 5.0.0-PREVIEW, AbstractSendMessageProcessor.logi
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.client.routes import Route
 from replispec.runtime.rocketmq.client.steps import Ask, Failed, LookUp, Steps
 from replispec.runtime.rocketmq.framing import Command
+from replispec.runtime.rocketmq.queues import Segment
+from replispec.runtime.rocketmq.queues.forms import queues_of
 from replispec.runtime.rocketmq.remoting.calls import Failure
 from replispec.wire.rocketmq.broker import SendMessageResponse, SendMessageV2Request
-from replispec.wire.rocketmq.codes import MessageFlag, RequestCode
+from replispec.wire.rocketmq.codes import MessageFlag, RequestCode, ResponseCode
 from replispec.wire.rocketmq.constants import REDIRECTS_MAX
-from replispec.wire.rocketmq.logical_queue import LogicalQueueSegment, LogicalQueueSegments
+from replispec.wire.rocketmq.logical_queue import (
+    LogicalQueues,
+    LogicalQueueSegment,
+    LogicalQueueSegments,
+    QueryLogicalQueueMappingRequest,
+)
 from replispec.wire.rocketmq.message_queue import MessageQueue
+
+_QUERY: Final = RequestCode.QUERY_TOPIC_LOGICAL_QUEUE_MAPPING
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +68,25 @@ def sent_on(
             return SentOn(outcome, queue_id)
         segment = _next_of(outcome, broker)
     raise Failed(f"more than {REDIRECTS_MAX} brokers named another one")
+
+
+def holds_segment(topic: str, index: int, segment: Segment) -> Steps[bool]:
+    """Whether the broker of a segment says that it holds it: of this logical queue, in that place of its
+    message queue, from that offset on. Raises Failed."""
+    broker = segment.queue.broker_name
+    address = yield from _address(topic, broker, None)
+    outcome = yield Ask(address, _QUERY, QueryLogicalQueueMappingRequest(topic=topic))
+    if isinstance(outcome, Failure):
+        raise Failed(f"{broker[:40]}: {outcome.reason}")
+    assert isinstance(outcome, Command)
+    if outcome.header.code != ResponseCode.SUCCESS or outcome.body in {b"", b"null"}:
+        return False
+    try:
+        held = queues_of(LogicalQueues.decode(outcome.body).queues or {}, topic).get(index)
+    except RemoteProtocolError as error:
+        raise Failed(f"{broker[:40]} holds what cannot be read: {error}") from error
+    place = segment.key, segment.logical_start
+    return held is not None and any((each.key, each.logical_start) == place for each in held.segments)
 
 
 def _address(topic: str, broker: str, known: str | None) -> Steps[str]:

@@ -27,6 +27,10 @@ _REFUSALS: Final = refusals.bound()
 BODY_BYTES_MAX: Final = 256 * 1024
 """Of requests that carry no message and no table of a whole broker: 1,000 groups are 70 KB."""
 
+BODY_OBJECTS_MAX: Final = 256 * 1024
+"""Objects in the JSON of a table of a whole broker, which are read within a second: the longest body there
+may be holds 120,000 topics, or 65,536 segments of two objects each."""
+
 
 class Answering:
     """Runs one machine that answers. `version` is what answers carry as the release of their sender."""
@@ -149,15 +153,22 @@ class Requests:
         self._watched = None if guard is None else guard.watched
         self._handlers: dict[int, Callable[[Request], None]] = {}
         self._bodies_max: dict[int, int] = {}
+        self._objects_max: dict[int, int] = {}
 
     def serve(
-        self, handlers: Mapping[int, Callable[[Request], None]], *, body_bytes_max: int | None = None
+        self,
+        handlers: Mapping[int, Callable[[Request], None]],
+        *,
+        body_bytes_max: int | None = None,
+        body_objects_max: int | None = None,
     ) -> None:
-        """Hand requests with these codes to these, but for those with a longer body: reading it is work that
-        holds up all others."""
+        """Hand requests with these codes to these, but for those with a longer body, or with more objects in
+        it: reading it is work that holds up all others."""
         self._handlers.update(handlers)
         if body_bytes_max is not None:
             self._bodies_max.update(dict.fromkeys(handlers, body_bytes_max))
+        if body_objects_max is not None:
+            self._objects_max.update(dict.fromkeys(handlers, body_objects_max))
 
     def take(self, request: Request) -> None:
         """Hand a request to whoever serves it."""
@@ -170,13 +181,23 @@ class Requests:
         if handler is None:
             refuse(request, Unserved(code))
             return
-        size, size_max = len(request.command.body), self._bodies_max.get(code)
-        if size_max is not None and size > size_max:
-            refuse(request, Unreadable(f"a body of {size} bytes, {size_max} allowed"))
+        fault = self._fault_of_body(code, request.command.body)
+        if fault is not None:
+            refuse(request, Unreadable(fault))
             return
         if self._watched is not None:
             request = self._watched(request)
         self.hand_on(request, handler)
+
+    def _fault_of_body(self, code: int, body: bytes) -> str | None:
+        """Whether a body is too much to be read, by what is seen without reading it."""
+        size_max, objects_max = self._bodies_max.get(code), self._objects_max.get(code)
+        if size_max is not None and len(body) > size_max:
+            return f"a body of {len(body)} bytes, {size_max} allowed"
+        # What is not longer than that holds no more of them.
+        if objects_max is None or len(body) <= objects_max or (objects := body.count(b"{")) <= objects_max:
+            return None
+        return f"a body of {objects} objects, {objects_max} allowed"
 
     def hand_on(self, request: Request, handler: Callable[[Request], None]) -> None:
         """Have a request answered by this, now or later; what it cannot read is refused."""
