@@ -131,6 +131,8 @@ def test_who_leads_one_queue_anew_and_holds_older_items_of_another_is_told_of_bo
     whole(cluster, 2)
     assert [cluster.leaders(index) for index in range(2)] == [["a"], ["c"]]
     assert cluster.brokers["a"].items(1) == before
+    well(update(3))
+    assert cluster.brokers["a"].items(1) == cluster.brokers["c"].items(1)
 
 
 def test_files_before_and_after_are_those_of_mqadmin_and_the_second_can_be_carried_out(

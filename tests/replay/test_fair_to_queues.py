@@ -125,7 +125,7 @@ def test_a_start_that_an_administrator_chose_follows_no_end(tmp_path: Path) -> N
 
 
 def test_who_is_told_older_items_again_is_not_told_who_leads(tmp_path: Path) -> None:
-    """mqadmin tells a broker that holds older items alone of a queue that moves those, under the new epoch."""
+    """mqadmin repeats older items to whom holds nothing else of a queue that moves, under the new epoch."""
     world, epoch = static_topic(), SECOND_EPOCH + 50
     older = moved(10_000)[0]
     newer = {0: [*older, item(2, "broker-b", 1, 20_000)], 1: FIRST[1]}

@@ -11,13 +11,7 @@ from typing import NamedTuple
 
 from replispec.administrator.rocketmq.plans import NotAsWantedError
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.rocketmq.queues import (
-    STATIC_TOPICS,
-    LogicalQueue,
-    PhysicalQueue,
-    Segment,
-    fault_of_topic,
-)
+from replispec.runtime.rocketmq.queues import STATIC_TOPICS, LogicalQueue, Segment, fault_of_topic
 from replispec.runtime.rocketmq.queues.forms import items_of, queues_of_items
 from replispec.wire.rocketmq.codes import Permission
 from replispec.wire.rocketmq.constants import (
@@ -63,11 +57,6 @@ class Chain:
     def items(self) -> LogicQueueItems:
         """As brokers are told."""
         return items_of(self.queue, self.generation)
-
-    @property
-    def newest(self) -> tuple[int, PhysicalQueue]:
-        """The generation of its last segment, and where that is."""
-        return self.generation + len(self.queue.segments) - 1, self.tail.queue
 
     def by_generation(self) -> Mapping[int, Segment]:
         """Its segments."""

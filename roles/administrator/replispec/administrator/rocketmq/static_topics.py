@@ -177,7 +177,7 @@ class _Setting:
         decided = {index: self._decided(chain) for index, chain in self._run.chains.items()}
         for name, part in self._parts.items():
             chains = {
-                index: decided[index] if each.newest == decided[index].newest else each
+                index: decided[index] if each.tail.key == decided[index].tail.key else each
                 for index, each in part.chains.items()
             }
             self._parts[name] = replace(part, chains=chains)
