@@ -95,7 +95,7 @@ spec-check: $(READY) ## since the last tag: no break of the wire that CHANGELOG.
 
 .PHONY: test-full
 test-full: jdk $(READY) ## the long proofs: 10,000 turned bits, more mixtures, every case against every fault, the whole site
-	@REPLISPEC_FLIPS=10000 REPLISPEC_ROT=300 REPLISPEC_MIXTURES=500 REPLISPEC_MESS=20 REPLISPEC_FAULTS=all REPLISPEC_EDITS=all REPLISPEC_SITE=whole REPLISPEC_SPREAD=all REPLISPEC_HDFS=all REPLISPEC_REFUSALS=all REPLISPEC_CRASHES=all REPLISPEC_GROUPS=100 REPLISPEC_QUEUE_SEEDS=200 $(BIN)/python -m pytest \
+	@REPLISPEC_FLIPS=10000 REPLISPEC_ROT=300 REPLISPEC_MIXTURES=500 REPLISPEC_MESS=20 REPLISPEC_FAULTS=all REPLISPEC_EDITS=all REPLISPEC_SITE=whole REPLISPEC_SPREAD=all REPLISPEC_HDFS=all REPLISPEC_REFUSALS=all REPLISPEC_CRASHES=all REPLISPEC_GROUPS=100 REPLISPEC_QUEUE_SEEDS=104 $(BIN)/python -m pytest \
 		tests/replay/test_damage.py tests/replay/test_mixtures.py tests/replay/test_mess.py tests/replay/test_order.py \
 		tests/replay/test_faults_on_spark.py tests/replay/test_spread_on_spark.py tests/replay/test_spread.py \
 		tests/replay/test_spread_on_cluster.py tests/replay/test_executors_die.py tests/replay/test_merged_on_spark.py tests/replay/test_watch_on_spark.py tests/replay/test_captured_hosts.py \
@@ -230,6 +230,10 @@ seen: $(READY) ## a real Prometheus scrapes a cluster of ours through ten minute
 .PHONY: kills
 kills: $(READY) ## kill, stop and take the power from processes of ours at random moments under load, 50 times (KILLS=10 SEED=2)
 	@$(BIN)/python -m lab.kills --kills $(or $(KILLS),50) --seed $(or $(SEED),1) $(ARGS)
+
+.PHONY: kills-queues
+kills-queues: $(READY) ## kill -9 at each step of a command that moves a logical queue, then type it again (ARGS="--each 5")
+	@$(BIN)/python -m lab.rocketmq.kills_queues $(ARGS)
 
 .PHONY: format
 format: $(READY) ## let ruff rewrite what it can

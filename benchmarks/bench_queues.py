@@ -81,6 +81,7 @@ def _measured(name: str, part: QueuePart, bench: Bench, effort: Effort) -> Seque
     except LabError as error:
         if error.exit_code != WRONG:
             raise
+        print(f"  wrong: {error}", file=sys.stderr, flush=True)
         return [f"{name}: {error}"]
     return []
 

@@ -89,6 +89,17 @@ OF_COPIES: Stages = {
     ),
     "replay": REPLAY_OF_COPIES,
 }
+SIMULATION_OF_QUEUES = "tests/sim/test_queue_worlds.py"
+OF_MAPPINGS: Stages = {
+    "unit tests": (
+        *("tests/queues", "tests/administrator", "tests/runtime/queues", "tests/runtime/client"),
+        "tests/wire/test_queue_mappings.py",
+    ),
+    "suite": (SUITE_OF_OURS, "-k", "mapped_topics"),
+    "simulation": (SIMULATION_OF_QUEUES,),
+}
+# Administrators are no subjects of the suite.
+OF_RUNS: Stages = {who: tests for who, tests in OF_MAPPINGS.items() if who != "suite"}
 # By the name of the machine's source; who is not named here is looked at by all.
 TESTS_OF: Mapping[str, Stages] = {
     "broker_set": OF_CONTROLLERS,
@@ -104,6 +115,15 @@ TESTS_OF: Mapping[str, Stages] = {
     },
     "ha_master": OF_COPIES,
     "ha_replica": OF_COPIES,
+    **dict.fromkeys(("static_topic_queue", "logical_queue_segment", "logical_queue_topic"), OF_MAPPINGS),
+    **dict.fromkeys(("static_topic_remapping", "logical_queue_migration"), OF_RUNS),
+}
+REPLAY_OF_QUEUES = ("tests/replay/test_queues.py", "tests/replay/test_static_topic.py")
+# By the name of the messages' source, likewise.
+OF_MAPPED_MESSAGES: Stages = {**OF_MAPPINGS, "replay": REPLAY_OF_QUEUES}
+TESTS_OF_MESSAGES: Mapping[str, Stages] = {
+    "static_topic": OF_MAPPED_MESSAGES,
+    "logical_queue": OF_MAPPED_MESSAGES,
 }
 ALL: Stages = {
     "unit tests": (
@@ -121,8 +141,9 @@ ORDER = (EXPLORER, "unit tests", "suite", "replay", "simulation", STORIES)
 
 def judges_of(edit: Edit, spec: Path) -> Stages:
     """Who can see this edit, in the order in which they are asked, each with its tests."""
-    own = TESTS_OF.get(edit.path.stem, ALL) if "statemachines" in edit.path.parts else ALL
-    asked: dict[str, tuple[str, ...]] = {**own, STORIES: TOLD_AGAIN, "simulation": SIMULATION}
+    known = TESTS_OF if "statemachines" in edit.path.parts else TESTS_OF_MESSAGES
+    own = known.get(edit.path.stem, ALL)
+    asked: dict[str, tuple[str, ...]] = {"simulation": SIMULATION, **own, STORIES: TOLD_AGAIN}
     composed = systems_with(edit.path.stem, spec)
     if composed:
         asked[EXPLORER] = ("tests/explorer/test_promises.py", "-k", " or ".join(composed))

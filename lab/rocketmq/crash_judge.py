@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from lab.rocketmq.crash_rows import Move
+from lab.rocketmq.crash_rows import AGAIN, Move
 from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.broker import GetRouteInfoRequest, TopicRouteData
 from replispec.wire.rocketmq.client import GetTopicConfigRequest
-from replispec.wire.rocketmq.codes import LogicalQueueState as State
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode, RouteFlag
 from replispec.wire.rocketmq.constants import LOGIC_OFFSET_BLOCK, UNDECIDED
 from replispec.wire.rocketmq.logical_queue import (
@@ -31,7 +30,7 @@ Ask = Callable[[str, RequestCode, Header], Command]
 """Of an address."""
 Place = tuple[int, int]
 """A logical queue, and an offset in it."""
-WRITTEN = {State.NORMAL.name.title(), "WriteOnly"}
+EXPIRED, WRITTEN = "Expired", {"Normal", "WriteOnly"}
 SHOWN_MAX = 4
 
 
@@ -49,7 +48,7 @@ class Clients:
         yield from _more_than_once("offsets are given", (place for place, _ in self.read))
         given = (each for each in self.acknowledged.values() if each[1] != UNDECIDED)
         yield from _more_than_once("offsets are acknowledged", given)
-        lost = [number for number in self.acknowledged if number not in places]
+        lost = [each for each in self.acknowledged if each not in places and not self._is_deleted(each, move)]
         if lost:
             yield f"{len(lost)} acknowledged messages are lost: {lost[:SHOWN_MAX]}"
         for number, (queue, offset) in self.acknowledged.items():
@@ -57,6 +56,12 @@ class Clients:
             if place[0] != queue or offset not in {UNDECIDED, place[1]}:
                 yield f"message {number} was acknowledged at {queue, offset}, and lies at {place}"
         yield from self._holes(move)
+
+    def _is_deleted(self, number: int, move: Move) -> bool:
+        """Whether a message came before all that are left of its queue, where old ones are deleted."""
+        queue = self.acknowledged[number][0]
+        left = (each for (of, _), each in self.read if of == queue)
+        return move is AGAIN and number < next(left, number)
 
     def _holes(self, move: Move) -> Iterator[str]:
         queues: dict[int, list[int]] = {}
@@ -92,6 +97,11 @@ def faults_of_mapping(
 
 
 # ---- LQ ------------------------------------------------------------------------------------------
+
+
+def states(ask: Ask, address: str, move: Move) -> set[str | None]:
+    """How the segments of logical queue 0 are that a broker holds."""
+    return {each.state for each in _segments(move, ask, {"": address}).get(0, ())}
 
 
 def _segments(move: Move, ask: Ask, brokers: Mapping[str, str]) -> Mapping[int, list[LogicalQueueSegment]]:

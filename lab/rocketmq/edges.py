@@ -17,7 +17,13 @@ from unittest.mock import patch
 import pytest
 import yaml
 
-from lab.mutant_judges import SUITE_OF_CONTROLLERS, SUITE_OF_GENERATIONS, SUITE_OF_MASTERS, SUITE_OF_OURS
+from lab.mutant_judges import (
+    SUITE_OF_CONTROLLERS,
+    SUITE_OF_GENERATIONS,
+    SUITE_OF_MASTERS,
+    SUITE_OF_OURS,
+    TESTS_OF,
+)
 from lab.rocketmq.family import FAMILY
 from replispec.runtime.primitives import machines
 
@@ -25,6 +31,8 @@ ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "spec/statemachines/rocketmq"
 EXCEPTIONS = Path(__file__).parent / "edges_without_cases.yaml"
 CASES = (SUITE_OF_CONTROLLERS, SUITE_OF_GENERATIONS, SUITE_OF_MASTERS, SUITE_OF_OURS)
+# An administrator's run is judged by nobody: the suite is the administrator.
+JUDGED = tuple(name for name in FAMILY.edited.machines if "suite" in TESTS_OF[name])
 ANSWERING = "replispec.runtime.rocketmq.remoting.answering.Answering"
 Place = tuple[str, str, int]
 """A state, an event, and which of the edges between them it is: their order is that of the source."""
@@ -65,7 +73,7 @@ def main() -> int:
         return 2
     excepted: Mapping[str, Mapping[str, str]] = yaml.safe_load(EXCEPTIONS.read_text("utf-8"))
     is_wrong = False
-    for name in FAMILY.edited.machines:
+    for name in JUDGED:
         every = edges(yaml.safe_load((SOURCES / f"{name}.yaml").read_text("utf-8")))
         missing = never(every, taken.places.get(name, set()))
         named = excepted.get(name, {})

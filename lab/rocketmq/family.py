@@ -20,6 +20,11 @@ from lab.subjects.subject import Subject
 JRAFT_RELEASE = "5.4.0"
 # Every send of the lab waits for the whole SyncStateSet.
 REPLAY_OPTIONS = ("--all-ack-in-sync-state-set",)
+QUEUES = (
+    *("logical_queue_migration", "logical_queue_segment", "logical_queue_topic"),
+    *("static_topic_queue", "static_topic_remapping"),
+)
+"""Machines of logical queues and static topics."""
 
 
 def subjects() -> Iterator[Subject]:
@@ -50,10 +55,12 @@ FAMILY = LabFamily(
         REPLAY_OPTIONS,
     ),
     edited=Edited(
-        # What decides about controllers and replication. Overlays say what others do, and are left alone.
+        # What decides about controllers, replication and mapped topics. Overlays say what others do, and are
+        # left alone.
         machines=(
             *("broker_registration", "broker_role", "broker_set", "controller", "election_hearing"),
             *("ha_master", "ha_replica", "learner", "name_server", "replicas_manager"),
+            *QUEUES,
         ),
         # What is bound to messages: of replication, the frames that are sent.
         bound=(
@@ -66,8 +73,9 @@ FAMILY = LabFamily(
             "learner",
             "name_server",
             "replicas_manager",
+            *QUEUES,
         ),
-        messages=("controller", "ha"),
+        messages=("controller", "ha", "logical_queue", "static_topic"),
         other_releases=("apache@..5.0.0", "apache@9.0.0.."),
     ),
     adapted=LabPrograms,

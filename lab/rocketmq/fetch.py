@@ -24,8 +24,8 @@ PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
 PARTIAL: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "5.5.1": ("5.5.0", ("common", "controller", "remoting")),
 }
-# Of these there are client and tools alone: no controller exists.
-CLIENTS = ("4.9.8",)
+# Of these there is the client alone, or with it the tools: no controller exists. By the module that has all.
+CLIENTS: Mapping[str, str] = {"4.9.8": "tools", "5.0.0-PREVIEW": "client"}
 FETCH_S_MAXIMUM = 900
 LINES_SHOWN = 3
 
@@ -95,7 +95,8 @@ def _download(place: Path, release: str) -> None:
         quiet, out = (maven, "--quiet", "--batch-mode"), f"-DoutputDirectory={copy}"
         wanted = HERE / ("client.pom.xml" if release in CLIENTS else "pom.xml")
         chosen = ("--file", str(wanted), f"-Drelease={whole}", "-DincludeScope=runtime")
-        run_quietly([*quiet, f"{PLUGIN}:copy-dependencies", *chosen, out])
+        of_client = (f"-Dmodule={CLIENTS[release]}",) if release in CLIENTS else ()
+        run_quietly([*quiet, f"{PLUGIN}:copy-dependencies", *chosen, *of_client, out])
         for module in replaced:
             (copy / f"rocketmq-{module}-{whole}.jar").unlink(missing_ok=True)
             artefact = f"-Dartifact=org.apache.rocketmq:rocketmq-{module}:{release}"

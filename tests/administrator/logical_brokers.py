@@ -375,7 +375,7 @@ class Cluster:
 
     def _name_server(self, question: Asking) -> Command:
         if question.code == RequestCode.GET_ROUTEINFO_BY_TOPIC:
-            body = (self.told or TopicRouteData()).encode()
+            body = (self.told or TopicRouteData(logical_queues_info={})).encode()
             return said(ResponseCode.SUCCESS, body)
         table = {name: BrokerData({0: address(name)}, name, CLUSTER) for name in self.brokers}
         info = ClusterInfo.from_json(

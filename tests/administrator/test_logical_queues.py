@@ -332,6 +332,17 @@ def test_what_cannot_be_is_refused_in_one_sentence(cluster: Cluster) -> None:
     refused(number(5), "broker2: Connection refused")
 
 
+def test_no_queue_moves_while_clients_are_told_that_the_topic_is_a_plain_one(cluster: Cluster) -> None:
+    """PREVIEW's client says that it knows logical queues, whatever its name server told it: of a message
+    queue that is sealed it is sent away, and cannot follow."""
+    made(cluster)
+    cluster.told = TopicRouteData()
+    refused(migrate(0, "broker2"), "tells TopicL as a plain topic")
+    assert [*cluster.brokers["broker2"].held] == [2, 3]
+    cluster.told = None
+    assert migrate(0, "broker2").exit_code == 0
+
+
 def test_segments_that_cannot_be_are_not_worked_on(cluster: Cluster) -> None:
     made(cluster)
     (segment,) = cluster.brokers["broker2"].held[2]

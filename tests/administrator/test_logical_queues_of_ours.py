@@ -13,7 +13,7 @@ from replispec.administrator.rocketmq.logical_migration import moved
 from replispec.administrator.rocketmq.logical_queues import made as logical_queues_made
 from replispec.administrator.rocketmq.logical_queues import numbered, restated
 from replispec.administrator.rocketmq.logical_topics import LogicalTopic, known
-from replispec.administrator.rocketmq.plans import Asking, Plan, body_of
+from replispec.administrator.rocketmq.plans import Asking, Plan, body_of, granted
 from replispec.administrator.rocketmq.remapping import grown, remapped
 from replispec.administrator.rocketmq.static_topics import TopicAtBrokers
 from replispec.administrator.rocketmq.topics import TopicWanted
@@ -22,8 +22,10 @@ from replispec.cli.rocketmq.admin import drain_broker, logical_queues, query_top
 from replispec.cli.rocketmq.admin.asking import RefusedToAskError
 from replispec.runtime.rocketmq.client import ConsumerNode, Reading, Stored
 from replispec.runtime.rocketmq.queues import rows
+from replispec.runtime.rocketmq.queues.forms import queues_heard
 from replispec.wire.rocketmq.broker import GetRouteInfoRequest, TopicRouteData
 from replispec.wire.rocketmq.codes import RequestCode, RouteFlag
+from replispec.wire.rocketmq.logical_queue import CreateLogicalQueue
 from tests.administrator.own_brokers import CLUSTER, NAME_SERVER, TOPIC, CutOffError, Load, OwnBrokers
 
 NAMES = [NAME_SERVER]
@@ -375,11 +377,12 @@ def test_a_broker_that_was_passed_over_and_comes_back_ends_where_the_next_one_be
     brokers = OwnBrokers(3)
     passed_over(brokers, start, late=7)
     words = ("migrateTopicLogicalQueue", "-t", TOPIC, "-i", "0", "-b", "broker3")
-    assert typed(brokers)(*words) == (
+    text, code = typed(brokers)(*words)
+    assert code == 0
+    assert text == (
         f"broker2 was passed over: it ends logical queue 0 at offset {end}; {17 - end} messages of its"
         f" queue 1, from {end - 10} on, are of no logical offset\n"
-        f"logical queue 0 of {TOPIC} is written at broker3, queue 1, from offset {start} on.\n",
-        0,
+        f"logical queue 0 of {TOPIC} is written at broker3, queue 1, from offset {start} on.\n"
     )
     assert table(brokers) == [
         "broker1 0 0(0-9) ReadOnly",
@@ -413,3 +416,27 @@ def test_a_source_is_passed_over_behind_where_it_begins() -> None:
     brokers.world.run_for(5_000)
     with pytest.raises(NotAsWantedError, match="-fd 10: what broker2 writes begins there"):
         brokers.carried_out(moved(NAMES, TOPIC, 0, "broker3", 10))
+
+
+def test_two_targets_that_two_administrators_left_are_both_finished_and_clients_are_told_of_them() -> None:
+    brokers = OwnBrokers(3)
+    made(brokers, queues=1)
+    load = Load(brokers)
+    brokers.world.run_for(2_000)
+    for number in (2, 3):
+        target = brokers.addresses[f"broker{number}"]
+        brokers.carried_out(_asks(target, CreateLogicalQueue(0, "WriteOnly", TOPIC).encode()))
+    brokers.world.run_for(1_000)
+    told, _ = brokers.carried_out(_told())
+    queues = queues_heard(told, TOPIC)
+    assert [each.is_decided for each in queues[0].segments] == [True, False, False]
+    move(brokers, 0, 1)
+    assert not any("WriteOnly" in row for row in table(brokers))
+    assert sum("Normal" in row for row in table(brokers)) == 3
+    judged(load, 3)
+
+
+def _asks(address: str, body: bytes) -> Plan[None]:
+    code = RequestCode.CREATE_MESSAGE_QUEUE_FOR_LOGICAL_QUEUE
+    (reply,) = yield [Asking(address, code, body=body)]
+    granted(reply)

@@ -102,6 +102,13 @@ def test_queues_move_and_their_offsets_go_on_above_the_old_ones(cluster: JavaClu
     assert cluster.brokers["a"].send(0, 1) == 20_000
 
 
+def test_queues_of_one_broker_move_to_several_and_each_of_them_decides(cluster: JavaCluster) -> None:
+    well(update(4, to="a"))
+    well(remap(to="b,c"))
+    whole(cluster, 4)
+    assert [cluster.leaders(index) for index in range(4)] == [["b"], ["c"], ["b"], ["c"]]
+
+
 def test_who_holds_older_items_alone_is_not_told_of_a_queue_that_moves(cluster: JavaCluster) -> None:
     """Where its new leader refused, that one would keep an item that never came to be."""
     well(update(1, to="a"))

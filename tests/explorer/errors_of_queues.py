@@ -7,13 +7,18 @@ from tests.explorer.errors import Error
 _SEGMENT = "statemachines/rocketmq/logical_queue_segment"
 _QUEUE = "statemachines/rocketmq/static_topic_queue"
 _RUN = "statemachines/rocketmq/static_topic_remapping"
-_SENDS = ("--set", "sends=1", "--set", "lost=0")
-_ENDS = "rule.segment_end(physical_start, event.message_end, logical_start)"
+_MOVE = "statemachines/rocketmq/logical_queue_migration"
+_NO_LOSS = ("--set", "lost=0")
+_STRAYS = (*_NO_LOSS, "--set", "strays=1")
+_ONE_RUN = (*_NO_LOSS, "--set", "moves=1")
+_ONE_MOVE = (*_NO_LOSS, "--set", "migrations=1")
+_DELETED = (*_NO_LOSS, "--set", "deletions=1")
+_ENDS = "rule.segment_end(physical_start, let.end, logical_start)"
 
 OF_QUEUES = {
     "nobody decides where the next segment begins": Error(
         _SEGMENT,
-        f"rule.begun_at(event.target, {_ENDS})",
+        f"rule.following(event.target, {_ENDS})",
         "event.target",
         "migration",
         (),
@@ -28,12 +33,13 @@ OF_QUEUES = {
     ),
     "an end is not recorded": Error(
         _SEGMENT,
-        "      physical_end: event.message_end\n      successor",
+        "      physical_end: let.end\n      successor",
         "      successor",
         "migration",
         (),
         "a_seal_stays",
         6,
+        (("a_segment_is_what_it_says", 6),),
     ),
     "the second target wins": Error(
         _SEGMENT,
@@ -71,6 +77,69 @@ OF_QUEUES = {
         "some_segment_is_written",
         23,
     ),
+    "a late start is taken for that of what the message queue is now": Error(
+        _SEGMENT,
+        "    event: committed\n    if: event.place != physical_start\n",
+        "    event: committed\n    if: event.place < physical_start\n",
+        "migration",
+        (*_ONE_MOVE, "--set", "strays=1"),
+        "one_decides_offsets",
+        5,
+    ),
+    "a message queue that is taken again keeps its end": Error(
+        _SEGMENT,
+        "physical_start: event.message_end, physical_end: '-1', successor: none}",
+        "physical_start: event.message_end, successor: none}",
+        "migration",
+        _DELETED,
+        "a_segment_is_what_it_says",
+        14,
+    ),
+    "a message queue that is taken again keeps who followed it": Error(
+        _SEGMENT,
+        "physical_end: '-1', successor: none}\n    clause: [RIP21-STATE-2, RIP21-MIGRATE-2",
+        "physical_end: '-1'}\n    clause: [RIP21-STATE-2, RIP21-MIGRATE-2",
+        "migration",
+        _DELETED,
+        "a_segment_is_what_it_says",
+        14,
+    ),
+    "a segment that is sealed without a message is read": Error(
+        _SEGMENT,
+        "event.message_end > max(physical_start, event.first_kept)",
+        "event.message_end >= max(physical_start, event.first_kept)",
+        "migration",
+        _ONE_MOVE,
+        "a_segment_is_what_it_says",
+        6,
+    ),
+    "what has no message any more is read": Error(
+        _SEGMENT,
+        "    if: event.first_kept >= physical_end\n",
+        "    if: event.first_kept > physical_end\n",
+        "migration",
+        _DELETED,
+        "a_segment_is_what_it_says",
+        8,
+    ),
+    "the administrator forgets what the source decided": Error(
+        _MOVE,
+        "{source: event.source, target: event.target}\n    clause: [RIP21-MIGRATE-1, RIP21-MIGRATE-4]",
+        "{source: event.source}\n    clause: [RIP21-MIGRATE-1, RIP21-MIGRATE-4]",
+        "migration",
+        _ONE_MOVE,
+        "some_day_finished",
+        4,
+    ),
+    "who passes over a lost broker begins at 0": Error(
+        _MOVE,
+        "assign: {target: 'rule.begun_at(event.target, start)'}",
+        "assign: {target: 'rule.begun_at(event.target, min(start, 0))'}",
+        "migration",
+        (*_ONE_MOVE, "--set", "disasters=1"),
+        "no_offset_is_given_twice",
+        8,
+    ),
     "a message queue that was never used is taken again": Error(
         _SEGMENT,
         "    if: event.message_end <= physical_start\n",
@@ -104,9 +173,50 @@ OF_QUEUES = {
         "    if: rule.holds_item(event.items, event.broker_name) and size(event.items) != 3\n    to: LEADING",
         "remapping",
         (),
+        "a_queue_is_what_its_items_say",
+        9,
+    ),
+    "who waits for its start gives offsets": Error(
+        _QUEUE,
+        "rule.leader_of(event.items) == event.broker_name and rule.leads_undecided(event.items)",
+        "rule.leader_of(event.items) == event.broker_name and size(event.items) < 1",
+        "remapping",
+        _NO_LOSS,
         "one_decides_offsets",
-        12,
-        (("no_offset_is_given_twice", 12),),
+        7,
+        (
+            ("a_queue_is_what_its_items_say", 7),
+            ("an_item_begins_at_a_block", 7),
+            ("no_offset_is_given_twice", 7),
+        ),
+    ),
+    "who refuses an older mapping forgets what it holds": Error(
+        _QUEUE,
+        "    if: event.epoch < epoch and not event.is_forced\n    to: same\n",
+        "    if: event.epoch < epoch and not event.is_forced\n    to: ABSENT\n",
+        "remapping",
+        (*_STRAYS, "--set", "moves=1"),
+        "a_queue_is_what_its_items_say",
+        3,
+        (("some_broker_takes_messages", 3),),
+    ),
+    "a mapping of another broker is taken": Error(
+        _QUEUE,
+        "if: not event.is_own, to: same",
+        "if: not event.is_own and event.epoch < 0, to: same",
+        "remapping",
+        (*_STRAYS, "--set", "moves=1"),
+        "some_broker_takes_messages",
+        10,
+    ),
+    "another leader is taken under an equal epoch": Error(
+        _QUEUE,
+        "      event.epoch == epoch and not event.is_forced and size(items) > 0\n",
+        "      event.epoch < epoch and not event.is_forced and size(items) > 0\n",
+        "remapping",
+        (*_STRAYS, "--set", "moves=1"),
+        "some_broker_takes_messages",
+        3,
     ),
     "who led is told before anybody else takes messages": Error(
         _RUN,
@@ -128,12 +238,28 @@ OF_QUEUES = {
         "some_day_finished",
         3,
     ),
+    "those that led are not told": Error(
+        _RUN,
+        "    event: mapping_set\n    if: losing > 0\n    to: LOSING\n",
+        "    event: mapping_set\n    if: losing > 1\n    to: LOSING\n",
+        "remapping",
+        _ONE_RUN,
+        "some_day_finished",
+        7,
+    ),
+    "an answer is waited for that nobody gives": Error(
+        _RUN,
+        "    assign: {waiting: losing}\n    clause: ST-REMAP-1\n  - from: LOSING\n",
+        "    assign: {waiting: losing + 1}\n    clause: ST-REMAP-1\n  - from: LOSING\n",
+        "remapping",
+        _ONE_RUN,
+        "some_day_finished",
+        7,
+    ),
     "a mapping that names no item forgets those that were known": Error(
-        _QUEUE,
-        "    if: size(event.items) == 0\n    to: same\n    do: [record_mapping]\n"
-        "    assign: {epoch: event.epoch}",
-        "    if: size(event.items) == 0\n    to: ABSENT\n    do: [record_mapping]\n"
-        "    assign: {epoch: event.epoch, items: event.items}",
+        "systems/rocketmq/remapping",
+        "event.items if size(event.items) > 0 else self.queue.items",
+        "event.items",
         "remapping",
         ("--set", "lost=0", "--set", "sends=1"),
         "some_day_finished",

@@ -89,7 +89,7 @@ def test_what_an_earlier_run_left_is_ended_and_removed(tmp_path: Path) -> None:
     Cluster.remove_earlier(tmp_path / "cluster")
 
 
-@pytest.mark.parametrize("module", ["lab.demo", "lab.kills"])
+@pytest.mark.parametrize("module", ["lab.demo", "lab.kills", "lab.rocketmq.kills_queues"])
 def test_a_place_that_holds_other_things_keeps_them(module: str, tmp_path: Path) -> None:
     place = tmp_path / "cluster" if module == "lab.demo" else tmp_path
     place.mkdir(exist_ok=True)

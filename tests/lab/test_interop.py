@@ -38,6 +38,9 @@ def test_all_scenarios_are_played_unless_some_are_named() -> None:
         "staticsets",
         "staticmixed",
         "staticolder",
+        "logicalpreview",
+        "logicalolder",
+        "oldandnew",
         "secured",
     ]
     assert arguments_of([]).scenarios == every
@@ -54,7 +57,7 @@ def test_an_unknown_scenario_is_named_with_those_that_exist(capsys: pytest.Captu
     with pytest.raises(SystemExit):
         arguments_of(["z"])
     known = "a, b, c, d, e, f, group, javagroup, jraftgroup, moved, moved-jraft, generations"
-    later = "staticsets, staticmixed, staticolder"
+    later = "staticsets, staticmixed, staticolder, logicalpreview, logicalolder, oldandnew"
     assert f"no scenario 'z': there are {known}, statictopic, {later}, secured" in capsys.readouterr().err
 
 

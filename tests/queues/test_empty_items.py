@@ -23,7 +23,7 @@ WHEN_ASKED = RetentionOptions(file_reserved_time=0, delete_when="")
 
 
 def moved(*items: Place) -> tuple[Sets, str, str]:
-    """A queue with three messages at broker-a, which went on, and is led by broker-b if nothing else is said."""
+    """A queue with three messages at broker-a, which went on; else is said where, at broker-b."""
     sets = Sets(retention=WHEN_ASKED)
     first, second = sets.at.values()
     sets.map(5, [A0])
@@ -113,6 +113,7 @@ def test_a_group_that_comes_between_two_looks_is_kept_where_the_next_item_begins
     sets, first, second = moved()
     emptied(sets, first)
     looked(sets, 1)
+    assert items(sets, second) == [A0, B4], "what was said at the first look is on the disk by the second"
     commit(sets, second, "late", 1)
     assert sets.broker(1)._offsets.get("late", "S", 0) is None
     assert place(sets, second, "late") == 10_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from replispec.wire.rocketmq.broker import PullMessageResponse
 from replispec.wire.rocketmq.codes import PullFlag, RequestCode, ResponseCode
 from replispec.wire.rocketmq.constants import QUEUE_REST_MS
 from replispec.wire.rocketmq.logical_queue import GoneOffsets
@@ -161,3 +162,55 @@ def test_a_segment_is_recorded_again_before_its_record_is_deleted() -> None:
         brokers.until(lambda address=address: bool(brokers.told(address)))  # type: ignore[misc]
         assert shorts(brokers.told(address)) == {0: [(0, "Normal", 0, 0, -1)]}
         assert brokers.enabled(address) is not None
+
+
+def test_with_reuse_read_only_a_queue_that_is_read_serves_again_and_is_read_on() -> None:
+    """PREVIEW's way; else it is refused."""
+    brokers = LogicalSet()
+    address = brokers.alone(reuse_read_only=True)
+    brokers.mapped(address, 1)
+    for _ in range(3):
+        brokers.send(address, b"m", topic="L")
+    assert brokers.prepare(address, own(), elsewhere())[0][0] == OK
+    assert brokers.commit(address, 5, 1)[0] == OK
+    code, target = brokers.reuse(address, 0, 0)
+    assert (code, short(target)) == ((OK, ""), (0, "WriteOnly", -1, 3, -1))
+    source = elsewhere(state="ReadOnly", logical_queue_delta=3, offset_max=6)
+    begun = own(offset_delta=3, logical_queue_delta=9, state="WriteOnly")
+    assert brokers.start_at(address, source, begun)[0] == (OK, "")
+    listed = [(0, "ReadOnly", 0, 0, 3), (0, "Normal", 9, 3, -1)]
+    assert shorts(brokers.told(address)) == {0: listed}
+    assert brokers.send(address, b"n", topic="L")[1].queue_offset == 3
+    brokers.world.run_for(2_000)
+    for position, code_told, following in ((0, OK, 3), (2, OK, 3), (3, OK, 4)):
+        header = wanted("L", 0, position, flags=PullFlag.LOGICAL_QUEUE)
+        answer = brokers.ask(address, RequestCode.PULL_MESSAGE, header)
+        said = PullMessageResponse.from_ext_fields(answer.header.ext_fields or {})
+        assert (answer.header.code, said.next_begin_offset) == (code_told, following)
+    enabled = brokers.enabled(address)
+    assert enabled is not None
+    assert not enabled.gone
+    brokers.world.kill("broker1")
+    brokers.start("broker1")
+    brokers.until(lambda: brokers.broker(1).serves)
+    brokers.until(lambda: bool(brokers.told(address)))
+    assert shorts(brokers.told(address)) == {0: listed}
+    # When both are expired and the queue serves once more, nobody lists them.
+    assert brokers.seal(address, 0, 0)[0] == (OK, "")
+    filled(brokers, address)
+    assert shorts(brokers.told(address)) == {0: [(0, "Expired", 0, 0, 3), (0, "Expired", 9, 3, 4)]}
+    assert short(brokers.reuse(address, 0, 0)[1]) == (0, "WriteOnly", -1, 4, -1)
+    assert shorts(brokers.told(address)) == {0: [(0, "WriteOnly", -1, 4, -1)]}
+    enabled = brokers.enabled(address)
+    assert enabled is not None
+    gone = (enabled.gone or {})[0].intervals or ()
+    assert list(gone) == [GoneOffsets(begin=0, end=3), GoneOffsets(begin=9, end=10)]
+
+
+def test_a_queue_that_is_read_does_not_serve_again_by_default() -> None:
+    brokers = LogicalSet()
+    address = brokers.alone()
+    brokers.mapped(address, 1)
+    brokers.send(address, b"m", topic="L")
+    assert brokers.prepare(address, own(), elsewhere())[0][0] == OK
+    assert brokers.reuse(address, 0, 0)[0][1] == "the queue has messages that are read"

@@ -7,12 +7,18 @@ from typing import Any
 
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.broker import PullMessageResponse, SendMessageResponse
-from replispec.wire.rocketmq.client import GetMaxOffsetRequest, GetMaxOffsetResponse
+from replispec.wire.rocketmq.client import (
+    GetMaxOffsetRequest,
+    GetMaxOffsetResponse,
+    QueryConsumerOffsetRequest,
+    QueryConsumerOffsetResponse,
+    UpdateConsumerOffsetRequest,
+)
 from replispec.wire.rocketmq.codes import MessageFlag, PullFlag, RequestCode, ResponseCode
 from replispec.wire.rocketmq.logical_queue import LogicalQueueSegment, LogicalQueueSegments
 from replispec.wire.rocketmq.store import LogRecord
 from tests.broker.simulated_set import OK, message, wanted
-from tests.queues.logical_sets import LogicalSet, LogicalSets, elsewhere, own, short
+from tests.queues.logical_sets import LogicalSet, LogicalSets, both, elsewhere, own, short
 
 AWARE = int(MessageFlag.LOGICAL_QUEUE)
 
@@ -66,7 +72,7 @@ def test_who_knows_logical_queues_and_sends_to_a_sealed_segment_is_told_where_it
     assert (answer.header.code, said.redirect) == (ResponseCode.NO_PERMISSION, "1")
     assert redirected(answer) == [
         ("broker-a", 0, "ReadOnly", 0, 0, 3),
-        ("broker-b", 0, "WriteOnly", 3, 0, -1),
+        ("broker-b", 0, "Normal", 3, 0, -1),
     ]
 
 
@@ -99,7 +105,7 @@ def test_a_batch_ends_where_the_segment_ends_and_the_next_pull_is_redirected() -
         "1",
         3,
     )
-    assert redirected(answer)[1] == ("broker-b", 0, "WriteOnly", 3, 0, -1)
+    assert redirected(answer)[1] == ("broker-b", 0, "Normal", 3, 0, -1)
     # Behind it, too: nextBeginOffset never passes the end.
     assert pulled(brokers, address, 50)[1].next_begin_offset == 3
 
@@ -184,6 +190,30 @@ def migrated() -> tuple[LogicalSets, LogicalQueueSegment, LogicalQueueSegment]:
     source, target = sets.migrate(one, two, own())
     sets.world.run_for(3_000)
     return sets, source, target
+
+
+def test_a_position_behind_the_end_of_a_segment_is_kept_where_the_queue_went() -> None:
+    """Who does not know yet that it moved says it here; a position up to the end is one of this segment."""
+    brokers, address = moved(messages=3)
+
+    def say(position: int) -> int:
+        header = UpdateConsumerOffsetRequest(
+            consumer_group="g", topic="L", queue_id=0, commit_offset=position
+        )
+        return brokers.ask(address, RequestCode.UPDATE_CONSUMER_OFFSET, header).header.code
+
+    def told() -> int | None:
+        header = QueryConsumerOffsetRequest(
+            consumer_group="g", topic="L", queue_id=0, set_zero_if_not_found=False
+        )
+        answer = brokers.ask(address, RequestCode.QUERY_CONSUMER_OFFSET, header)
+        return QueryConsumerOffsetResponse.from_ext_fields(answer.header.ext_fields or {}).offset
+
+    assert (say(4), told()) == (ResponseCode.SERVICE_NOT_AVAILABLE, None)
+    assert (say(3), told()) == (OK, 3)
+    assert (say(5), told()) == (ResponseCode.SERVICE_NOT_AVAILABLE, 3)
+    other = UpdateConsumerOffsetRequest(consumer_group="g", topic="Other", queue_id=0, commit_offset=9)
+    assert brokers.ask(address, RequestCode.UPDATE_CONSUMER_OFFSET, other).header.code == OK
 
 
 def test_what_an_older_client_sends_to_a_sealed_segment_is_stored_where_the_queue_is_written() -> None:
@@ -279,3 +309,29 @@ def test_logical_offsets_go_on_where_the_segment_before_ended() -> None:
     _, source, target = migrated()
     assert short(source) == (0, "ReadOnly", 0, 0, 3)
     assert short(target) == (0, "Normal", 3, 0, -1)
+
+
+def test_who_reads_up_to_a_border_goes_on_before_the_target_was_told_where_it_begins() -> None:
+    """PREVIEW's client reads nothing that is WriteOnly: it asks the source three times, and fails."""
+    sets = LogicalSets("ab")
+    one, two = sets.at["broker-a"], sets.at["broker-b"]
+    sets.mapped(one, 1)
+    for _ in range(3):
+        sets.send(one, b"m", topic="L")
+    _, target = sets.create(two, 0)
+    assert target is not None
+    _, prepared = sets.prepare(one, own(), target)
+    assert prepared is not None
+    source, target = both(prepared)
+    assert short(target) == (0, "WriteOnly", 3, 0, -1)
+    assert redirected(pulled(sets, one, 3)[0])[1] == ("broker-b", 0, "Normal", 3, 0, -1)
+    # There is nothing to be read yet, and no other place to ask.
+    sent(sets, two)
+    answer, said = pulled(sets, two, 0)
+    assert (answer.header.code, said.next_begin_offset, said.redirect) == (
+        ResponseCode.PULL_NOT_FOUND,
+        0,
+        None,
+    )
+    assert sets.start_at(two, source, target)[0][0] == OK
+    assert pulled(sets, two, 0)[0].header.code == OK

@@ -145,7 +145,10 @@ def logical_queues() -> World:
     registered(world, B, OTHER, SECOND)
     _route(world, SEALED, SECOND, OTHER)
     pull(world, A, (0, 3), [], elsewhere=True)
-    new = [sent(world, B, 1) for _ in range(2)]
+    new = [sent(world, B, 1)]
+    # A client of before sends to the queue that was left, which is told as the one that took it.
+    new.append(world.store(B, 1))
+    world.send(A, 0, new[-1], new[-1].queue_offset, on="1")
     pull(world, B, (1, 0), new)
     _kept(world, B, 1, 2)
     registered(world, A, GONE)

@@ -167,8 +167,11 @@ class World:
         own.append(found)
         return found
 
-    def send(self, broker: str, asked: int, stored: Stored, shown: int, flag: int = 0) -> None:
-        """A message that a producer is told to be at this offset of the queue that it asked for."""
+    def send(
+        self, broker: str, asked: int, stored: Stored, shown: int, flag: int = 0, on: str | None = None
+    ) -> None:
+        """A message that a producer is told to be at this offset of the queue that it asked for; `on`: the
+        queue that it was handed on to."""
         request = SendMessageV2Request(
             producer_group="p",
             topic=TOPIC,
@@ -180,7 +183,7 @@ class World:
             flag=0,
             broker_name=broker,
         )
-        told = SendMessageResponse(stored.id, asked, shown, f"id{stored.id}")
+        told = SendMessageResponse(stored.id, asked, shown, f"id{stored.id}", forward_queue_id=on)
         self.ask(PRODUCER, BROKERS[broker], request, told, asks=310)
 
     # ---- static topics -----------------------------------------------------------------------

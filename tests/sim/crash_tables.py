@@ -50,7 +50,7 @@ DOWN_US: Final = 3_000_000
 SETTLED_MS, BEFORE_MS, LOOK_US = 6_000, 1_000, 20_000
 PAUSE_MS: Final = 100
 PATIENCE_MS: Final = 120_000
-CLOCK: Final = count(1_700_000_000_000, 1_000)
+EPOCH_MS: Final = 1_700_000_000_000
 
 
 class Brokers(OwnBrokers):
@@ -109,6 +109,7 @@ class Crash:
     steps: Steps = field(default_factory=Steps)
     wrong: list[str] = field(default_factory=list)
     is_struck: bool = False
+    clock: Iterator[int] = field(default_factory=lambda: count(EPOCH_MS, 1_000))
 
     def play(self) -> Crash:
         """Everything."""
@@ -165,7 +166,7 @@ class Crash:
 
     def _typed(self, words: Sequence[str], *, is_first: bool = False) -> tuple[str, int]:
         """A command, as somebody types it: text and exit code."""
-        with commands(partial(self._asked, is_first=is_first)):
+        with commands(partial(self._asked, is_first=is_first), self.clock):
             line = ["admin", *words, "-n", NAME_SERVER]
             done = CliRunner().invoke(command_line, line, standalone_mode=False)
         assert done.exception is None, done.exception
@@ -248,7 +249,7 @@ class Crash:
 
 
 @contextmanager
-def commands(ask: Any) -> Iterator[None]:
+def commands(ask: Any, clock: Iterator[int]) -> Iterator[None]:
     """Commands ask like this, at times of their own."""
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
@@ -256,7 +257,7 @@ def commands(ask: Any) -> Iterator[None]:
         for module in (logical_queues, static_topics):
             stack.enter_context(patch.object(module, "ask", ask))
         for module in (logical_queues, static_topics, update_topic):
-            stack.enter_context(patch.object(module, "wall_ms", lambda: next(CLOCK)))
+            stack.enter_context(patch.object(module, "wall_ms", lambda: next(clock)))
         yield
 
 

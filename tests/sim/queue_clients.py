@@ -1,4 +1,4 @@
-"""Clients of a static topic in a simulated world: they send, read and commit through the logical queues."""
+"""Clients of logical queues in a simulated world: they send, read and commit through them."""
 
 from __future__ import annotations
 
@@ -86,7 +86,12 @@ class QueueHistory:
 class GroupNode:
     """Says now and then how far its group has read each queue, always further, and asks for it."""
 
-    def __init__(self, history: QueueHistory, rng: Rng, queues: Callable[[], int]) -> None:
+    def __init__(
+        self, history: QueueHistory, rng: Rng, queues: Callable[[], int], broker: str = MOCK_BROKER_GLOBAL
+    ) -> None:
+        self._broker = broker
+        self.may_begin: Callable[[int, int], bool] = lambda _index, _offset: False
+        """Whether a group that never said so may be told that it is there, for nothing is read before."""
         self._history = history
         self._rng = rng
         self._queues = queues
@@ -116,7 +121,7 @@ class GroupNode:
         return self._outbox.take()
 
     def _ask(self, index: int) -> None:
-        history, queue = self._history, ClientQueue(MOCK_BROKER_GLOBAL, index)
+        history, queue = self._history, ClientQueue(self._broker, index)
         if self._is_waiting.get(index):
             return
         if self._rng.happens(100):
@@ -139,7 +144,8 @@ class GroupNode:
         self._is_waiting[index] = False
         if not isinstance(came, Failed) and not self._history.is_committing:
             self._history.goes_on[index] = came
-        if isinstance(came, int) and came not in self._history.committed[index]:
+        is_said = came is None or came in self._history.committed[index]
+        if not isinstance(came, Failed) and not is_said and not self.may_begin(index, came or 0):
             self._history.faults.append(f"the group reads queue {index} on from {came}, which it never said")
 
     def _told_of_nobody(self, index: int, came: int | Failed | None, _now_ms: int) -> None:
@@ -217,19 +223,23 @@ class Clients:
         self._world = world
         self._rng = rng
         self._queues = queues
-        makers: Mapping[str, Callable[[], Any]] = {
+        self.running: Sequence[str] = ("producer", "consumer", "group", "old producer")
+        for name, make in self._makers().items():
+            world.add(name, HOSTS[name], partial(_members, name, make))
+
+    def _makers(self) -> dict[str, Callable[[], Any]]:
+        rng = self._rng
+        return {
             "producer": self._producer,
             "consumer": self._consumer,
             "auditor": self._auditor,
             "old producer": lambda: OldProducerNode(self, rng.fork()),
-            "group": lambda: GroupNode(self.history, rng.fork(), queues),
+            "group": lambda: GroupNode(self.history, rng.fork(), self._queues),
         }
-        for name, make in makers.items():
-            world.add(name, HOSTS[name], partial(_members, name, make))
 
     def start(self) -> None:
         """Start all."""
-        for name in ("producer", "consumer", "group", "old producer"):
+        for name in self.running:
             self._world.start(name)
         self._world.after(1_000_000, self._look_after)
 

@@ -1,32 +1,35 @@
-"""What must be true of a static topic in the end: where messages lie, what mappings say, what was told."""
+"""What must be true of a topic of logical queues in the end: where messages lie, what mappings say, what was
+told. What is true of static topics alone comes last."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from replispec.administrator.rocketmq.mappings import Chain, Topic
+from replispec.administrator.rocketmq.mappings import Topic
 from replispec.administrator.rocketmq.plans import NotAsWantedError
 from replispec.administrator.rocketmq.remapping import checked, is_unfinished
-from replispec.runtime.rocketmq.queues import Segment
+from replispec.broker.rocketmq.node import BrokerNode
+from replispec.runtime.rocketmq.queues import LogicalQueue, Segment
 from replispec.runtime.world import Note
 from replispec.wire.rocketmq.constants import UNDECIDED
 from tests.sim.queue_clients import QueueHistory
 from tests.sim.queue_world import MEMBERS, SETS, TOPIC, Place, Servers
 
 SHOWN_MAX: Final = 5
+Logical = dict[tuple[int, int], int]
+"""Messages by logical queue and offset."""
 
 
 @dataclass
-class Watch:
-    """Looks at the nodes of a world while it runs: no mapping that was acknowledged is undone, whoever is
-    master, and of each logical queue one broker has the decided end that is written."""
+class Watch(ABC):
+    """Looks at the masters of a world while it runs."""
 
     servers: Servers
-    granted: Mapping[str, int]
-    wrong: list[str] = field(default_factory=list)
-    _terms: dict[str, int] = field(default_factory=dict)
+    wrong: list[str] = field(default_factory=list, init=False)
+    _terms: dict[str, int] = field(default_factory=dict, init=False)
 
     def hear(self, name: str, note: Note) -> None:
         """Read a line of the log of a process."""
@@ -40,24 +43,19 @@ class Watch:
                 node = self.servers.node(member)
                 # Who was master before may not have heard yet that it is not any more.
                 if node is not None and node._role.master_epoch == self._terms.get(name):
-                    self._look_at(name, member)
+                    self._look_at(name, member, node)
 
-    def _look_at(self, name: str, member: str) -> None:
-        node = self.servers.node(member)
-        mapped = node._mappings.static.newest(TOPIC) if node is not None else None
-        epoch = 0 if mapped is None else mapped.detail.epoch or 0
-        if self.granted.get(name, 0) > epoch:
-            granted = self.granted[name]
-            self.wrong.append(f"{member} has the mapping of epoch {epoch}, and {granted} was acknowledged")
+    @abstractmethod
+    def _look_at(self, name: str, member: str, node: BrokerNode) -> None:
+        """Look at the master of a set."""
 
 
-class Judgement:
-    """Given what every broker says of the topic, and what the logs hold."""
+class Judgement(ABC):
+    """Given what brokers say of the topic, and what the logs hold."""
 
-    def __init__(self, servers: Servers, history: QueueHistory, topic: Topic) -> None:
+    def __init__(self, servers: Servers, history: QueueHistory) -> None:
         self._servers = servers
         self._history = history
-        self._topic = topic
         self.wrong: list[str] = []
         self._log: dict[Place, int] = dict(servers.deleted)
         for name in SETS:
@@ -69,49 +67,30 @@ class Judgement:
         """Everything that is wrong; `audited`: what was read from the beginning to the end."""
         self.wrong += self._history.faults
         try:
-            chains = checked(self._topic)
+            queues = self._queues()
         except NotAsWantedError as error:
             return [*self.wrong, f"the mappings cannot be: {error}"]
-        if is_unfinished(self._topic, SETS):
-            self.wrong.append("a run is unfinished, and every administrator is done")
-        logical = self._logical(chains)
+        logical = self._logical(queues)
         self._acknowledged(logical)
         self._read(logical)
         self._audited(logical, audited)
-        self._positions(chains)
+        self._positions(queues, logical)
         self._copies()
         return self.wrong
 
-    def _logical(self, chains: Mapping[int, Chain]) -> dict[tuple[int, int], int]:
-        """Messages by logical queue and offset: each in one segment, without a gap, none behind a border."""
-        places: dict[tuple[str, int], dict[int, int]] = {}
-        for (name, queue, offset), number in self._log.items():
-            places.setdefault((name, queue), {})[offset] = number
-        found: dict[tuple[int, int], int] = {}
-        for index, chain in sorted(chains.items()):
-            for segment in chain.queue.segments:
-                held = places.pop(segment.queue, {})
-                self._contiguous(segment, held)
-                border = chain.queue.border_of(segment)
-                for offset, number in held.items():
-                    at = segment.logical_of(offset)
-                    if border != UNDECIDED and at >= border:
-                        self.wrong.append(f"message {number} lies at {at} of queue {index}, behind {border}")
-                    elif found.setdefault((index, at), number) != number:
-                        self.wrong.append(f"{found[index, at]} and {number} lie at {at} of queue {index}")
-        for place, held in sorted(places.items()):
-            if {*held.values()} <= self._deleted:
-                # Its item was dropped when it was empty.
-                continue
-            self.wrong.append(f"{len(held)} messages in queue {place}, which serves no logical queue")
-        return found
+    @abstractmethod
+    def _queues(self) -> Mapping[int, LogicalQueue]:
+        """The logical queues. Raises NotAsWantedError for those that cannot be."""
 
-    def _contiguous(self, segment: Segment, held: Iterable[int]) -> None:
-        offsets = sorted(held)
-        if offsets and offsets != list(range(offsets[0], offsets[0] + len(offsets))):
-            self.wrong.append(f"the offsets of {segment.queue} have a gap")
+    @abstractmethod
+    def _logical(self, queues: Mapping[int, LogicalQueue]) -> Logical:
+        """Messages by logical queue and offset: each in one segment, without a gap."""
 
-    def _acknowledged(self, logical: Mapping[tuple[int, int], int]) -> None:
+    @abstractmethod
+    def _may_be_told(self, kept: int, told: int | None, queue: LogicalQueue, logical: Logical, /) -> bool:
+        """Whether a group may go on there though it said this, because what lies between is deleted."""
+
+    def _acknowledged(self, logical: Logical) -> None:
         """Nothing that was acknowledged is lost, is there twice, or lies elsewhere than was told."""
         places: dict[int, list[tuple[int, int]]] = {}
         for place, number in logical.items():
@@ -142,14 +121,14 @@ class Judgement:
         if lost:
             self.wrong.append(f"{len(lost)} acknowledged messages are lost: {lost[:SHOWN_MAX]}")
 
-    def _read(self, logical: Mapping[tuple[int, int], int]) -> None:
+    def _read(self, logical: Logical) -> None:
         other = {at: number for at, number in self._history.read.items() if logical.get(at) != number}
         other = {at: number for at, number in other.items() if at in logical or number not in self._deleted}
         if other:
             shown = [(at, number, logical.get(at)) for at, number in sorted(other.items())][:SHOWN_MAX]
             self.wrong.append(f"{len(other)} messages were read that are not there: {shown}")
 
-    def _audited(self, logical: Mapping[tuple[int, int], int], audited: Sequence[tuple[int, int]]) -> None:
+    def _audited(self, logical: Logical, audited: Sequence[tuple[int, int]]) -> None:
         """Everything is read once."""
         missing = [(place, logical[place]) for place in sorted({*logical} - {*audited})]
         missing = [(place, number) for place, number in missing if number not in self._deleted]
@@ -158,14 +137,15 @@ class Judgement:
         if len(audited) > len({*audited}):
             self.wrong.append(f"{len(audited) - len({*audited})} messages are read twice")
 
-    def _positions(self, chains: Mapping[int, Chain]) -> None:
+    def _positions(self, queues: Mapping[int, LogicalQueue], logical: Logical) -> None:
         """How far the group has read is kept over moves and fail-overs, once it had time to be copied."""
         for index, kept in sorted(self._history.kept.items()):
             # What was said last may have been taken, though nobody answered.
             said = {each for each in self._history.committed[index] if each >= kept}
             told = self._history.goes_on.get(index)
-            was_dropped = told is None and kept < chains[index].queue.segments[0].logical_start
-            if told not in said and not was_dropped:
+            if index not in queues:
+                continue
+            if told not in said and not self._may_be_told(kept, told, queues[index], logical):
                 self.wrong.append(f"the group has read queue {index} up to {kept}, and is told {told}")
 
     def _copies(self) -> None:
@@ -174,3 +154,63 @@ class Judgement:
             first, second = (self._servers.log(each, start).rstrip(b"\0") for each in MEMBERS[name])
             if first != second:
                 self.wrong.append(f"the logs of {name} are not the same")
+
+
+@dataclass
+class StaticWatch(Watch):
+    """No mapping that was acknowledged is undone, whoever is master."""
+
+    granted: Mapping[str, int] = field(default_factory=dict)
+
+    def _look_at(self, name: str, member: str, node: BrokerNode) -> None:
+        mapped = node._mappings.static.newest(TOPIC)
+        epoch = 0 if mapped is None else mapped.detail.epoch or 0
+        if self.granted.get(name, 0) > epoch:
+            granted = self.granted[name]
+            self.wrong.append(f"{member} has the mapping of epoch {epoch}, and {granted} was acknowledged")
+
+
+class StaticJudgement(Judgement):
+    """Of a static topic, of which brokers say this."""
+
+    def __init__(self, servers: Servers, history: QueueHistory, topic: Topic) -> None:
+        super().__init__(servers, history)
+        self._topic = topic
+
+    def _queues(self) -> Mapping[int, LogicalQueue]:
+        chains = checked(self._topic)
+        if is_unfinished(self._topic, SETS):
+            self.wrong.append("a run is unfinished, and every administrator is done")
+        return {index: chain.queue for index, chain in chains.items()}
+
+    def _logical(self, queues: Mapping[int, LogicalQueue]) -> Logical:
+        """Messages by logical queue and offset: each in one segment, without a gap, none behind a border."""
+        places: dict[tuple[str, int], dict[int, int]] = {}
+        for (name, queue_id, offset), number in self._log.items():
+            places.setdefault((name, queue_id), {})[offset] = number
+        found: Logical = {}
+        for index, queue in sorted(queues.items()):
+            for segment in queue.segments:
+                held = places.pop(segment.queue, {})
+                self._contiguous(segment, held)
+                border = queue.border_of(segment)
+                for offset, number in held.items():
+                    at = segment.logical_of(offset)
+                    if border != UNDECIDED and at >= border:
+                        self.wrong.append(f"message {number} lies at {at} of queue {index}, behind {border}")
+                    elif found.setdefault((index, at), number) != number:
+                        self.wrong.append(f"{found[index, at]} and {number} lie at {at} of queue {index}")
+        for place, held in sorted(places.items()):
+            if {*held.values()} <= self._deleted:
+                # Its item was dropped when it was empty.
+                continue
+            self.wrong.append(f"{len(held)} messages in queue {place}, which serves no logical queue")
+        return found
+
+    def _contiguous(self, segment: Segment, held: Iterable[int]) -> None:
+        offsets = sorted(held)
+        if offsets and offsets != list(range(offsets[0], offsets[0] + len(offsets))):
+            self.wrong.append(f"the offsets of {segment.queue} have a gap")
+
+    def _may_be_told(self, kept: int, told: int | None, queue: LogicalQueue, _logical: Logical) -> bool:
+        return told is None and kept < queue.segments[0].logical_start

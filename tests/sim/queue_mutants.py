@@ -48,7 +48,7 @@ def _rule(name: str, broken: Callable[..., object]) -> Mutant:
     return lambda: patch.object(rules, name, broken)
 
 
-def _kept_at_once(self: Recorder, offset: int, now_ms: int) -> None:
+def kept_at_once(self: Recorder, offset: int, now_ms: int) -> None:
     KEPT(self, self._store.log.end if offset else 0, now_ms)
 
 
@@ -71,11 +71,11 @@ def _not_read_by_replicas(self: MappedTopics, kept_to: int, now_ms: int) -> bool
     return SETTLE(self, kept_to, now_ms)
 
 
-def _zero_for_none(self: Groups, group: str, topic: str, queue_id: int) -> int:
+def zero_for_none(self: Groups, group: str, topic: str, queue_id: int) -> int:
     return POSITION(self, group, topic, queue_id) or 0
 
 
-def _sent_again(errand: asking.Errand) -> Any:
+def sent_again(errand: asking.Errand) -> Any:
     return ASKED(replace(errand, again=True))
 
 
@@ -112,7 +112,7 @@ def _plain_meanwhile() -> Iterator[None]:
 
 
 MUTANTS: Final[Mapping[str, Mutant]] = {
-    "a mapping is acknowledged before the set has it": lambda: patch.object(Recorder, "kept", _kept_at_once),
+    "a mapping is acknowledged before the set has it": lambda: patch.object(Recorder, "kept", kept_at_once),
     "a mapping is not cut with the log": lambda: patch.object(Mappings, "catch_up", _not_cut),
     "a mapping of a smaller epoch is taken": lambda: patch.object(static_topics, "edge_of", _takes_smaller),
     "an item may change what it said": _rule("follows_items", lambda *_: True),
@@ -132,8 +132,8 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "an item without messages begins where its queue does": lambda: patch.object(
         LogicalView, "begin_of", _anywhere
     ),
-    "a group that never read begins at 0": lambda: patch.object(Groups, "position", _zero_for_none),
-    "a send whose answer was lost is sent again": lambda: patch.object(steps, "asked", _sent_again),
+    "a group that never read begins at 0": lambda: patch.object(Groups, "position", zero_for_none),
+    "a send whose answer was lost is sent again": lambda: patch.object(steps, "asked", sent_again),
 }
 FIRST: Final[Mapping[str, int]] = {
     "a mapping is acknowledged before the set has it": 2,
@@ -147,12 +147,12 @@ FIRST: Final[Mapping[str, int]] = {
 """From which seed on to look for what few seeds find."""
 
 
-def found_by(mutant: Mutant, seeds: int, first: int = 0) -> tuple[int, str] | None:
+def found_by(mutant: Mutant, seeds: int, first: int = 0, *, logical: bool = False) -> tuple[int, str] | None:
     """The first seed that finds a mutant, and what it says; None when none of so many does."""
     with mutant():
         for seed in range(first, first + seeds):
             try:
-                wrong = run(seed).wrong
+                wrong = run(seed, logical=logical, stops_early=True).wrong
             except (AssertionError, LookupError) as error:
                 wrong = [repr(error)]
             if wrong:
@@ -160,16 +160,16 @@ def found_by(mutant: Mutant, seeds: int, first: int = 0) -> tuple[int, str] | No
     return None
 
 
-def main() -> None:
+def main(mutants: Mapping[str, Mutant], found: Callable[[Mutant, int], tuple[int, str] | None]) -> None:
     """The command line."""
     seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     only = sys.argv[2:]
-    for name, mutant in MUTANTS.items():
+    for name, mutant in mutants.items():
         if only and not any(each in name for each in only):
             continue
-        sys.stdout.write(f"{name}: {found_by(mutant, seeds)}\n")
+        sys.stdout.write(f"{name}: {found(mutant, seeds)}\n")
         sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    main()
+    main(MUTANTS, found_by)

@@ -1,4 +1,4 @@
-"""Three broker sets with static topics in the simulated world: who runs there, where, and how it is set."""
+"""Three broker sets with a topic of logical queues, of either form: who runs there, where, how it is set."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from tests.sim.cluster import log_files
 from tests.sim.cluster_kinds import some_conditions, some_pace
 from tests.sim.settings import SYNC
 
-TOPIC: Final = "static"
+TOPIC: Final = "queues"
+CLUSTER: Final = "simulation"
 SETS: Final = ("broker-a", "broker-b", "broker-c")
 MEMBERS: Final[Mapping[str, Sequence[str]]] = {name: (f"{name}1", f"{name}2") for name in SETS}
 BROKERS: Final = tuple(member for name in SETS for member in MEMBERS[name])
@@ -33,7 +34,7 @@ CONTROLLER: Final = "controller"
 NAME_SERVER: Final = "nameserver"
 SERVERS: Final = (CONTROLLER, NAME_SERVER, *BROKERS)
 ADMINS: Final = ("admin-1", "admin-2")
-CLIENTS: Final = ("producer", "consumer", "group", "old producer", "auditor")
+CLIENTS: Final = ("producer", "consumer", "group", "old producer", "auditor", "old consumer", "router")
 HOSTS: Final[Mapping[str, str]] = {
     CONTROLLER: "127.0.0.1",
     NAME_SERVER: "127.0.0.2",
@@ -59,8 +60,9 @@ NAME_SERVERS: Final = (address(NAME_SERVER),)
 @dataclass(frozen=True)
 class QueueSettings:
     """What of a world is drawn: how many must be in a set for a message to be taken, how many logical queues
-    there are at first, whether two administrators work at once, how often one dies, and for how many seconds
-    messages are kept (0: for ever)."""
+    there are at first (of RIP-21: in each set), whether two administrators work at once, how often one dies,
+    and for how many seconds messages are kept (0: for ever). `logical`: the queues are those of RIP-21;
+    `made_first`: the topic is there before anything fails."""
 
     in_sync_min: int = 1
     queues: int = 4
@@ -68,20 +70,34 @@ class QueueSettings:
     deaths_per_mille: int = 300
     loses_power: bool = True
     reserved: int = 0
+    logical: bool = False
+    made_first: bool = False
 
     def __str__(self) -> str:
         """Everything that was drawn."""
         return (
-            f"{self.queues} logical queues, {'two administrators' if self.races else 'one administrator'}, "
+            f"{self.queues} logical queues{' in each set' if self.logical else ''}, "
+            f"{'two administrators' if self.races else 'one administrator'}, "
             f"{self.deaths_per_mille} of 1000 runs cut off, at least {self.in_sync_min} in a set"
             f"{'' if self.loses_power else ', machines stay on'}"
             f"{f', kept for {self.reserved} s' if self.reserved else ''}"
         )
 
 
-def drawn(seed: int) -> QueueSettings:
+def drawn(seed: int, *, logical: bool = False) -> QueueSettings:
     """The settings of a seed; they take nothing from its other random numbers."""
     rng = Rng(seed * 2 + 7)
+    if logical:
+        return QueueSettings(
+            in_sync_min=rng.one_of((1, 1, 2)),
+            queues=rng.between(1, 2),
+            races=rng.happens(500),
+            deaths_per_mille=rng.one_of((0, 300, 700)),
+            loses_power=rng.happens(600),
+            reserved=rng.between(2, 5) if rng.happens(400) else 0,
+            logical=True,
+            made_first=rng.happens(750),
+        )
     return QueueSettings(
         in_sync_min=rng.one_of((1, 1, 2)),
         queues=rng.between(1, 6),
@@ -102,7 +118,7 @@ def _broker(name: str, settings: QueueSettings) -> Mapping[str, object]:
         hours = ";".join(f"{hour}" for hour in range(24))
         keeping |= {"fileReservedTime": settings.reserved, "deleteWhen": hours}
     return {
-        "brokerClusterName": "simulation",
+        "brokerClusterName": CLUSTER,
         "brokerName": name[:-1],
         "brokerIP1": HOSTS[name],
         "brokerIP2": HOSTS[name],

@@ -20,7 +20,7 @@ from replispec.administrator.rocketmq import logical_migration
 from replispec.broker.rocketmq.core.recorded import RecordedMappings
 from replispec.cli.rocketmq.admin import static_topics
 from replispec.wire.rocketmq.codes import RequestCode
-from tests.sim.crash_tables import played, rows
+from tests.sim.crash_tables import STAGES, Crash, played, rows
 
 IS_WHOLE: Final = os.environ.get("REPLISPEC_CRASHES") == "all"
 CHANGES_EACH, QUESTIONS_EACH = (1, 1) if IS_WHOLE else (7, 53)
@@ -118,6 +118,13 @@ def test_a_rule_that_is_broken_is_found_by_a_row(name: str) -> None:
         except AssertionError as error:
             wrong = [repr(error)]
     assert wrong != []
+
+
+def test_a_row_is_played_the_same_each_time() -> None:
+    row = rows(REMAPPED)[-1]
+    first, second = (Crash(STAGES[REMAPPED], row).play() for _ in range(2))
+    assert first.is_struck
+    assert first.brokers.world.digest() == second.brokers.world.digest()
 
 
 def test_no_row_is_passed_over_in_silence() -> None:

@@ -1,15 +1,22 @@
-"""What worlds of static topics are worth: each broken rule is found by one of a few seeds."""
+"""What worlds of logical queues are worth: each broken rule of either form is found by few seeds."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.sim.queue_mutants import FIRST, MUTANTS, found_by
+from tests.sim import logical_mutants, queue_mutants
+from tests.sim.queue_mutants import found_by
 
 # Enough even when a change of the roles moves what each seed does; the first one that finds it ends it.
 SEEDS = 60
 
 
-@pytest.mark.parametrize("name", MUTANTS)
+@pytest.mark.parametrize("name", queue_mutants.MUTANTS)
 def test_a_broken_rule_of_static_topics_is_found(name: str) -> None:
-    assert found_by(MUTANTS[name], SEEDS, FIRST.get(name, 0)) is not None
+    assert found_by(queue_mutants.MUTANTS[name], SEEDS, queue_mutants.FIRST.get(name, 0)) is not None
+
+
+@pytest.mark.parametrize("name", logical_mutants.MUTANTS)
+def test_a_broken_rule_of_logical_queues_is_found(name: str) -> None:
+    first = logical_mutants.FIRST.get(name, 0)
+    assert found_by(logical_mutants.MUTANTS[name], SEEDS, first, logical=True) is not None

@@ -32,7 +32,8 @@ import org.apache.rocketmq.tools.command.MQAdminStartup;
  *     one JSON line for each message: key, status, queue, offset, broker, end and begin (ms), and which broker stored
  *     it, by the id that it gave. HOW: delayed (level 1), or
  *     refused (a push consumer of this program wants it once more), or
- *     patient (a send may take 20 s, not 3: what a client gives up by itself says nothing of brokers)
+ *     patient (a send may take 20 s, not 3: what a client gives up by itself says nothing of brokers).
+ *     TOPIC: several, with commas, take turns by the number of the message; pull reads all of them
  * pull NAMESRV TOPIC GROUP IDLE_MS
  *     all queues from their beginning, until nothing comes for a while
  * push NAMESRV TOPIC GROUP
@@ -132,7 +133,8 @@ public class LabClient {
             while (body.length() < bytes) {
                 body.append((char) ('a' + number % 26));
             }
-            Message message = new Message(topic, "lab", key, body.toString().getBytes(StandardCharsets.UTF_8));
+            String[] topics = topic.split(",");
+            Message message = new Message(topics[number % topics.length], "lab", key, body.toString().getBytes(StandardCharsets.UTF_8));
             if (how.equals("delayed")) {
                 message.setDelayTimeLevel(1);
             } else if (how.equals(REFUSED)) {
@@ -172,8 +174,11 @@ public class LabClient {
         consumer.setAutoCommit(false);
         consumer.setPollNameServerInterval(1000);
         consumer.start();
-        Collection<MessageQueue> queues = consumer.fetchMessageQueues(topic);
-        consumer.assign(new ArrayList<>(queues));
+        Collection<MessageQueue> queues = new ArrayList<>();
+        for (String each : topic.split(",")) {
+            queues.addAll(consumer.fetchMessageQueues(each));
+        }
+        consumer.assign(queues);
         for (MessageQueue queue : queues) {
             consumer.seekToBegin(queue);
         }

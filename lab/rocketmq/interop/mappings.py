@@ -34,9 +34,9 @@ TIMEOUT: Final = "RemotingTimeoutException"
 Line = Mapping[str, object]
 
 
-def ours(stage: Stage, name: str, *words: str, code: int = 0) -> str:
+def ours(stage: Stage, name: str, *words: str, code: int = 0, topic: str = TOPIC) -> str:
     """Run a command of ours. Raises LabError where it ends with another code."""
-    command = [*CLI, "admin", name, "-t", TOPIC, "-n", stage.nameserver, *words]
+    command = [*CLI, "admin", name, "-t", topic, "-n", stage.nameserver, *words]
     done = subprocess.run(
         command,
         capture_output=True,
@@ -72,7 +72,7 @@ def same_route(stage: Stage) -> None:
 
 def route(stage: Stage, topic: str = TOPIC) -> TopicRouteData | None:
     """What the name server tells clients of a topic."""
-    with Peer(LOOPBACK, stage.cluster.port("nameserver")) as peer:
+    with Peer(LOOPBACK, stage.cluster.port(stage.named)) as peer:
         answer = peer.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequest(topic=topic))
     if answer.header.code != ResponseCode.SUCCESS:
         return None
@@ -104,7 +104,7 @@ def routed(port: int, broker: str) -> str | None:
 
 def wait_route(stage: Stage, broker: str, address: str = "") -> None:
     """Wait until the name server knows a master of a broker set, at this address if one is given."""
-    port = stage.cluster.port("nameserver")
+    port = stage.cluster.port(stage.named)
     stage.cluster.until(
         lambda: ((found := routed(port, broker)) is not None and address in ("", found)) or None,
         f"a route to {broker}",
@@ -126,13 +126,14 @@ def sent(
     count: int = STEADY,
     *,
     may_refuse: bool = True,
+    topic: str = TOPIC,
 ) -> Sequence[Line]:
     """Send with Java's producer, which tries each message once, and do something meanwhile, for which brokers
     may refuse some. Raises LabError."""
     first = len(before)
     arguments = (
         stage.nameserver,
-        TOPIC,
+        topic,
         str(first),
         str(count),
         str(MESSAGE_BYTES),

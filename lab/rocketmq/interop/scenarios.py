@@ -16,8 +16,11 @@ from lab.rocketmq.interop import (
     generations,
     group,
     javagroup,
+    logicalolder,
+    logicalpreview,
     mixed,
     moved,
+    oldandnew,
     secured,
     staticmixed,
     staticolder,
@@ -243,6 +246,18 @@ SCENARIOS = {
     "staticolder": (
         _on_a_stage(staticolder.on_ours_and_java),
         "a client of 4.9.8 on a static topic that moves: on brokers of ours, and for the record on Java's",
+    ),
+    "logicalpreview": (
+        _on_a_stage(logicalpreview.on_ours),
+        "the client of 5.0.0-PREVIEW on logical queues of ours, which it moves, and has come back",
+    ),
+    "logicalolder": (
+        _on_a_stage(logicalolder.on_ours),
+        "a client of 4.9.8 on logical queues of ours, which move, and come back to what has expired",
+    ),
+    "oldandnew": (
+        _on_a_stage(oldandnew.everywhere),
+        "brokers, name servers and clients that know logical queues, and others, in every mixture",
     ),
     "secured": (
         _on_a_stage(secured.among_java),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from lab.cluster import BROKER_NAME, Cluster
 from lab.family import Rounds
 from lab.interop.measured import Measured
+from lab.ports import LOOPBACK
 from lab.rocketmq import logs, questions, settings
 from lab.rocketmq.interop import figures
 from lab.rocketmq.interop.tools import ClientFailedError, Tools
@@ -29,18 +30,25 @@ class Stage:
     tools: Tools
     measured: Measured
     rounds: Rounds = field(default_factory=Rounds)
+    named: str = "nameserver"
+    """The name server that clients and commands are told, of several."""
 
     @property
     def nameserver(self) -> str:
-        """The name server's address."""
-        return self.cluster.address("nameserver")
+        """Its address."""
+        return self.cluster.address(self.named)
 
     def start_coordinator(self, *, ours: bool, **more: object) -> None:
         """A name server and a controller; `more` are settings of the controller."""
         cluster, subject = self.cluster, self.subject(ours=ours)
-        cluster.start(subject, "nameserver", "nameserver", settings.nameserver(cluster))
+        self.start_nameserver(ours=ours)
         cluster.start(subject, "controller", "controller", settings.controller(cluster, "controller", **more))
         self.cluster.until(self._coordinated, "a controller that leads and a name server")
+
+    def start_nameserver(self, *, ours: bool) -> None:
+        """A name server alone."""
+        values = settings.nameserver(self.cluster)
+        self.cluster.start(self.subject(ours=ours), "nameserver", "nameserver", values)
 
     def _coordinated(self) -> bool | None:
         questions.routed(self.cluster.port("nameserver"), BROKER_NAME)
@@ -55,6 +63,10 @@ class Stage:
     def subject(self, *, ours: bool) -> Subject:
         """Whose program is started."""
         return OURS if ours else self.tools.apache
+
+    def place_of(self, name: str) -> tuple[str, int]:
+        """Where a process listens."""
+        return LOOPBACK, self.cluster.port(name)
 
     def name_of(self, address: str) -> str:
         """The lab's name of the broker at an address."""

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,6 +40,8 @@ class Tools:
 
     cluster: Cluster
     apache: Apache
+    program: Path = CLIENT
+    """What uses its client: LabClient, but where that cannot be."""
 
     def mqadmin(self, *arguments: str, nameserver: str) -> str:
         """What the admin tool prints. Raises LabError when it fails."""
@@ -81,23 +83,27 @@ class Tools:
     def client_running(self, *arguments: str) -> Iterator[Client]:
         """The client while it runs; it is ended with the block."""
         start = self.apache.java(self.cluster, "client", classes=self._classes())
-        command = [*start, CLIENT.stem, *arguments]
+        command = [*start, self.program.stem, *arguments]
         said = self.cluster.part("log") / f"client-{arguments[0]}-{time.monotonic_ns()}.out"
         with said.open("wb") as output, said.with_suffix(".err").open("wb") as errors:
-            process = subprocess.Popen(command, stdout=output, stderr=errors, env=environment())
+            process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=output, stderr=errors, env=environment()
+            )
+        client = Client(process, said)
         try:
-            yield Client(process, said)
+            yield client
         finally:
             if process.poll() is None:
                 process.kill()
             process.wait()
+            client.end_input()
 
     def _classes(self) -> Path:
         """The folder with our client, compiled once for each cluster and release."""
         classes = self.cluster.part("classes", self.apache.artefacts)
-        if not (classes / f"{CLIENT.stem}.class").exists():
+        if not (classes / f"{self.program.stem}.class").exists():
             path = f"{self.apache.fetch()}/*"
-            command = [java("javac"), "-nowarn", "-cp", path, "-d", str(classes), str(CLIENT)]
+            command = [java("javac"), "-nowarn", "-cp", path, "-d", str(classes), str(self.program)]
             subprocess.run(command, check=True, capture_output=True, timeout=TOOL_S_MAXIMUM)
         return classes
 
@@ -145,6 +151,21 @@ class Client:
         if code:
             raise ClientFailedError(f"client: {self.complaint}")
         return self.lines()
+
+    def tell(self, line: str) -> None:
+        """Give it a line of input. Raises ClientFailedError."""
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(line.encode() + b"\n")
+            self.process.stdin.flush()
+        except BrokenPipeError as error:
+            raise ClientFailedError(f"client: {self.complaint}") from error
+
+    def end_input(self) -> None:
+        """There is no more for it."""
+        assert self.process.stdin is not None
+        with suppress(BrokenPipeError):
+            self.process.stdin.close()
 
     def kill(self) -> None:
         """End it as kill -9 does."""

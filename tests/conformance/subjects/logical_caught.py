@@ -56,6 +56,7 @@ MAPPINGS: Mapping[str, Faults] = {
     "create/RIP21-OFFSET-1/1": (faults.BeginsAtZero,),
     "create/RIP21-OFFSET-1/2": (faults.BeginsAtZero,),
     "create/RIP21-OFFSET-1/3": (faults.BeginsAtZero,),
+    "create/RIP21-OFFSET-1/4": (faults.BeginsAtZero,),
     "create/RIP21-QUEUE-3/1": (faults.GrowsNowhere,),
     "create/RIP21-ADMIN-1/1": (faults.CreatesAnyState,),
     "create/RIP21-COMPAT-3/1": (faults.CreatesBesidePlain,),

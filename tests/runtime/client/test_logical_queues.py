@@ -315,6 +315,22 @@ def test_what_was_said_of_an_earlier_life_of_a_message_queue_is_no_position() ->
     assert world.carried_out(steps.position(TOPIC, QUEUE, "g")) == 201
 
 
+def test_who_had_read_all_of_an_earlier_life_of_a_message_queue_skips_nothing_of_what_lies_between() -> None:
+    """Queue 0 of a had 101 messages, and holds offsets from 201 on now: both are 101 there."""
+    between = segment("b", 2, 101, end=100)
+    back = route(between, segment("a", 0, 201, physical=101))
+    a, b = Holder({0: (101, 110)}, groups={0: 101}), Holder({2: (0, 100)})
+    world = among(back, a=a, b=b)
+    assert world.carried_out(steps.position(TOPIC, QUEUE, "g")) is None
+    b.groups = {2: 30}
+    assert world.carried_out(steps.position(TOPIC, QUEUE, "g")) == 131
+    assert world.carried_out(steps.commit(TOPIC, QUEUE, "g", 201)) == 201
+    assert (a.groups, b.groups) == ({0: 101}, {2: 100})
+    assert world.carried_out(steps.position(TOPIC, QUEUE, "g")) == 201
+    assert world.carried_out(steps.commit(TOPIC, QUEUE, "g", 202)) == 202
+    assert world.carried_out(steps.position(TOPIC, QUEUE, "g")) == 202
+
+
 def test_a_silent_broker_of_messages_that_are_read_leaves_no_group_at_the_beginning() -> None:
     world = among(MOVED, b=Holder({2: (0, 9)}))
     assert isinstance(world.carried_out(steps.position(TOPIC, QUEUE, "g")), Failed)

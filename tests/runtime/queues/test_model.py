@@ -19,6 +19,7 @@ from replispec.runtime.rocketmq.queues import (
     Profile,
     Segment,
     fault_of,
+    fault_of_topic,
     lack_of,
     merged,
     with_holding,
@@ -123,6 +124,26 @@ def test_a_name_server_finds_a_queue_in_its_parts_in_any_order_and_however_often
             known = dict(with_holding(known, said))
         found.add(merged(known, LOGICAL_QUEUES)[0])
     assert found == {queue}
+
+
+@given(data=st.data())
+def test_a_queue_that_moved_before_anybody_sent_overlaps_nowhere_when_its_messages_are_gone(
+    data: st.DataObject,
+) -> None:
+    """Of segments that begin alike those without a message come first, whatever is expired."""
+    queue = first("b1", 0, 0)
+    for number in range(1, data.draw(st.integers(1, 5)) + 1):
+        source = queue.writable
+        assert source is not None
+        end = source.physical_start + data.draw(st.integers(0, 2))
+        queue = migrated(queue, LOGICAL_QUEUES, data.draw(st.sampled_from(BROKERS)), number, end)
+    for each in data.draw(st.sets(st.sampled_from(queue.segments))):
+        if each.is_sealed:
+            queue = queue.expired(each.queue, each.physical_end)
+    known = {said.broker_name: said for said in _own(queue)}
+    found = merged(known, LOGICAL_QUEUES)[0]
+    assert fault_of_topic([found], LOGICAL_QUEUES) is None
+    assert lack_of(HeardQueues({0: found}, Enabled(1, 1, 1)), {}) is None
 
 
 def test_a_broker_replaces_what_it_said_and_speaks_for_no_other() -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from replispec.administrator.rocketmq.logical_returns import Overtaken, ended
-from replispec.administrator.rocketmq.logical_topics import LogicalTopic, known
+from replispec.administrator.rocketmq.logical_topics import LogicalTopic, known, told_plain
 from replispec.administrator.rocketmq.plans import (
     Asking,
     NotAsWantedError,
@@ -87,8 +87,10 @@ def moved(
         if tail.queue.broker_name not in found.parts or start is not None:
             yield from _passes_over(found, tail, start)
             run, start = replace(run, start=start), None
-        elif left is None and not tail.is_writable:
-            raise NotAsWantedError(f"logical queue {index} is not written: its number was made smaller")
+        elif left is None:
+            if not tail.is_writable:
+                raise NotAsWantedError(f"logical queue {index} is not written: its number was made smaller")
+            yield from _can_be_followed(name_servers, topic)
         reached = yield from _carried_out(found, run)
         if left is not None and reached != left.key:
             # It is followed by another one, which is newer.
@@ -97,6 +99,16 @@ def moved(
         is_there = is_there or (reached is not None and reached.queue.broker_name == target)
         runs, finished = runs + 1, finished + (left is not None)
     raise NotAsWantedError(f"others move logical queue {index} at the same time: run it again")
+
+
+def _can_be_followed(name_servers: Sequence[str], topic: str) -> Plan[None]:
+    """Whether clients are told that there are logical queues: of one that moves those who know it as a plain
+    queue, and say that they know of logical ones, would be sent away. Raises NotAsWantedError."""
+    plain = yield from told_plain(name_servers, topic)
+    if plain is not None:
+        raise NotAsWantedError(
+            f"the name server {plain} tells {topic} as a plain topic: no client of it could follow a queue"
+        )
 
 
 def _tail(queue: LogicalQueue, passed: Collection[SegmentKey]) -> Segment:

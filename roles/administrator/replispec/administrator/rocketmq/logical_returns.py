@@ -35,7 +35,7 @@ class Overtaken:
 
 
 def ended(found: LogicalTopic) -> Plan[Sequence[Overtaken]]:
-    """Whoever was passed over and answers again ends its segments; which they are. Raises NotAsWantedError."""
+    """Whoever was passed over and answers again ends its segments; which. Raises NotAsWantedError."""
     came: list[Overtaken] = []
     for index, one, two in _overtaken(found):
         address, topic = found.part(one.queue.broker_name).address, found.name

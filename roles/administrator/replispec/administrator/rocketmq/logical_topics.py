@@ -301,5 +301,26 @@ def _lost(
     return {}
 
 
+def told_plain(name_servers: Sequence[str], topic: str) -> Plan[str | None]:
+    """A name server that tells who asks for logical queues the plain route of a topic that is enabled; None:
+    there is none. One of Apache's knows nothing of them; one of ours may hear in a moment that it is."""
+    header = GetRouteInfoRequest(topic=topic, sys_flag=RouteFlag.LOGICAL_QUEUE)
+    found: list[str] = []
+    for _ in range(LOOKS_MAX):
+        replies = yield [Asking(each, RequestCode.GET_ROUTEINFO_BY_TOPIC, header) for each in name_servers]
+        found = [reply.question.address for reply in replies if _is_plain(reply)]
+        if not found:
+            return None
+    return found[0]
+
+
+def _is_plain(reply: Reply) -> bool:
+    try:
+        told = body_of(reply, TopicRouteData)
+    except (NotAsWantedError, RemoteProtocolError):
+        return False
+    return told.logical_queues_info is None
+
+
 def _of_others(segments: Iterable[Segment], parts: Mapping[str, LogicalPart]) -> Sequence[Segment]:
     return [each for each in segments if each.queue.broker_name not in parts]

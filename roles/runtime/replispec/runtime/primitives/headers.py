@@ -50,10 +50,7 @@ class ReadFields(dict[str, str | None]):
     changed in it since."""
 
     __slots__ = ("header",)
-
-    def __init__(self, ext_fields: Mapping[str, str | None], header: Header) -> None:
-        super().__init__(ext_fields)
-        self.header = header
+    header: Header
 
 
 @dataclass(slots=True, kw_only=True)

@@ -135,7 +135,7 @@ class LogicalRequests:
         if view is None:
             self._decide(request, handler, header, mapped, is_send=is_send)
         else:
-            self._serve(request, handler, view)
+            self._serve(request, handler, header, view)
 
     def _decide(
         self, request: Request, handler: Handler, header: Any, mapped: Mapped, *, is_send: bool
@@ -175,7 +175,8 @@ class LogicalRequests:
                 if asking.asked_id is None:
                     is_send = asking.request.code in SENDING
                     self._served.keep(asking.mapped, asking.header, asking.view, is_send=is_send)
-                self._serve(asking.request, asking.handler, asking.as_asked(asking.view))
+                view = asking.as_asked(asking.view)
+                self._serve(asking.request, asking.handler, asking.header, view)
 
     def _written_for(self, mapped: Mapped, queue_id: int) -> tuple[int, bool]:
         """The logical queue to which somebody sends who names a physical one, and whether that is written:
@@ -252,9 +253,8 @@ class LogicalRequests:
 
     # What lies here
 
-    def _serve(self, request: Request, handler: Handler, view: LogicalView) -> None:
+    def _serve(self, request: Request, handler: Handler, header: Any, view: LogicalView) -> None:
         """Have it handled for the physical queue."""
-        header: Any = request.header
         segment = view.segment
         if header.__class__ is PullMessageRequest:
             self._keep_carried(request, header, view.queue)

@@ -46,9 +46,10 @@ class LogicalQueueAging:
         to lose."""
         if self._mappings.is_empty or not self._master.serves:
             return
-        unsafe = islice(self._mappings.unsafe(), RECORDED_AT_ONCE)
-        wanted = ((topic, found.said.encoded().encode()) for topic, found in unsafe)
-        self._recorder.record_again(self._mappings, wanted, now_ms)
+        if not self._mappings.is_safe:
+            unsafe = islice(self._mappings.unsafe(), RECORDED_AT_ONCE)
+            wanted = ((topic, found.said.encoded().encode()) for topic, found in unsafe)
+            self._recorder.record_again(self._mappings, wanted, now_ms)
         if self._store.log.first != self._aged_at and self._age_all(now_ms):
             self._aged_at = self._store.log.first
 

@@ -43,6 +43,7 @@ from replispec.wire.rocketmq.broker import (
     LogicalQueueMappingTable,
     TopicConfig,
 )
+from replispec.wire.rocketmq.codes import LogicalQueueState
 from replispec.wire.rocketmq.logical_queue import (
     LogicalQueues,
     LogicalQueueSegment,
@@ -52,12 +53,11 @@ from replispec.wire.rocketmq.machines import logical_queue_segment as machine
 
 Instance = tuple[machine.State, machine.Variables]
 """A segment as its machine has it."""
-_STORE: Final = ("store",)
 _TAKING: Final = frozenset(
     state
     for state in machine.State
     for edge in machine.MACHINE.transitions.get((state, machine.Sent), ())[:1]
-    if edge.guard is None and edge.do == _STORE
+    if edge.guard is None and edge.do == ("store",)
 )
 """States in which a segment takes whatever is sent."""
 _ABSENT: Final[Instance] = machine.MACHINE.initial, machine.MACHINE.variables
@@ -130,6 +130,8 @@ class TopicMapping:
     def at(self, queue_id: int, position: int) -> HeldSegment | None:
         """The segment that a message of a message queue belongs to; the first one for those before all."""
         found = self._by_queue.get(queue_id, ())
+        if found and found[-1].segment.physical_start <= position:
+            return found[-1]
         begun = (each for each in reversed(found) if each.segment.physical_start <= position)
         return next(begun, found[0] if found else None)
 
@@ -142,13 +144,18 @@ class TopicMapping:
         return next((each for each in self.of_index(index) if each.segment.is_writable), None)
 
     def with_segment(self, before: HeldSegment | None, after: HeldSegment | None) -> TopicMapping:
-        """With one segment in the place of another one; what nobody lists then is gone."""
-        held = tuple(each for each in self.held if before is None or each.place != before.place)
+        """With one segment in the place of another one, and of all that are expired of a message queue that
+        is taken again; one that is read stays. What nobody lists then is gone."""
+        is_same = before is not None and after is not None and after.place == before.place
+        over: tuple[HeldSegment, ...] = () if before is None else (before,)
+        if before is not None and after is not None and not is_same:
+            over = tuple(each for each in self.held if _is_expired_of(each, before))
         gone = self.gone
-        is_over = before is not None and (after is None or after.place != before.place)
-        if before is not None and is_over and before.segment.is_decided and before.segment.is_sealed:
-            segment = before.segment
-            gone = with_gone(gone, {before.index: ((segment.logical_start, segment.logical_end),)})
+        for each in () if is_same else over:
+            segment = each.segment
+            if segment.is_decided and segment.is_sealed:
+                gone = with_gone(gone, {each.index: ((segment.logical_start, segment.logical_end),)})
+        held = tuple(each for each in self.held if each not in over)
         return replace(self, held=held if after is None else (*held, after), gone=gone)
 
     def logical_queues(self, address: str | None = None) -> Iterator[LogicalQueue]:
@@ -178,6 +185,12 @@ class TopicMapping:
         enabled = None if self.enabled is None else message_of_statement(Statement(self.enabled))
         gone = message_of_gone(self.gone)
         return LogicalQueueMapping(self.broker_name, enabled, gone, segments, self.topic, self.config)
+
+
+def _is_expired_of(each: HeldSegment, other: HeldSegment) -> bool:
+    """Whether it is an expired segment of the same message queue."""
+    is_of_queue = each.segment.queue == other.segment.queue
+    return is_of_queue and each.segment.state == LogicalQueueState.EXPIRED
 
 
 def _place(each: HeldSegment) -> tuple[int, int]:

@@ -86,6 +86,8 @@ class LogicalQueueAdmin:
         self._recorder = recorder
         self._pulls = pulls
         self._broker_name = options.broker_name
+        self.reuses_read_only: Final = options.reuse_read_only
+        """Whether a message queue that is read may serve again."""
         self._master = master
         self.address = ""
         self.is_static: Callable[[str], bool] = lambda _topic: False

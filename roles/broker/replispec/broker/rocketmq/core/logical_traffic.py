@@ -1,6 +1,6 @@
-"""Sends, pulls and questions about message queues that are segments of logical queues, on the machine
-`logical_queue_segment`. Everything is physical here; who knows logical queues is told where to ask instead,
-and what an older client sends to a segment that ended is handed to the one that is written.
+"""Sends, pulls, positions and questions about message queues that are segments of logical queues, on the
+machine `logical_queue_segment`. Everything is physical here; who knows logical queues is told where to ask
+instead, and what an older client sends to a segment that ended is handed to the one that is written.
 
 Source: RIP-21; apache/rocketmq 5.0.0-PREVIEW, AbstractSendMessageProcessor, PullMessageProcessor,
 AdminBrokerProcessor.getMaxOffset.
@@ -30,25 +30,26 @@ from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.client import Failed
 from replispec.runtime.rocketmq.client.segments import SentOn, sent_on
 from replispec.runtime.rocketmq.log import MessageStore
-from replispec.runtime.rocketmq.queues.forms import message_of
+from replispec.runtime.rocketmq.queues.forms import STATE_NAMES, message_of
 from replispec.runtime.rocketmq.remoting.answering import hand_back
 from replispec.runtime.rocketmq.remoting.server import Request
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import PullMessageRequest
-from replispec.wire.rocketmq.client import GetMaxOffsetRequest
-from replispec.wire.rocketmq.codes import MessageFlag, RequestCode
+from replispec.wire.rocketmq.client import GetMaxOffsetRequest, UpdateConsumerOffsetRequest
+from replispec.wire.rocketmq.codes import LogicalQueueState, MessageFlag, RequestCode
 from replispec.wire.rocketmq.commands import REQUEST_HEADERS
 from replispec.wire.rocketmq.logical_queue import LogicalQueueSegment, LogicalQueueSegments
 from replispec.wire.rocketmq.machines import logical_queue_segment as machine
 from replispec.wire.rocketmq.message_queue import MessageQueue
 
 _PULLING: Final = frozenset((RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE))
-_ROUTED: Final = SENDING | _PULLING | {RequestCode.GET_MAX_OFFSET}
+_ROUTED: Final = SENDING | _PULLING | {RequestCode.GET_MAX_OFFSET, RequestCode.UPDATE_CONSUMER_OFFSET}
 """Requests that may be about segments."""
 _KINDS: Final[Mapping[int, type[Any]]] = {
     **dict.fromkeys(SENDING, machine.Sent),
     **dict.fromkeys(_PULLING, machine.Pulled),
     RequestCode.GET_MAX_OFFSET: machine.EndAsked,
+    RequestCode.UPDATE_CONSUMER_OFFSET: machine.PositionSaid,
 }
 """What they are to a segment."""
 
@@ -82,8 +83,12 @@ class _Asking:
 
     @property
     def position(self) -> int:
-        """What a pull asks for."""
-        return self.header.queue_offset or 0
+        """What a pull asks for, or how far a group has read."""
+        header = self.header
+        said = (
+            header.commit_offset if isinstance(header, UpdateConsumerOffsetRequest) else header.queue_offset
+        )
+        return said or 0
 
     @property
     def first_kept(self) -> int:
@@ -143,7 +148,7 @@ class LogicalQueueTraffic:
         mapped = self._mappings.newest(header.topic) if is_send else self._mappings.kept(header.topic)
         if mapped is None:
             return None
-        if isinstance(header, PullMessageRequest):
+        if header.__class__ is PullMessageRequest:
             held = mapped.said.at(header.queue_id or 0, header.queue_offset or 0)
         else:
             held = mapped.said.newest_of(max(header.queue_id or 0, 0))
@@ -152,7 +157,7 @@ class LogicalQueueTraffic:
     def is_aware(self, asking: _Asking) -> bool:
         """Whether who asks knows logical queues."""
         header = asking.header
-        if isinstance(header, PullMessageRequest):
+        if header.__class__ is PullMessageRequest:
             version = asking.request.command.header.version or 0
             return rules.knows_logical_queues(
                 header.sys_flag or 0, lo=header.lo, version=version, broker_name=header.bname
@@ -206,10 +211,13 @@ class LogicalQueueTraffic:
         return told if successor is None or is_same or is_send else successor
 
     def _redirection(self, asking: _Asking) -> bytes:
-        """The segment and what follows it, as a client reads them."""
+        """The segment and what follows it, as a client reads them: from where on that one is read was decided
+        when this one ended, also if its own broker is told so later."""
         held, following = asking.held, asking.following
         if held is None or following is None:
             return b""
+        if rules.segment_start(following) != constants.UNDECIDED and _is_write_only(following):
+            following = replace(following, state=STATE_NAMES[LogicalQueueState.NORMAL])
         own = replace(held.segment, address=self._admin.address)
         return LogicalQueueSegments([message_of(own, asking.mapping.topic, held.index), following]).encode()
 
@@ -300,6 +308,10 @@ class LogicalQueueTraffic:
 def _queue(segment: LogicalQueueSegment | None) -> MessageQueue:
     found = None if segment is None else segment.message_queue
     return found or MessageQueue()
+
+
+def _is_write_only(segment: LogicalQueueSegment) -> bool:
+    return segment.state == STATE_NAMES[LogicalQueueState.WRITE_ONLY]
 
 
 def _place(segment: LogicalQueueSegment) -> tuple[str | None, int | None, int | None]:

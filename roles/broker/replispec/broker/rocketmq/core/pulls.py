@@ -14,7 +14,7 @@ from typing import Final, Protocol
 
 from replispec.broker.rocketmq.core.held import HeldPull, HeldPulls, QueueKey
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
-from replispec.broker.rocketmq.core.topics import Topics
+from replispec.broker.rocketmq.core.topics import AskedTopic, Topics
 from replispec.broker.rocketmq.core.views import LogicalView
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.metrics import SERIES_MAX, BoundedCounts
@@ -60,7 +60,7 @@ class Pulls:
     ) -> None:
         self._store = store
         self._log = log
-        self._topics = topics
+        self._asked_topic = AskedTopic(topics)
         self._offsets = offsets
         self._held: Final = HeldPulls()
         # Queues that show more than those who wait for them were told, in the order in which they grew.
@@ -87,6 +87,7 @@ class Pulls:
     def _asked(self, request: Request) -> None:
         """Take a request. Raises Refused, RemoteProtocolError."""
         self._view = request.view
+        self._asked_topic.begin()
         try:
             self._answering.asked(request)
         finally:
@@ -195,16 +196,16 @@ class Pulls:
 
     def has_topic(self, topic: str, /) -> bool:
         """Whether the broker has this topic."""
-        return self._topics.get(topic) is not None
+        return self._asked_topic.get(topic) is not None
 
     def may_read(self, topic: str, /) -> bool:
         """Whether messages of this topic may be read."""
-        config = self._topics.get(topic)
+        config = self._asked_topic.get(topic)
         return config is not None and rules.has_bit(config.perm or 0, Permission.READ)
 
     def read_queues(self, topic: str, /) -> int:
         """How many queues of this topic may be read."""
-        config = self._topics.get(topic)
+        config = self._asked_topic.get(topic)
         return 0 if config is None else config.read_queue_nums or 0
 
     @property
@@ -316,8 +317,9 @@ class Pulls:
         if view is None:
             self._take(request, machine.Found(next_, oldest, end, None, records))
         else:
-            said = view.segment.logical_of(next_), *self._around(view)
-            self._take(request, machine.Found(*said, view.segment.offset_delta, records))
+            begin, last = view.told_of(oldest, end, partial(self._bounds, view.topic))
+            delta = view.segment.offset_delta
+            self._take(request, machine.Found(next_ + delta, begin, last, delta, records))
 
     def _tell_moved(self, request: Request, next_: int, oldest: int, end: int) -> None:
         """Send a consumer elsewhere: to the next segment, if it has read all of one that ended."""
@@ -344,6 +346,7 @@ class Pulls:
     def check(self, request: Request, header: PullMessageRequest) -> None:
         """What a pull with this header would be refused for. Raises Refused."""
         command = request.command
+        self._asked_topic.begin()
         self._bound.event_of(request.code, header.to_ext_fields(), command.body, command.release)
 
     def tell_elsewhere(self, request: Request, view: LogicalView, position: int, found: PulledItem) -> None:

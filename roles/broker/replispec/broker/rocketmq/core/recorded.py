@@ -264,9 +264,14 @@ class RecordedMappings(ABC, Generic[MappedT]):
             self._wanted_from = max(self._wanted_from, end)
         return min(oldest, end)
 
+    @property
+    def is_safe(self) -> bool:
+        """Whether a master has to record none of them, as far as is known."""
+        return not self._unrecorded and not self._wanted_from
+
     def unsafe(self) -> Iterator[tuple[str, MappedT]]:
         """Topics that a master has to record: no record holds them, or theirs is about to be deleted."""
-        if not self._unrecorded and not self._wanted_from:
+        if self.is_safe:
             return
         is_safe = True
         for topic in self.topics:

@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache, partial
 from typing import Final, Protocol
 
 from replispec.broker.rocketmq.core.addresses import host
-from replispec.broker.rocketmq.core.topics import Topics
+from replispec.broker.rocketmq.core.topics import AskedTopic, Topics
 from replispec.runtime.primitives.bindings import Refused
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.metrics import BoundedCounts, BoundedHistograms
@@ -112,6 +112,7 @@ class Sends:
         self._outbox = outbox
         self._store = store
         self._topics = topics
+        self._asked_topic = AskedTopic(topics)
         self._options = options
         self._master = master
         self._waiting: deque[_Waiting] = deque()
@@ -177,7 +178,7 @@ class Sends:
 
     def has_topic(self, topic: str, /) -> bool:
         """Whether the broker has this topic."""
-        return self._topics.get(topic) is not None
+        return self._asked_topic.get(topic) is not None
 
     def may_make(self, topic: str, /) -> bool:
         """Whether a first message to this topic makes it."""
@@ -185,12 +186,12 @@ class Sends:
 
     def may_write(self, topic: str, /) -> bool:
         """Whether messages of this topic are taken."""
-        config = self._topics.get(topic)
+        config = self._asked_topic.get(topic)
         return config is None or rules.has_bit(config.perm or 0, Permission.WRITE)
 
     def write_queues(self, topic: str, /) -> int:
         """How many queues of this topic are written."""
-        config = self._topics.get(topic)
+        config = self._asked_topic.get(topic)
         return constants.QUEUE_ID_MAX if config is None else config.write_queue_nums or 0
 
     # Storing
@@ -201,6 +202,7 @@ class Sends:
 
     def _ask(self, request: Request, now_ms: int) -> None:
         self._now_ms = now_ms
+        self._asked_topic.begin()
         try:
             self._answering.asked(request)
         except RemoteProtocolError as error:
@@ -302,21 +304,26 @@ class Sends:
         self._durable = offset
 
     def refuse_all(self, *, stops: bool) -> None:
-        """This broker stops, or is no longer master: the outcome of pending sends is unknown."""
-        refused = [*(one.request for one in self._waiting), *self._held]
+        """This broker stops, or is no longer master. Whoever has something in the log is told so, for nobody
+        knows whether it stays there, and who sends it again may have it twice."""
+        stored, refused = [*self._waiting], [*self._held]
         self._waiting.clear()
         self._held.clear()
         self._first = None
+        for one in stored:
+            self._late(one)
         for request in refused:
             self._answer(request, machine.GivenUp(stops))
 
     def ticked(self, now_ms: int) -> None:
         """Tell those that waited too long what they waited for."""
         while self._waiting and now_ms >= self._due_ms(self._waiting[0]):
-            one = self._waiting.popleft()
-            said = one.acknowledged
-            place = said.msg_id, said.queue_id, said.queue_offset, said.stored_in
-            self._answer(one.request, machine.Late(*place, on_disk=not self._lacks_disk(one)))
+            self._late(self._waiting.popleft())
+
+    def _late(self, one: _Waiting) -> None:
+        said = one.acknowledged
+        place = said.msg_id, said.queue_id, said.queue_offset, said.stored_in
+        self._answer(one.request, machine.Late(*place, on_disk=not self._lacks_disk(one)))
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""

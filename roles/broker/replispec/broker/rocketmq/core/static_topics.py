@@ -103,6 +103,7 @@ class StaticTopics:
         detail = TopicQueueMappingDetail.decode(command.body)
         topic = said.topic or ""
         instances = self._of(self._mappings.newest(topic))
+        is_recorded = False
         for index in sorted({constants.MAPPING_SPEAKER, *instances, *(detail.hosted_queues or {})}):
             state, known = instances.get(index, (machine.MACHINE.initial, machine.MACHINE.variables))
             mapped = replace(event, items=rules.items_of_queue(detail, index))
@@ -110,6 +111,9 @@ class StaticTopics:
                 if effect in self._bound.answers:
                     give(request, self._bound.answer_of(effect, known, mapped, command.release))
                     return
+                is_recorded = is_recorded or effect == "record_mapping"
+        if not is_recorded:
+            raise RemoteProtocolError("it sets nothing")
         whole = self._with_unnamed(topic, detail)
         body = recorded_mapping(self._with_room(_config(said), whole), whole)
         kept = partial(self._kept, request)
@@ -186,7 +190,8 @@ class StaticTopics:
 
     def record_unsafe(self, now_ms: int) -> None:
         """As a master, record mappings that no record holds, or of which it is about to be deleted."""
-        self._recorder.record_again(self._mappings, self._unsafe(), now_ms)
+        if not self._mappings.is_safe:
+            self._recorder.record_again(self._mappings, self._unsafe(), now_ms)
 
     def _unsafe(self) -> Iterator[tuple[str, bytes]]:
         for topic, found in islice(self._mappings.unsafe(), RECORDED_AT_ONCE):

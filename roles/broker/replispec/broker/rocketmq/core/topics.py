@@ -231,3 +231,24 @@ def _config(name: str, queues: int, perm: int) -> TopicConfig:
         topic_sys_flag=0,
         write_queue_nums=queues,
     )
+
+
+class AskedTopic:
+    """What a topic is while one request is read: nothing changes meanwhile."""
+
+    __slots__ = ("_config", "_name", "_topics")
+
+    def __init__(self, topics: Topics) -> None:
+        self._topics = topics
+        self._name: str | None = None
+        self._config: TopicConfig | None = None
+
+    def begin(self) -> None:
+        """Another request is read."""
+        self._name = None
+
+    def get(self, name: str) -> TopicConfig | None:
+        """As `Topics.get`."""
+        if name != self._name:
+            self._name, self._config = name, self._topics.get(name)
+        return self._config

@@ -48,6 +48,12 @@ class LogicalView:
         what another broker has, where its item begins."""
         return self.begin_of(self.segment, bounds_of), self.end(bounds_of)
 
+    def told_of(self, oldest: int, end: int, bounds_of: Bounds) -> tuple[int, int]:
+        """The same, given where the queue of the segment begins and ends, which is here."""
+        delta = self.segment.offset_delta
+        begin = oldest + delta if self.border == UNDECIDED else min(oldest + delta, self.border)
+        return begin, end + delta if self.newest is self.segment else self.end(bounds_of)
+
     def begin_of(self, segment: Segment, bounds_of: Bounds) -> int:
         """The oldest message of a segment, where that is here; else where it begins. One without messages
         ends where the next one begins: whoever copied a log from its middle on counts such a queue from

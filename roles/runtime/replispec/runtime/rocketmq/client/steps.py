@@ -355,8 +355,7 @@ def position(topic: str, queue: ClientQueue, group: str) -> Steps[int | None]:
                 # What a group said there, it said of messages that are gone.
                 continue
             raise
-        # What lies before the segment was said of what the queue was earlier.
-        if found is not None and found >= each.physical_start:
+        if found is not None and logical.is_said_of(each, found):
             within = min(found, each.physical_end) if each.is_sealed else found
             return target.offset_shown(within)
     return None
@@ -399,6 +398,6 @@ def commit(topic: str, queue: ClientQueue, group: str, offset: int) -> Steps[int
         )
         return Ask(target.place.address, RequestCode.UPDATE_CONSUMER_OFFSET, header)
 
-    _, answer = yield from asked_of(topic, queue, lambda logical: logical.locate(offset), question)
+    _, answer = yield from asked_of(topic, queue, lambda logical: logical.keeper_of(offset), question)
     granted(queue, answer)
     return offset

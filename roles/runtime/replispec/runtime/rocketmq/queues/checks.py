@@ -41,12 +41,18 @@ def _faults(segments: Sequence[Segment], profile: Profile) -> Iterator[str]:
         yield from _faults_of_numbers(each, profile)
     for one, two in pairwise(segments):
         yield from _faults_between(one, two, profile)
-    for state in (State.NORMAL, State.WRITE_ONLY):
-        if sum(each.state == state for each in segments) > 1:
-            yield "two segments that are written"
+    if sum(each.state == State.NORMAL for each in segments) > 1 or _has_two_targets(segments, profile):
+        yield "two segments that are written"
     physical = _fault_of_physical(segments, profile)
     if physical is not None:
         yield physical
+
+
+def _has_two_targets(segments: Sequence[Segment], profile: Profile) -> bool:
+    """Whether more segments wait for a start than may. Where each broker keeps its own, administrators who
+    work at once have each one made, which follow one after the other in the end."""
+    waiting = [each.queue.broker_name for each in segments if each.state == State.WRITE_ONLY]
+    return len(waiting) > (1 if profile.leader_keeps_all else len({*waiting}))
 
 
 def _faults_of_numbers(segment: Segment, profile: Profile) -> Iterator[str]:
@@ -69,7 +75,8 @@ def _faults_of_numbers(segment: Segment, profile: Profile) -> Iterator[str]:
 
 def _faults_between(one: Segment, two: Segment, profile: Profile) -> Iterator[str]:
     if not one.is_decided:
-        yield "an undecided segment that is not the last"
+        if two.is_decided or profile.leader_keeps_all:
+            yield "an undecided segment that is not the last"
     elif two.is_decided and max(one.logical_end, one.logical_start) > two.logical_start:
         yield f"segments that overlap at {two.logical_start}"
     elif two.is_decided and one.logical_start == two.logical_start and not _is_empty(one, profile):

@@ -93,10 +93,12 @@ class Segment:
         return rules.physical_offset(logical, self.physical_start, self.logical_start)
 
 
-def _place(segment: Segment) -> tuple[bool, int, State, PhysicalQueue, int]:
-    """Decided starts ascending, then undecided ones; what begins alike by state, queue and physical start."""
-    start = segment.logical_start
-    return not segment.is_decided, start, segment.state, segment.queue, segment.physical_start
+def _place(segment: Segment) -> tuple[bool, int, bool, State, PhysicalQueue, int]:
+    """Decided starts ascending, then undecided ones; of what begins alike first those without a message, then
+    by state, queue and physical start."""
+    start, queue = segment.logical_start, segment.queue
+    has_room = segment.logical_end != start
+    return not segment.is_decided, start, has_room, segment.state, queue, segment.physical_start
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +146,26 @@ class LogicalQueue:
         keys = [each.key for each in self.segments]
         place = keys.index(segment.key) + 1 if segment.key in keys else len(keys)
         return self.segments[place] if place < len(keys) else None
+
+    def keeper_of(self, offset: int) -> Segment | None:
+        """The segment at whose broker a group says that it reads on at an offset. At the border to one whose
+        physical queue served before that is the one before it: the same number was said there of the earlier
+        use, by whoever read all of it."""
+        found = self.locate(offset)
+        if found is None or offset != found.logical_start or not found.physical_start:
+            return found
+        return self._readable_before(found) or found
+
+    def is_said_of(self, segment: Segment, physical: int) -> bool:
+        """Whether a position that is kept of a physical queue was said of this segment, and not of an earlier
+        use of the queue; where that cannot be seen, whether nothing is skipped by who goes on here."""
+        if physical == segment.physical_start and physical:
+            return self._readable_before(segment) is None
+        return physical >= segment.physical_start
+
+    def _readable_before(self, segment: Segment) -> Segment | None:
+        earlier = (each for each in self.segments if UNDECIDED < each.logical_start < segment.logical_start)
+        return next((each for each in reversed([*earlier]) if each.is_readable), None)
 
     def border_of(self, segment: Segment) -> int:
         """The logical offset from which on another segment holds the messages: that of the next one that is

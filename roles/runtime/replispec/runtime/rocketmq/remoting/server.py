@@ -93,9 +93,12 @@ class Request:
         was changed in it. Raises RemoteProtocolError."""
         said = self.command.header
         fields = said.ext_fields or {}
-        if fields.__class__ is not ReadFields:
-            fields = said.ext_fields = ReadFields(fields, REQUEST_HEADERS[said.code].from_ext_fields(fields))
-        return fields.header
+        if fields.__class__ is ReadFields:
+            return fields.header
+        found = REQUEST_HEADERS[said.code].from_ext_fields(fields)
+        said.ext_fields = read = ReadFields(fields)
+        read.header = found
+        return found
 
     def answer(
         self,

@@ -1,0 +1,199 @@
+"""Clients of logical queues of RIP-21 in a simulated world: those that know them, and those that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.queues.forms import queues_heard
+from replispec.runtime.rocketmq.remoting import Calls, Outcome
+from replispec.runtime.rocketmq.remoting.calls import Failure
+from replispec.runtime.sim import Rng, World
+from replispec.runtime.world import Effect, Event, Outbox
+from replispec.wire.rocketmq.broker import GetRouteInfoRequest, PullMessageRequest, TopicRouteData
+from replispec.wire.rocketmq.codes import PullFlag, RequestCode, ResponseCode, RouteFlag
+from replispec.wire.rocketmq.constants import ALL_TAGS, LOGICAL_QUEUE_BROKER, TAG_EXPRESSION
+from tests.playbook import deliver
+from tests.sim.client import number_of, records
+from tests.sim.queue_clients import OLD_QUEUES, OLD_VERSION, TIMEOUT_MS, Clients, GroupNode
+from tests.sim.queue_world import BROKERS, NAME_SERVERS, TOPIC, Place, address
+
+PULLED_AT_ONCE: Final = 32
+
+
+class OldConsumerNode:
+    """A consumer of release 4.9: it reads message queues, of any broker, and knows of nothing else."""
+
+    def __init__(self, read: dict[Place, int], faults: list[str], rng: Rng) -> None:
+        self._read = read
+        self._faults = faults
+        self._rng = rng
+        self._outbox = Outbox()
+        self._calls = Calls(self._outbox, version=OLD_VERSION)
+        self._due_ms = 0
+        self._next: dict[tuple[str, int], int] = {}
+
+    @property
+    def listeners(self) -> Mapping[str, str]:
+        """None."""
+        return {}
+
+    def deadline_ms(self) -> int | None:
+        """When something is to be done."""
+        due = self._calls.deadline_ms()
+        return self._due_ms if due is None else min(self._due_ms, due)
+
+    def receive(self, event: Event) -> Sequence[Effect]:
+        """Take one event."""
+        deliver(self._calls, event)
+        self._calls.ticked(event.now_ms)
+        if event.now_ms >= self._due_ms:
+            self._due_ms = event.now_ms + self._rng.between(100, 500)
+            self._pull(event.now_ms)
+        return self._outbox.take()
+
+    def _pull(self, now_ms: int) -> None:
+        broker, queue_id = self._rng.one_of(BROKERS), self._rng.below(OLD_QUEUES)
+        name = broker[:-1]
+        offset = self._next.get((name, queue_id), 0)
+        header = PullMessageRequest(
+            consumer_group="old readers",
+            topic=TOPIC,
+            queue_id=queue_id,
+            queue_offset=offset,
+            max_msg_nums=PULLED_AT_ONCE,
+            sys_flag=int(PullFlag.SUBSCRIPTION),
+            commit_offset=0,
+            suspend_timeout_millis=0,
+            subscription=ALL_TAGS,
+            sub_version=0,
+            expression_type=TAG_EXPRESSION,
+        )
+        self._calls.ask(
+            address(broker),
+            RequestCode.PULL_MESSAGE,
+            partial(self._pulled, name, queue_id, offset),
+            now_ms=now_ms,
+            timeout_ms=TIMEOUT_MS,
+            ext_fields=header.to_ext_fields(),
+        )
+
+    def _pulled(self, name: str, queue_id: int, offset: int, outcome: Outcome, _now_ms: int) -> None:
+        if isinstance(outcome, Failure) or outcome.header.code != ResponseCode.SUCCESS:
+            said = {} if isinstance(outcome, Failure) else outcome.header.ext_fields or {}
+            if not isinstance(outcome, Failure) and outcome.header.code == ResponseCode.PULL_OFFSET_MOVED:
+                self._next[name, queue_id] = max(offset, int(said.get("nextBeginOffset") or 0))
+            return
+        for record in records(outcome.body):
+            place, number = (name, queue_id, record.queue_offset), number_of(record)
+            if record.queue_id != queue_id:
+                self._faults.append(f"queue {queue_id} of {name} was read, and {number} is of another one")
+            if self._read.setdefault(place, number) != number:
+                self._faults.append(f"{place} was {self._read[place]}, is {number}")
+            self._next[name, queue_id] = max(self._next.get((name, queue_id), 0), record.queue_offset + 1)
+
+
+class RouterNode:
+    """Asks for the route all the time, as one that knows logical queues: once they were told nobody is told
+    the plain one, nor fewer of them than there are, nor what cannot be."""
+
+    def __init__(self, told: Callable[[], None], faults: list[str], rng: Rng) -> None:
+        self._tells = told
+        self._was_told = False
+        self._most = 0
+        self._faults = faults
+        self._rng = rng
+        self._outbox = Outbox()
+        self._calls = Calls(self._outbox)
+        self._due_ms = 0
+
+    @property
+    def listeners(self) -> Mapping[str, str]:
+        """None."""
+        return {}
+
+    def deadline_ms(self) -> int | None:
+        """When something is to be done."""
+        due = self._calls.deadline_ms()
+        return self._due_ms if due is None else min(self._due_ms, due)
+
+    def receive(self, event: Event) -> Sequence[Effect]:
+        """Take one event."""
+        deliver(self._calls, event)
+        self._calls.ticked(event.now_ms)
+        if event.now_ms >= self._due_ms:
+            self._due_ms = event.now_ms + self._rng.between(50, 400)
+            header = GetRouteInfoRequest(topic=TOPIC, sys_flag=RouteFlag.LOGICAL_QUEUE)
+            self._calls.ask(
+                NAME_SERVERS[0],
+                RequestCode.GET_ROUTEINFO_BY_TOPIC,
+                self._told,
+                now_ms=event.now_ms,
+                timeout_ms=TIMEOUT_MS,
+                ext_fields=header.to_ext_fields(),
+            )
+        return self._outbox.take()
+
+    def _told(self, outcome: Outcome, _now_ms: int) -> None:
+        if isinstance(outcome, Failure) or outcome.header.code != ResponseCode.SUCCESS:
+            return
+        said = TopicRouteData.decode(outcome.body).logical_queues_info
+        if not said:
+            if self._was_told:
+                self._faults.append("the plain route is told after logical queues")
+            return
+        self._was_told = True
+        self._tells()
+        try:
+            queues = queues_heard(said, TOPIC)
+        except RemoteProtocolError as error:
+            self._faults.append(f"logical queues are told that cannot be: {error}")
+            return
+        if len(queues) < self._most:
+            self._faults.append(f"{len(queues)} logical queues are told, and {self._most} were before")
+        self._most = max(self._most, len(queues))
+
+
+class LogicalClients(Clients):
+    """All clients of a world of logical queues."""
+
+    def __init__(
+        self,
+        world: World,
+        rng: Rng,
+        queues: Callable[[], int],
+        bytes_max: int,
+        may_begin: Callable[[int, int], bool],
+    ) -> None:
+        self._may_begin = may_begin
+        self.read_as_before: dict[Place, int] = {}
+        super().__init__(world, rng, queues, bytes_max)
+        self.running = (*self.running, "old consumer")
+        self._is_told = False
+
+    def start(self) -> None:
+        """The one that asks for routes first, the others when it is told logical queues: whoever asked before
+        would take the topic for a plain one."""
+        self._world.start("router")
+
+    def told(self) -> None:
+        """A name server tells logical queues."""
+        if not self._is_told:
+            self._is_told = True
+            self._world.after(0, super().start)
+
+    def _makers(self) -> dict[str, Callable[[], Any]]:
+        rng, history = self._rng, self.history
+        return {
+            **super()._makers(),
+            "group": self._group,
+            "old consumer": lambda: OldConsumerNode(self.read_as_before, history.faults, rng.fork()),
+            "router": lambda: RouterNode(self.told, history.faults, rng.fork()),
+        }
+
+    def _group(self) -> GroupNode:
+        node = GroupNode(self.history, self._rng.fork(), self._queues, LOGICAL_QUEUE_BROKER)
+        node.may_begin = self._may_begin
+        return node
