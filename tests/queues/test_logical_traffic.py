@@ -274,7 +274,7 @@ def test_a_hint_that_nobody_confirms_leads_nobody() -> None:
     sets, source, target = went_on("abc")
     one, two, three = sets.at.values()
     assert short(sets.create(two, 1, "Normal")[1])[:2] == (1, "Normal")
-    far = {"logical_queue_delta": 1 << 62, "state": "Normal"}
+    far: dict[str, Any] = {"logical_queue_delta": 1 << 62, "state": "Normal"}
     for broker, queue in (("broker-b", 1), ("broker-b", 0), ("broker-c", 0), ("broker-x", 5)):
         assert sets.notify(one, own(), elsewhere(broker, queue, **far)) == (OK, "")
         sets.world.run_for(1_000)
