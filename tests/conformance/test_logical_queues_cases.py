@@ -7,8 +7,8 @@ from __future__ import annotations
 import pytest
 
 from replispec.conformance.cases import load
-from replispec.conformance.model import OURS, Case
-from tests.conformance.subjects.logical_alternatives import ALTERNATIVES
+from replispec.conformance.model import OURS, PROPOSAL, Case
+from tests.conformance.subjects.logical_alternatives import ALTERNATIVES, OF_PROPOSALS
 from tests.conformance.subjects.logical_caught import CAUGHT
 from tests.conformance.subjects.logical_clients import GoodLogicalBroker
 from tests.conformance.subjects.played import played_out
@@ -31,6 +31,15 @@ def test_who_does_it_right_passes_every_case(patience: float) -> None:
 @pytest.mark.parametrize("make", ALTERNATIVES)
 def test_who_does_otherwise_what_the_clauses_leave_open_has_no_finding(make: type[GoodLogicalBroker]) -> None:
     cases = [case for case in CASES.values() if case.basis != OURS]
+    found = played_out(((make, case) for case in cases), StaticTopicAdapter)
+    assert {name: each.symptom or each.reason for (_, name), each in found.items() if each.reason} == {}
+
+
+@pytest.mark.parametrize("make", OF_PROPOSALS)
+def test_who_does_otherwise_what_the_proposals_leave_open_has_no_finding_by_them(
+    make: type[GoodLogicalBroker],
+) -> None:
+    cases = [case for case in CASES.values() if case.basis == PROPOSAL]
     found = played_out(((make, case) for case in cases), StaticTopicAdapter)
     assert {name: each.symptom or each.reason for (_, name), each in found.items() if each.reason} == {}
 

@@ -17,14 +17,17 @@ from replispec.conformance.received import (
 )
 from replispec.conformance.rocketmq.names import VOCABULARY, master_stream
 from replispec.conformance.rocketmq.remoting import SubjectRemotingReader
+from replispec.conformance.values import difference
 from replispec.conformance.vocabulary import Dialect
 from replispec.runtime.rocketmq.framing import Command
-from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode, SerializeType
+from replispec.wire.rocketmq.codes import LogMagic, RemotingFlag, RequestCode, ResponseCode, SerializeType
 from replispec.wire.rocketmq.ha import HaHandshakeAnswer, HaTransferHeader
 from replispec.wire.rocketmq.remoting import RemotingHeader
+from replispec.wire.rocketmq.store import LogBlank, LogRecord
 
 NEWEST = Dialect(VOCABULARY, (5, 4, 0))
 METADATA = RequestCode.CONTROLLER_GET_METADATA_INFO
+IP = bytes((127, 0, 0, 1))
 
 
 def _answer(
@@ -93,6 +96,45 @@ def test_what_breaks_the_protocol_is_a_breach(data: bytes, code: int, reason: st
     received = _whole(data, code)
     assert isinstance(received, Breach)
     assert received.reason.startswith(reason)
+
+
+RECORDS = [
+    LogRecord(magic=LogMagic.MESSAGE_V1, born_ip=IP, store_ip=IP, topic="T", queue_offset=at, body=b"%d" % at)
+    for at in (5, 6)
+]
+READ = b"".join(each.encode() for each in RECORDS)
+
+
+@pytest.mark.parametrize("code", [RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE])
+@pytest.mark.parametrize(("data", "offsets"), [(READ, [5, 6]), (RECORDS[1].encode(), [6]), (b"", [])])
+def test_what_a_pull_is_given_is_read_as_records(code: int, data: bytes, offsets: list[int]) -> None:
+    received = _whole(_answer(body=data), code)
+    assert isinstance(received, ReceivedAnswer)
+    wanted: object = [{"topic": "T", "queue_id": 0, "queue_offset": at, "body": f"{at}"} for at in offsets]
+    assert difference(received.body, {"records": wanted}, "body") is None
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        READ[:-1],
+        READ + b"\0",
+        b"log",
+        READ.replace(b"\x016", b"\x017"),
+        RECORDS[0].encode() + LogBlank().encode(),
+    ],
+)
+def test_damaged_records_in_the_answer_to_a_pull_break_the_protocol(data: bytes) -> None:
+    assert data != READ
+    received = _whole(_answer(body=data), RequestCode.PULL_MESSAGE)
+    assert isinstance(received, Breach)
+    assert received.reason.startswith("undecodable: ")
+
+
+def test_a_pull_that_is_refused_gives_no_records() -> None:
+    received = _whole(_answer(code=ResponseCode.PULL_NOT_FOUND, body=b"no"), RequestCode.PULL_MESSAGE)
+    assert isinstance(received, ReceivedAnswer)
+    assert received.body == "no"
 
 
 def test_an_error_may_have_a_body_that_its_command_does_not_have() -> None:

@@ -95,6 +95,14 @@ TAGGED = [
     (Matcher("has", [1, 1]), [[1, 1]], [[1]]),
     (Matcher("has", 1), [[1]], [[2]]),
     (Matcher("lacks", [1, 2]), [[], [3], {"3": 1}], [[1], [3, 2], {"1": 3}, None]),
+    (Matcher("each", {"a": 1}), [[], [{"a": 1}, {"a": "1", "b": 2}]], [[{"a": 2}], [{"a": 1}, {}], None, {}]),
+    (Matcher("each", Matcher("above", 1)), [[2, "3"]], [[2, 1]]),
+    (Matcher("all", [Matcher("above", 1), Matcher("not", 5)]), [2, "6"], [1, 5, "5", None]),
+    (
+        Matcher("all", [Matcher("each", {"a": 1}), [{"b": 1}, {"b": 2}]]),
+        [[{"a": 1, "b": 1}, {"a": 1, "b": 2}]],
+        [[{"a": 1, "b": 1}], [{"a": 2, "b": 1}, {"a": 1, "b": 2}], [], None],
+    ),
     (Matcher("count", 2), [[1, 2], {"a": 1, "b": 2}], [[1], "ab", None]),
     (
         Matcher("ascending", "n"),
@@ -130,6 +138,9 @@ def test_a_tag_fits_what_its_row_of_the_table_says(
         ({"a": [1]}, {"a": Matcher("lacks", [1])}, "header.a [1] instead of lacks [1]"),
         ({"a": 3}, {"a": Matcher("at_least", 4)}, "header.a 3 instead of at least 4"),
         ({"a": 3}, {"a": Matcher("absent", None)}, "header.a 3 instead of absent"),
+        ({"a": [1, 3]}, {"a": Matcher("each", 1)}, "header.a.1 3 instead of 1"),
+        ({"a": 3}, {"a": Matcher("each", 1)}, "header.a 3 instead of each 1"),
+        ({"a": 3}, {"a": Matcher("all", [3, Matcher("above", 3)])}, "header.a 3 instead of above 3"),
         ({"a": True}, {"a": {"b": 1}}, "header.a true instead of fields"),
     ],
 )

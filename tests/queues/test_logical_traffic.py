@@ -289,6 +289,11 @@ def test_a_hint_that_nobody_confirms_leads_nobody() -> None:
     assert redirected(sent(sets, one)[0])[1][0] == "broker-c"
 
 
+def test_of_the_successor_that_it_recorded_a_broker_asks_nobody() -> None:
+    sets, _, _ = migrated()
+    assert not sets.broker(1)._mapped._logical.hints.is_told("L", 0)
+
+
 def test_a_send_reaches_a_queue_that_moved_more_often_than_it_is_sent_on() -> None:
     sets, source, target = went_on("abcde")
     one = sets.at["broker-a"]

@@ -26,6 +26,8 @@ TAGS = frozenset(
         "lacks",
         "count",
         "ascending",
+        "each",
+        "all",
         "observed",
     )
 )
@@ -126,6 +128,11 @@ def wire_text(value: object) -> str:
 
 def difference(found: object, wanted: object, name: str) -> str | None:
     """The first place where `found` does not fit `wanted`, in words; None when it fits."""
+    if isinstance(wanted, Matcher) and wanted.tag == "all":
+        lefts = (difference(found, each, name) for each in _members(wanted.value))
+        return next((left for left in lefts if left is not None), None)
+    if isinstance(wanted, Matcher) and wanted.tag == "each" and isinstance(found, list):
+        return _list_difference(found, [wanted.value] * len(found), name)
     if isinstance(wanted, Matcher):
         came = _in_order(found) if wanted.tag in _UNORDERED else found
         return None if _tag_fits(found, wanted) else f"{name} {shown(came)} instead of {_tag_shown(wanted)}"
@@ -170,6 +177,8 @@ def _tag_fits(found: object, wanted: Matcher) -> bool:
     match wanted.tag:
         case "present":
             return there
+        case "each":
+            return False  # no list came
         case "absent":
             return not there
         case "not":

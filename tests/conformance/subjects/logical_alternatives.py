@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tests.conformance.subjects.logical_clients import PREVIEW, GoodLogicalBroker
+from tests.conformance.subjects.logical_clients import KNOWS, PREVIEW, GoodLogicalBroker
 from tests.conformance.subjects.logical_disk import Held
 from tests.conformance.subjects.static_topic_shell import Fields, Refused, Told
 
@@ -89,4 +89,43 @@ class AnswersOtherwise(GoodLogicalBroker):
             raise Refused("INVALID_PARAMETER") from None
 
 
+class NumbersOtherwise(GoodLogicalBroker):
+    """Its queues have other numbers, what is mapped stays mapped, and whoever sends is served by the next
+    broker: the proposal says nothing of it."""
+
+    def new_queue(self, topic: str) -> int:
+        super().new_queue(topic)
+        return super().new_queue(topic)
+
+    async def map(self, header: Fields, body: bytes) -> Told:
+        asked = self.body_of(body)
+        known = self.disk.held.get((str(asked.get("topic")), asked.get("queueId", -1)))
+        if known is not None and asked.get("logicalQueueIdx") == known.index and "enabled" not in asked:
+            raise Refused("SYSTEM_ERROR")
+        return await super().map(header, body)
+
+    def may_unmap(self, segment: Held) -> bool:  # noqa: ARG002
+        return False
+
+    async def send(self, header: Fields, body: bytes, command: str = "SEND_MESSAGE_V2") -> Told:
+        name = "f" if "f" in header else "sysFlag"
+        plain = str(int(header.get(name) or 0) & ~KNOWS)
+        return await super().send({**header, name: plain}, body, command)
+
+
+class ShowsOtherwise(GoodLogicalBroker):
+    """A segment without a message is sealed as one that is read; what expired is told without numbers."""
+
+    def state_at_end(self, segment: Held, end: int) -> str:  # noqa: ARG002
+        return "ReadOnly"
+
+    def said(self, segment: Held) -> Fields:
+        found = super().said(segment)
+        if segment.state != "Expired":
+            return found
+        return {**found, "logicalQueueDelta": -1, "offsetMax": -1}
+
+
 ALTERNATIVES = (TakesMore, RefusesMore, AnswersOtherwise)
+OF_PROPOSALS = (NumbersOtherwise, ShowsOtherwise)
+"""What the proposals alone leave open."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from tests.conformance.subjects import logical_client_faults as clients
 from tests.conformance.subjects import logical_faults as faults
 from tests.conformance.subjects import logical_moving_faults as moving
+from tests.conformance.subjects import logical_overlooked as overlooked
 from tests.conformance.subjects.logical_clients import GoodLogicalBroker
 
 Faults = tuple[type[GoodLogicalBroker], ...]
@@ -37,7 +38,6 @@ MAPPINGS: Mapping[str, Faults] = {
     "seal/RIP21-STATE-1/1": (faults.SealsWithoutEnd, faults.SealsOffByOne),
     "seal/RIP21-STATE-1/2": (clients.TakesWhatIsSealed,),
     "seal/RIP21-STATE-1/3": (clients.TakesWhatIsSealed,),
-    "seal/RIP21-STATE-1/4": (clients.ReadsNothingThatIsSealed,),
     "seal/RIP21-STATE-1/5": (clients.FindsTheEndOpen,),
     "seal/RIP21-STATE-3/1": (faults.KeepsEmpty, faults.DropsExpired),
     "seal/RIP21-STATE-3/2": (faults.ExpiresOne,),
@@ -51,7 +51,7 @@ MAPPINGS: Mapping[str, Faults] = {
     "create/RIP21-STATE-2/1": (faults.CreatesNoQueue, faults.TargetsAreNormal),
     "create/RIP21-STATE-2/2": (faults.TargetsTakeNothing,),
     "create/RIP21-STATE-2/3": (clients.StaysBelowZero, clients.ReadsTargets),
-    "create/RIP21-MIGRATE-3/1": (faults.NumbersFromOne,),
+    "create/RIP21-MIGRATE-3/1": (overlooked.MakesNoTopic,),
     "create/RIP21-MIGRATE-5/1": (faults.MakesTwoTargets,),
     "create/RIP21-OFFSET-1/1": (faults.BeginsAtZero,),
     "create/RIP21-OFFSET-1/2": (faults.BeginsAtZero,),
@@ -94,7 +94,6 @@ MAPPINGS: Mapping[str, Faults] = {
 }
 MOVING: Mapping[str, Faults] = {
     "migrate/RIP21-MIGRATE-1/1": (moving.DecidesOffByOne, moving.DecidesNothing),
-    "migrate/RIP21-MIGRATE-1/2": (clients.ReadsNothingThatIsSealed,),
     "migrate/RIP21-MIGRATE-1/3": (clients.TakesWhatIsSealed,),
     "migrate/RIP21-MIGRATE-1/4": (faults.ExpiresOne,),
     "migrate/RIP21-STATE-3/1": (faults.KeepsEmpty,),
@@ -123,7 +122,6 @@ MOVING: Mapping[str, Faults] = {
     "target/RIP21-MIGRATE-5/4": (moving.LooksAtNoPlace,),
     "target/RIP21-STORE-1/1": (moving.ShowsOthers,),
     "target/RIP21-OFFSET-1/1": (moving.BeginsAgain,),
-    "target/RIP21-OFFSET-1/2": (moving.BeginsBehindWhatItTook, moving.DecidesPhysically),
     "target/RIP21-OFFSET-1/3": (moving.BeginsAnywhere,),
     "target/RIP21-OFFSET-1/4": (moving.BeginsAgain,),
     "target/RIP21-STATE-2/1": (moving.BeginsUndecided,),
@@ -193,11 +191,49 @@ CLIENTS: Mapping[str, Faults] = {
     "older/RIP21-PROXY-1/9": (clients.AcknowledgesRefusals,),
     "older/RIP21-PROXY-1/10": (clients.AsksOthersAlone,),
     "older/RIP21-COMPAT-2/1": (clients.ServesNoOlder,),
-    "older/RIP21-COMPAT-2/2": (clients.ServesNoOlder,),
     "older/RIP21-COMPAT-2/3": (clients.TakesOlderForNew,),
     "older/RIP21-COMPAT-2/4": (clients.ServesNoOlder, clients.EndsElsewhere),
     "older/RIP21-COMPAT-2/5": (clients.TakesLaterForNew,),
     "older/RIP21-COMPAT-2/6": (clients.ServesNoOlder,),
 }
-CAUGHT: Mapping[str, Faults] = {**MAPPINGS, **MOVING, **CLIENTS}
+OVERLOOKED: Mapping[str, Faults] = {
+    "migrate/RIP21-MIGRATE-1/2": (
+        clients.ReadsNothingThatIsSealed,
+        overlooked.ServesNoMessages,
+        overlooked.ServesGarbage,
+        overlooked.TurnsABit,
+        overlooked.CutsOff,
+        overlooked.ServesOneLess,
+        overlooked.NamesAnotherQueue,
+        overlooked.NamesAnotherTopic,
+    ),
+    "seal/RIP21-STATE-1/4": (
+        clients.ReadsNothingThatIsSealed,
+        overlooked.ServesFromTheStart,
+        overlooked.ServesNoMessages,
+    ),
+    "target/RIP21-OFFSET-1/2": (
+        moving.BeginsBehindWhatItTook,
+        moving.DecidesPhysically,
+        overlooked.ServesNoMessages,
+    ),
+    "older/RIP21-COMPAT-2/2": (clients.ServesNoOlder, overlooked.ServesNoMessages),
+    "older/RIP21-COMPAT-2/7": (overlooked.StoresTheBit,),
+    "older/RIP21-PROXY-1/11": (overlooked.PeerGetsNoProperties,),
+    "create/RIP21-MIGRATE-3/2": (faults.NumbersFromOne,),
+    "migrate/RIP21-OFFSET-1/3": (moving.DecidesOffByOne,),
+    "reuse/RIP21-OFFSET-1/1": (
+        overlooked.NextForgetsPlace,
+        overlooked.EndsOneShort,
+        overlooked.ServesFromTheStart,
+    ),
+    "reuse/RIP21-OFFSET-1/2": (overlooked.NextForgetsPlace, overlooked.EndsOneShort),
+    "reuse/RIP21-MIGRATE-2/7": (overlooked.ReusesOnce,),
+    "restart/RIP21-MIGRATE-2/1": (overlooked.ForgetsPlaces, overlooked.NextForgetsPlace),
+    "target/RIP21-OFFSET-1/5": (overlooked.CutsStarts,),
+    "enable/RIP21-SILENT-1/3": (overlooked.ForgetsWhatIsGone,),
+    "registers/RIP21-STORE-1/10": (overlooked.RegistersOneIndex, overlooked.RegistersOtherAddresses),
+    "registers/RIP21-MIGRATE-2/1": (overlooked.RegistersNoPlaces,),
+}
+CAUGHT: Mapping[str, Faults] = {**MAPPINGS, **MOVING, **CLIENTS, **OVERLOOKED}
 """The case that names a fault, and who has it."""

@@ -13,10 +13,12 @@ from replispec.conformance.received import ReceivedAnswer
 from replispec.conformance.rocketmq.names import VOCABULARY
 from replispec.runtime.primitives import jsons
 from replispec.wire.rocketmq.codes import RequestCode
+from replispec.wire.rocketmq.store import LogRecord
 from tests.conformance.subjects.asking import RELEASE, Peer
 from tests.conformance.subjects.logical_disk import UNKNOWN, Held
 from tests.conformance.subjects.logical_queues import LogicalAdministration
 from tests.conformance.subjects.static_topic_shell import Fields, Handlers, Refused, Told
+from tests.conformance.subjects.stored import record_of, written
 
 PREVIEW = VOCABULARY.release_number((5, 0, 0))
 KNOWS, WAITS = 64, 2
@@ -93,6 +95,7 @@ class GoodLogicalBroker(LogicalAdministration):
         if segment is None or self.takes(segment):
             at = self.disk.ends[topic, queue]
             self.disk.ends[topic, queue] += 1
+            self.disk.log.keep((topic, queue), at, self.stored(record_of(header, body)))
             return "SUCCESS", {"msgId": "0" * 32, "queueId": queue, "queueOffset": at}, b""
         following = self.next_of(segment)
         if flags & KNOWS:
@@ -169,7 +172,16 @@ class GoodLogicalBroker(LogicalAdministration):
         if offset >= end:
             code = "PULL_NOT_FOUND" if offset == end else "PULL_OFFSET_MOVED"
             return code, self.offsets(end, end), b""
-        return "SUCCESS", self.offsets(min(offset + most, end), end), b"log"
+        upto = min(offset + most, end)
+        return "SUCCESS", self.offsets(upto, end), self.given((topic, queue), offset, upto)
+
+    def given(self, place: tuple[str, int], begin: int, end: int) -> bytes:
+        """What a pull is given of a message queue."""
+        return written(self.disk.log.between(place, begin, end))
+
+    def stored(self, record: LogRecord) -> LogRecord:
+        """What is kept of a message."""
+        return record
 
     def offsets(self, following: int, end: int) -> Fields:
         """The header of a pull's answer."""

@@ -311,7 +311,8 @@ class ReusesFromStart(GoodLogicalBroker):
 class ReadsWhatWasBefore(GoodLogicalBroker):
     def pulled(self, segment: Held, offset: int, most: int) -> Told:
         if offset < segment.place:
-            return "SUCCESS", self.offsets(segment.place, self.end_of(segment)), b"log"
+            told = self.offsets(segment.place, self.end_of(segment))
+            return "SUCCESS", told, self.given((segment.topic, segment.queue), offset, segment.place)
         return super().pulled(segment, offset, most)
 
 

@@ -59,8 +59,10 @@ class LogicalAdministration(StaticBrokerShell):
         """Which target a segment goes on in, the first or another one that is named later."""
         return segment.successor if segment.successor is not None else self.decided(segment, target)
 
-    def has_begun(self, target: Fields) -> bool:
+    def has_begun(self, target: Any) -> bool:
         """Whether a segment follows a source that was passed over: it knows already where it begins."""
+        if not isinstance(target, dict):
+            return False  # none that was looked at
         return target.get("state") != "WriteOnly" and target.get("logicalQueueDelta", UNKNOWN) >= 0
 
     def gives_way(self, segment: Held, target: Fields) -> None:

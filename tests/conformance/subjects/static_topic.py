@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from replispec.conformance.rocketmq.names import VOCABULARY
 from replispec.runtime.primitives import jsons
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.framing import decode_command
 from replispec.wire.rocketmq.codes import RequestCode
+from replispec.wire.rocketmq.store import LogRecord
 from tests.conformance.subjects.asking import RELEASE
 from tests.conformance.subjects.static_topic_shell import (
     Fields,
@@ -22,7 +23,9 @@ from tests.conformance.subjects.static_topic_shell import (
     Refused,
     StaticBrokerShell,
     Told,
+    shaped,
 )
+from tests.conformance.subjects.stored import records_of, written
 
 LOGICAL_SINCE = VOCABULARY.release_number((5, 0, 0))
 WAITS, COMMITS = 2, 1
@@ -196,7 +199,7 @@ class GoodStaticBroker(StaticBrokerShell):
     def read(self, topic: str, body: bytes) -> Fields:  # noqa: ARG002
         """The mapping that a body is. Raises Refused."""
         try:
-            return _shaped(jsons.loads(body))
+            return shaped(jsons.loads(body))
         except (RemoteProtocolError, KeyError, TypeError, ValueError, AttributeError):
             raise Refused("INVALID_PARAMETER") from None
 
@@ -255,17 +258,22 @@ class GoodStaticBroker(StaticBrokerShell):
         queue = index if items is None else self.queue_of(items[-1], index)
         at = self.disk.ends[topic, queue]
         self.disk.ends[topic, queue] += self.messages(command, body)
+        self.keeps((topic, queue), at, records_of(command, header, body))
         offset = at if items is None else self.logical(items[-1], at)
         return "SUCCESS", {"msgId": "0" * 32, "queueId": index, "queueOffset": offset}, b""
 
     def messages(self, command: str, body: bytes) -> int:
         """How many messages are sent, each with its size in front."""
-        if command != "SEND_BATCH_MESSAGE":
-            return 1
-        at = found = 0
-        while at < len(body):
-            at, found = at + int.from_bytes(body[at : at + 4], "big"), found + 1
-        return found
+        return len(records_of(command, {}, body))
+
+    def keeps(self, place: tuple[str, int], at: int, records: list[LogRecord]) -> None:
+        """Messages are in a physical queue from an offset on."""
+        for offset, each in enumerate(records, at):
+            self.disk.log.keep(place, offset, each)
+
+    def given(self, place: tuple[str, int], begin: int, end: int) -> bytes:
+        """What a pull is given of a physical queue."""
+        return written(self.disk.log.between(place, begin, end))
 
     def moved_from(self, topic: str, queue: int, header: Fields, version: int) -> Items | None:
         """The items of the logical queue that left a physical one, for who cannot know it."""
@@ -303,17 +311,29 @@ class GoodStaticBroker(StaticBrokerShell):
             return await self.not_led("PULL_MESSAGE", header, items, b"")
         item = self.item_of(items, offset)
         at = self.physical(item, offset)
+        if flags & COMMITS and int(header["commitOffset"]) > 0:
+            await self.carried(self.item_of(items, int(header["commitOffset"])), header)
         if item["bname"] == self.name:
             queue = self.queue_of(item, index)
-            if flags & COMMITS:
-                of_commit = self.item_of(items, int(header["commitOffset"]))
-                place = header["consumerGroup"], topic, self.queue_of(of_commit, index)
-                self.disk.read[place] = self.commit_of(of_commit, int(header["commitOffset"]))
             code, told, body = self._found(topic, queue, at)
         else:
             asked = self.handed_on(item, header) | {"queueOffset": at, "sysFlag": self.flags_of(flags)}
             code, told, body = await self._asked("PULL_MESSAGE", asked, _PULLED)
         return self.told_of_pull(items, item, at, (code, told, body))
+
+    async def carried(self, item: Item, header: Fields) -> None:
+        """What a pull says of how far its group has read is kept where that item lies."""
+        offset = self.commit_of(item, int(header["commitOffset"]))
+        if item["bname"] != self.name:
+            said = {name: header[name] for name in ("consumerGroup", "topic")} | {"commitOffset": offset}
+            await self._asked("UPDATE_CONSUMER_OFFSET", self.handed_on(item, said))
+            return
+        place = header["consumerGroup"], header["topic"], self.queue_of(item, int(header["queueId"]))
+        self.disk.read[place] = offset
+
+    def handed_over(self, body: bytes) -> bytes:
+        """What is told of the messages that another broker gave."""
+        return body
 
     def told_of_pull(self, items: Items, item: Item, at: int, found: Told) -> Told:
         """What was found in an item, in offsets of the logical queue."""
@@ -418,6 +438,10 @@ class GoodStaticBroker(StaticBrokerShell):
             raise Refused("TOPIC_NOT_EXIST")
         if topic not in self.disk.mappings or self.is_physical(header, version):
             return None
+        return self.led_items(topic, index)
+
+    def led_items(self, topic: str, index: int) -> Items:
+        """The items of a logical queue."""
         found: Items = self.disk.mappings[topic]["hostedQueues"].get(str(index), [])
         return found
 
@@ -425,7 +449,8 @@ class GoodStaticBroker(StaticBrokerShell):
         """What lies in a physical queue from an offset on."""
         end = self.disk.ends[topic, queue]
         code = "SUCCESS" if offset < end else "PULL_NOT_FOUND" if offset == end else "PULL_OFFSET_MOVED"
-        return code, {"suggestWhichBrokerId": 0, **dict(zip(_PULLED, (end, 0, end), strict=True))}, b"log"
+        body = self.given((topic, queue), offset, end)
+        return code, {"suggestWhichBrokerId": 0, **dict(zip(_PULLED, (end, 0, end), strict=True))}, body
 
     async def _elsewhere(self, command: str, item: Item, header: Fields, own: int) -> int:
         """An offset of an item, its own or told by the broker of the item."""
@@ -442,7 +467,7 @@ class GoodStaticBroker(StaticBrokerShell):
             raise Refused("SYSTEM_ERROR")
         if any(not str(answer.header.get(name, "")).isdecimal() for name in numbers):
             raise Refused("SYSTEM_ERROR")
-        return code, answer.header, b"" if answer.body is None else jsons.dumps(answer.body)
+        return code, answer.header, self.handed_over(decode_command(answer.data).body)
 
     def handlers(self, version: int) -> Handlers:
         by_client: dict[int, Callable[..., Awaitable[Told]]] = {
@@ -470,21 +495,3 @@ class GoodStaticBroker(StaticBrokerShell):
 
 def _offset(offset: int) -> Told:
     return "SUCCESS", {"offset": offset}, b""
-
-
-def _shaped(detail: Any) -> Fields:
-    """A mapping whose parts are what they must be. Raises KeyError, TypeError, ValueError, AttributeError."""
-    numbers = ("gen", "queueId", "logicOffset", "startOffset", "endOffset")
-    for index, items in detail["hostedQueues"].items():
-        int(index)
-        if not isinstance(items, list) or any(
-            type(item[name]) is not int for item in items for name in numbers
-        ):
-            raise ValueError(index)
-    if (
-        not 0 <= detail["epoch"] < 2**63
-        or type(detail["epoch"]) is not int
-        or type(detail["totalQueues"]) is not int
-    ):
-        raise ValueError(detail["epoch"])
-    return dict(detail)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tests.conformance.subjects import static_topic_overlooked as overlooked
 from tests.conformance.subjects.static_topic import GoodStaticBroker
 from tests.conformance.subjects.static_topic_faults import (
     BelievesAnyEpoch,
@@ -94,6 +95,8 @@ CAUGHT: Mapping[str, tuple[type[GoodStaticBroker], ...]] = {
     "offsets/ST-OFFSET-1/6": (TellsPhysical,),
     "offsets/ST-OFFSET-1/9": (TellsPhysical,),
     "offsets/ST-OFFSET-1/10": (TellsPhysical,),
+    "borders/ST-OFFSET-1/1": (overlooked.ServesNoMessages, overlooked.ServesGarbage, overlooked.TurnsABit),
+    "borders/ST-OFFSET-1/2": (overlooked.ServesFromTheStart, overlooked.NamesAnotherQueue),
     "borders/ST-OFFSET-1/3": (StaysAtBorders,),
     "borders/ST-OFFSET-1/4": (StaysAtBorders,),
     "borders/ST-OFFSET-1/5": (StaysAtBorders,),
@@ -112,18 +115,18 @@ CAUGHT: Mapping[str, tuple[type[GoodStaticBroker], ...]] = {
     "leader/ST-LEADER-1/9": (LeadsEverything,),
     "leader/ST-LEADER-2/1": (CountsOpenStarts,),
     "leader/ST-LEADER-2/3": (CrossesOpenBorders,),
-    "forward/ST-LEADER-4/2": (HandsOnLogical, HandsOnIndexes, HandsOnFlags),
+    "forward/ST-LEADER-4/2": (HandsOnLogical, HandsOnIndexes, HandsOnFlags, overlooked.DropsWhatIsHandedOver),
     "forward/ST-LEADER-4/4": (StaysAtBorders,),
     "forward/ST-LEADER-4/6": (HandsOnOffsets, HandsOnIndexes),
     "forward/ST-LEADER-4/7": (SaysNothingIsThere,),
     "forward/ST-LEADER-4/8": (SaysNothingIsThere,),
     "forward/ST-LEADER-4/10": (LooksFromTheFront,),
-    "forward/ST-OFFSET-1/1": (HandsOnOffsets,),
+    "forward/ST-OFFSET-1/1": (HandsOnOffsets, overlooked.DropsWhatIsHandedOver),
     "hostile/ST-LEADER-4/1": (SaysNothingIsThere,),
     "hostile/ST-LEADER-4/2": (SaysNothingIsThere,),
     "offsets/ST-OFFSET-1/7": (TellsPhysical,),
     "offsets/ST-OFFSET-1/8": (TellsPhysical,),
-    "offsets/ST-OFFSET-1/12": (TellsPhysical,),
+    "offsets/ST-OFFSET-1/12": (TellsPhysical, overlooked.ServesNoMessages, overlooked.ServesGarbage),
     "leader/ST-LEADER-1/11": (TellsPhysical,),
     "leader/ST-LEADER-2/2": (TellsPhysical,),
     "forward/ST-OFFSET-1/2": (TellsPhysical,),
@@ -160,7 +163,7 @@ CAUGHT: Mapping[str, tuple[type[GoodStaticBroker], ...]] = {
     "consumers/ST-LEADER-4/3": (ReadsZero,),
     "consumers/ST-LEADER-4/4": (ReadsOldestFirst,),
     "consumers/ST-LEADER-4/5": (SaysNothingIsThere,),
-    "physical/ST-LEADER-3/1": (NeverPhysical,),
+    "physical/ST-LEADER-3/1": (NeverPhysical, overlooked.ServesNoMessages, overlooked.NamesAnotherQueue),
     "physical/ST-LEADER-3/2": (NeverPhysical,),
     "physical/ST-LEADER-3/3": (NeverPhysical,),
     "physical/ST-LEADER-3/4": (NeverPhysical,),
@@ -179,5 +182,11 @@ CAUGHT: Mapping[str, tuple[type[GoodStaticBroker], ...]] = {
     "leader/ST-LEADER-2/4": (CountsOpenStarts, CountsBatchesAsOne),
     "hostile/ST-UPDATE-1/1": (BelievesAnyEpoch,),
     **{f"hostile/ST-UPDATE-1/{number}": (GuessesMappings,) for number in range(2, 5)},
+    "borders/ST-OFFSET-1/11": (overlooked.KeepsFewItems,),
+    "offsets/ST-OFFSET-1/15": (overlooked.CutsOffsets,),
+    "offsets/ST-OFFSET-1/16": (overlooked.ServesFewQueues,),
+    "restart/ST-OFFSET-1/2": (overlooked.ForgetsPositions,),
+    "restart/ST-MAPPING-4/2": (overlooked.CountsQueuesAnew,),
+    "consumers/ST-LEADER-4/6": (overlooked.DropsCarriedCommits,),
 }
 """The case that names a fault, and who has it."""

@@ -21,6 +21,7 @@ from tests.conformance.subjects.answering import Reader
 from tests.conformance.subjects.asking import Peer
 from tests.conformance.subjects.registering import ABILITIES
 from tests.conformance.subjects.remoting_server import HOST, READ_BYTES, Broken
+from tests.conformance.subjects.stored import Log
 
 DESCRIBED = AdapterDescription("inside", "1", frozenset({"broker"}), ABILITIES)
 Item = Mapping[str, Any]
@@ -44,6 +45,7 @@ class Disk:
     ends: Counter[tuple[str, int]] = field(default_factory=Counter)
     read: dict[tuple[str, str, int], int] = field(default_factory=dict)
     version: int = 0
+    log: Log = field(default_factory=Log)
 
 
 class StaticBrokerShell:
@@ -163,6 +165,24 @@ class StaticBrokerShell:
             ext_fields={name: str(value) for name, value in fields.items()} or None,
         )
         return Command(answered, body).encode()
+
+
+def shaped(detail: Any) -> Fields:
+    """A mapping whose parts are what they must be. Raises KeyError, TypeError, ValueError, AttributeError."""
+    numbers = ("gen", "queueId", "logicOffset", "startOffset", "endOffset")
+    for index, items in detail["hostedQueues"].items():
+        int(index)
+        if not isinstance(items, list) or any(
+            type(item[name]) is not int for item in items for name in numbers
+        ):
+            raise ValueError(index)
+    if (
+        not 0 <= detail["epoch"] < 2**63
+        or type(detail["epoch"]) is not int
+        or type(detail["totalQueues"]) is not int
+    ):
+        raise ValueError(detail["epoch"])
+    return dict(detail)
 
 
 @dataclass

@@ -1,12 +1,15 @@
-"""The records in bytes of a log that come in runs: each must be whole, where it says it is, and undamaged."""
+"""The records in bytes of a log that come in runs: each must be whole, where it says it is, and undamaged;
+and those that the answer to a pull gives."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.wire.rocketmq.codes import LogMagic
+from replispec.runtime.primitives.frames import FrameBuffer
+from replispec.wire.rocketmq.codes import LogMagic, RequestCode
 from replispec.wire.rocketmq.store import LogBlankFixed, LogRecord, OffsetMessageId, OffsetMessageIdV6
+from replispec.wire.rocketmq.streams import COMMIT_LOG
 
 _HEAD_BYTES = len(LogBlankFixed(0, 0).encode())
 _RECORD_BYTES_MAXIMUM = 1 << 24
@@ -14,6 +17,9 @@ _IPV4_BYTES = 4
 # Between a property's name and its value, and after the value.
 _NAME_ENDS, _VALUE_ENDS = "\x01", "\x02"
 _RECORDS = (LogMagic.MESSAGE_V1, LogMagic.MESSAGE_V2)
+_ID = "message_id"
+PULLS = frozenset((RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE))
+"""What is answered with records of the log."""
 
 
 class LogRecords:
@@ -73,6 +79,21 @@ class LogRecords:
         return ""
 
 
+def pulled_records(data: bytes) -> list[Mapping[str, object]]:
+    """The records that the answer to a pull gives, one behind the other, without where in the log they lie,
+    which is of no account to who reads a queue.
+
+    Raises RemoteProtocolError for what is no run of whole, undamaged records.
+    """
+    frames = FrameBuffer(COMMIT_LOG)
+    found = [LogRecord.decode(each) for each in frames.receive(data)]
+    if frames.waiting_bytes:
+        raise RemoteProtocolError(f"{frames.waiting_bytes} bytes behind the last whole record")
+    if not all(each.body_crc_holds for each in found):
+        raise RemoteProtocolError("the body of a record is not what its checksum says")
+    return [{name: shown for name, shown in shown_record(each).items() if name != _ID} for each in found]
+
+
 def _is_head(head: LogBlankFixed) -> bool:
     if head.magic == LogMagic.BLANK:
         return head.total_size >= _HEAD_BYTES
@@ -96,7 +117,7 @@ def shown_record(record: LogRecord) -> Mapping[str, object]:
         "born_timestamp": record.born_timestamp,
         "reconsume_times": record.reconsume_times,
         "prepared_transaction_offset": record.prepared_transaction_offset,
-        "message_id": where.encode().hex().upper(),
+        _ID: where.encode().hex().upper(),
         "properties": _properties(record.properties),
         "body": record.body.decode("utf-8", "replace"),
     }

@@ -10,6 +10,7 @@ from replispec.conformance.encoding import Encoded, Encoder, Question, Unsendabl
 from replispec.conformance.model import Sent
 from replispec.conformance.received import Breach, Received, ReceivedAnswer, ReceivedRequest
 from replispec.conformance.rocketmq.names import VOCABULARY
+from replispec.conformance.rocketmq.records import PULLS, pulled_records
 from replispec.conformance.values import Variables, filled, number, wire_text
 from replispec.conformance.vocabulary import Release
 from replispec.runtime.primitives import jsons
@@ -199,13 +200,20 @@ class SubjectRemotingReader:
         ext_fields = command.header.ext_fields or {}
         if code in RESPONSE_HEADERS:
             RESPONSE_HEADERS[code].from_ext_fields(ext_fields)
-        body: object = None
-        if command.header.code == ResponseCode.SUCCESS and code in RESPONSE_BODIES and command.body:
-            typed = RESPONSE_BODIES[code].decode(command.body)
-            body = _parsed(command.body) if hasattr(typed, "to_json") else fields_of(typed)
-        else:
-            body = _body(command.body)
+        body = _answered(code, command)
         return ReceivedAnswer(opaque, command.header.code, ext_fields, body, frame, command.header.flag)
+
+
+def _answered(code: int, command: Command) -> object:
+    """The body of an answer to a question of this code. Raises RemoteProtocolError."""
+    if command.header.code != ResponseCode.SUCCESS:
+        return _body(command.body)
+    if code in PULLS:
+        return {"records": pulled_records(command.body)}
+    if code in RESPONSE_BODIES and command.body:
+        typed = RESPONSE_BODIES[code].decode(command.body)
+        return _parsed(command.body) if hasattr(typed, "to_json") else fields_of(typed)
+    return _body(command.body)
 
 
 def fields_of(typed: object) -> object:
