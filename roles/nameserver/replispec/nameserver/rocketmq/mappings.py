@@ -198,12 +198,15 @@ class ToldMappings:
         holdings = {each.logical.broker_name: each.logical for each in logical if each.logical is not None}
         lost = {each.logical.broker_name for each in logical if each.logical and each.version is None}
         gone = _together(each.gone for each in every)
+        stated = [each.enabled for each in every if each.enabled is not None]
+        counting = [each.enabled for each in every if each.enabled is not None and each.counts]
         return HeardQueues(
             {
                 index: without_gone(queue, lost, gone.get(index, ()))
                 for index, queue in merged(holdings, LOGICAL_QUEUES).items()
             },
-            max((each.enabled for each in every if each.enabled is not None and each.counts), default=None),
+            # Where nobody else says it, a topic of logical queues stays one.
+            max(counting or stated, default=None),
             gone,
         )
 
