@@ -102,3 +102,18 @@ def test_what_a_registration_holds_is_counted_before_it_is_read(monkeypatch: pyt
 def _of_segments(objects: int) -> bytes:
     listed = b",".join([b"{}"] * (objects - 3))
     return b'{"topicConfigSerializeWrapper":{"logicalQueuesInfoMap":{"T":{"0":[' + listed + b"]}}}}"
+
+
+def test_nobody_is_told_logical_queues_before_every_broker_that_writes_some_says_so() -> None:
+    """Else a name server that begins empty, and hears first whom no administrator told yet, would tell the plain
+    route to who knows the topic by logical offsets."""
+    enabled = Enabled(NOW_MS, 2, 2)
+    server = NameServer()
+    first = Says("b1", 1, {0: [segment("b1", 0, 0)]}, enabled)
+    untold = Says("b2", 1, {1: [segment("b2", 0, 0)]}, None)
+    server.hears(first, untold)
+    answer = server.asked()
+    assert answer.header.code == ResponseCode.SERVICE_NOT_AVAILABLE
+    assert "b2 does not say yet that they are enabled" in (answer.header.remark or "")
+    server.hears(Says("b2", 2, {1: [segment("b2", 0, 0)]}, enabled))
+    assert set(server.told() or ()) == {0, 1}

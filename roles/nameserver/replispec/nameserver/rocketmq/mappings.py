@@ -186,6 +186,10 @@ class ToldMappings:
         }
         return found or None
 
+    def stating(self, topic: str) -> Collection[str]:
+        """The brokers that say that a topic is one of logical queues."""
+        return {broker for broker, each in self._topics.get(topic, {}).items() if each.enabled is not None}
+
     def is_led(self, topic: str) -> bool:
         """Whether any broker leads a queue of a static topic."""
         return any(each.static and each.static.curr_id_map for each in self._topics.get(topic, {}).values())
