@@ -105,7 +105,7 @@ def _of_segments(objects: int) -> bytes:
 
 
 def test_nobody_is_told_logical_queues_before_every_broker_that_writes_some_says_so() -> None:
-    """Else a name server that begins empty, and hears first whom no administrator told yet, would tell the plain
+    """Else a name server that begins empty, and hears first whom no administrator told, would tell the plain
     route to who knows the topic by logical offsets."""
     enabled = Enabled(NOW_MS, 2, 2)
     server = NameServer()
