@@ -95,23 +95,6 @@ def test_a_sealed_segment_that_nobody_follows_sends_who_knows_to_the_name_server
     )
 
 
-def test_a_hint_tells_who_sends_where_the_queue_went_later_and_moves_no_reader() -> None:
-    brokers, address = moved()
-    later = elsewhere("broker-c", 5, logical_queue_delta=9, state="Normal")
-    assert brokers.notify(
-        address, elsewhere(state="ReadOnly", logical_queue_delta=3, offset_max=6), later
-    ) == (
-        OK,
-        "",
-    )
-    assert redirected(sent(brokers, address)[0])[1] == ("broker-c", 5, "Normal", 9, 0, -1)
-    assert redirected(pulled(brokers, address, 3)[0])[1] == ("broker-b", 0, "Normal", 3, 0, -1)
-    # One that lies before the end is none.
-    early = elsewhere("broker-d", 5, logical_queue_delta=2, state="Normal")
-    assert brokers.notify(address, own(), early) == (OK, "")
-    assert redirected(sent(brokers, address)[0])[1][0] == "broker-c"
-
-
 def test_a_batch_ends_where_the_segment_ends_and_the_next_pull_is_redirected() -> None:
     brokers, address = moved()
     answer, said = pulled(brokers, address, 1)
@@ -255,6 +238,69 @@ def test_a_send_is_handed_on_over_several_migrations_whatever_the_hint() -> None
     answer, said = sent(sets, one, flags=0)
     assert (answer.header.code, said.queue_id, said.queue_offset) == (OK, 0, 0)
     assert said.forward_queue_id == "1"
+
+
+def went_on(names: str) -> tuple[LogicalSets, LogicalQueueSegment, LogicalQueueSegment]:
+    """Logical queue 0 moved from broker to broker, with a message at each; the first one was told of no more
+    than its own successor: the last migration."""
+    sets = LogicalSets(names)
+    first, *others = sets.at.values()
+    sets.mapped(first, 1)
+    source, target, at = own(), own(), first
+    for each in others:
+        sets.send(at, b"m", topic="L")
+        source, target = sets.migrate(at, each, target, notifies=False)
+        at = each
+    sets.world.run_for(3_000)
+    return sets, source, target
+
+
+def test_a_hint_that_its_broker_confirms_tells_who_sends_where_the_queue_went_and_moves_no_reader() -> None:
+    sets, source, target = went_on("abc")
+    one = sets.at["broker-a"]
+    assert redirected(sent(sets, one)[0])[1][0] == "broker-b"
+    assert sets.notify(one, source, target) == (OK, "")
+    sets.world.run_for(1_000)
+    assert redirected(sent(sets, one)[0])[1] == ("broker-c", 0, "Normal", 2, 0, -1)
+    assert redirected(pulled(sets, one, 1)[0])[1][:2] == ("broker-b", 0)
+    # One that lies before the end is none.
+    assert sets.notify(one, own(), elsewhere(logical_queue_delta=0, state="Normal")) == (OK, "")
+    sets.world.run_for(1_000)
+    assert redirected(sent(sets, one)[0])[1][0] == "broker-c"
+
+
+def test_a_hint_that_nobody_confirms_leads_nobody() -> None:
+    """Anybody may say where a logical queue went, as far ahead as he likes, and name another one's queue."""
+    sets, source, target = went_on("abc")
+    one, two, three = sets.at.values()
+    assert short(sets.create(two, 1, "Normal")[1])[:2] == (1, "Normal")
+    far: dict[str, Any] = {"logical_queue_delta": 1 << 62, "state": "Normal"}
+    for broker, queue in (("broker-b", 1), ("broker-b", 0), ("broker-c", 0), ("broker-x", 5)):
+        assert sets.notify(one, own(), elsewhere(broker, queue, **far)) == (OK, "")
+        sets.world.run_for(1_000)
+        assert redirected(sent(sets, one)[0])[1][0] == "broker-b"
+    answer, said = sent(sets, one, flags=0)
+    assert (answer.header.code, said.forward_queue_id) == (OK, "0")
+    assert sets.pull(two, 0, queue=1, topic="L")[0] == ResponseCode.PULL_NOT_FOUND
+    assert sets.pull(three, 0, topic="L")[0] == OK
+    # What is true counts all the same.
+    assert sets.notify(one, source, target) == (OK, "")
+    sets.world.run_for(1_000)
+    assert redirected(sent(sets, one)[0])[1][0] == "broker-c"
+
+
+def test_of_the_successor_that_it_recorded_a_broker_asks_nobody() -> None:
+    sets, _, _ = migrated()
+    assert not sets.broker(1)._mapped._logical.hints.is_told("L", 0)
+
+
+def test_a_send_reaches_a_queue_that_moved_more_often_than_it_is_sent_on() -> None:
+    sets, source, target = went_on("abcde")
+    one = sets.at["broker-a"]
+    assert sent(sets, one, flags=0)[0].header.code == ResponseCode.NO_PERMISSION
+    assert sets.notify(one, source, target) == (OK, "")
+    sets.world.run_for(1_000)
+    assert sent(sets, one, flags=0)[0].header.code == OK
 
 
 def test_a_send_that_reaches_nobody_is_refused() -> None:

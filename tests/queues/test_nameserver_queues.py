@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from replispec.nameserver.rocketmq import Limits
 from replispec.runtime.rocketmq.queues import LOGICAL_QUEUES, LogicalQueue
 from replispec.runtime.rocketmq.queues.telling import Enabled
-from replispec.runtime.rocketmq.remoting.answering import BODY_OBJECTS_MAX
-from replispec.wire.rocketmq.broker import RegisterBrokerBody
 from replispec.wire.rocketmq.codes import LogicalQueueState as State
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode, RouteFlag
 from replispec.wire.rocketmq.constants import MAPPING_EPOCH_AHEAD_MS
@@ -412,28 +410,6 @@ def test_a_body_that_is_no_mapping_refuses_the_registration(mapping: bytes) -> N
     assert names.asked().body == before
 
 
-def test_what_a_registration_holds_is_counted_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A million segments are 7 MB: reading them would keep everybody waiting, the controller, too."""
-
-    def reads(_data: bytes) -> RegisterBrokerBody:
-        raise AssertionError("it is read")
-
-    names = NameServer()
-    names.hears(OLD, NEW)
-    with monkeypatch.context() as patched:
-        patched.setattr(RegisterBrokerBody, "decode", reads)
-        answer = names.answers_body("b1", _of_segments(BODY_OBJECTS_MAX))
-    assert answer.header.code == ResponseCode.SYSTEM_ERROR
-    remark = f"a body of {BODY_OBJECTS_MAX + 1} objects, {BODY_OBJECTS_MAX} allowed"
-    assert remark in (answer.header.remark or "")
-    assert names.told() == CHAIN
-
-
-def _of_segments(objects: int) -> bytes:
-    listed = b",".join([b"{}"] * (objects - 3))
-    return b'{"topicConfigSerializeWrapper":{"logicalQueuesInfoMap":{"T":{"0":[' + listed + b"]}}}}"
-
-
 def test_segments_are_bounded_and_who_has_most_gives_way() -> None:
     names = NameServer(Limits(segments=40))
     flood = {index: [segment("b3", index, 0)] for index in range(30)}
@@ -522,74 +498,3 @@ def test_a_static_mapping_that_cannot_be_changes_nothing_and_leaves_one_line(sta
     names.hears(Says("b1", 2, static=static), Says("b1", 2, static=static))  # type: ignore[arg-type]
     assert led(names) == {"b1": (5, {0: 3})}
     assert names.noted() == ["a mapping of queues was not taken"]
-
-
-# ---- strangers -------------------------------------------------------------------------------------
-
-
-WITHDRAWN = "logical queues are told no more"
-MANY = Enabled(NOW_MS + MAPPING_EPOCH_AHEAD_MS // 2, 1024, 1024)
-STRANGERS = [Says("evil", 1, {}, MANY, queues=0), Says("evil", 1, static=info("evil", 9, {}), queues=0)]
-
-
-@pytest.mark.parametrize("says", STRANGERS)
-def test_what_a_stranger_said_who_holds_nothing_counts_no_more_when_it_is_gone(says: Says) -> None:
-    names = NameServer()
-    names.hears(OLD, NEW)
-    names.hears(says)
-    names.loses("evil")
-    assert names.told() == CHAIN
-    assert names.route(flag=RouteFlag.NONE).topic_queue_mapping_by_broker is None
-
-
-def test_who_leads_nothing_makes_no_static_topic_of_logical_queues() -> None:
-    names = NameServer()
-    names.hears(OLD, NEW, STRANGERS[1])
-    assert names.told() == CHAIN
-    assert names.route(flag=RouteFlag.NONE).topic_queue_mapping_by_broker is None
-
-
-def test_who_keeps_a_topic_from_being_told_is_named_once() -> None:
-    names = NameServer()
-    names.hears(OLD, NEW)
-    names.hears(STRANGERS[0], STRANGERS[0])
-    assert "nobody registered queue" in (names.refusal() or "")
-    assert [each for each in names.talk.noted() if each == WITHDRAWN] == [WITHDRAWN]
-    # A broker that has the topic, and not its mapping, is another one.
-    names.loses("evil")
-    assert names.told() == CHAIN
-    names.hears(Says("b3", 1, queues=1))
-    assert "b3" in (names.refusal() or "")
-    assert [each for each in names.talk.noted() if each == WITHDRAWN] == 2 * [WITHDRAWN]
-
-
-def test_who_is_heard_without_a_segment_counts_when_it_says_that_the_topic_is_enabled() -> None:
-    """It may have learnt it before those did who are silent."""
-    names = NameServer()
-    names.hears(OLD, NEW, Says("b3", 1, {}, Enabled(ONE.epoch + 1, 2, 2), queues=0))
-    assert "nobody registered queue 1" in (names.refusal() or "")
-
-
-def test_a_late_registration_is_late_also_where_the_newer_one_has_no_segments() -> None:
-    early = Says("b1", 1, {0: [segment("b1", 0, 0)]}, queues=0)
-    newer = Says("b1", 2, queues=0)
-    for order in permutations((early, newer)):
-        names = NameServer()
-        names.hears(*order, Says("b2", 1, {0: [segment("b2", 0, 0)]}))
-        assert names.told() == {0: [("b2", 0, -1)]}, [each.counter for each in order]
-        # A master that was lost is believed whatever its version.
-        names.loses("b1")
-        names.hears(early)
-        assert (names.told() or {}).get(0) != [("b2", 0, -1)]
-
-
-def test_of_one_epoch_the_newest_version_counts_whatever_comes_between() -> None:
-    said = [
-        Says("b1", 1, static=info("b1", 5, {0: 0})),
-        Says("b1", 2, static=info("b1", 5, {1: 0})),
-        Says("b1", 3),
-    ]
-    for order in permutations(said):
-        names = NameServer()
-        names.hears(*order)
-        assert led(names) == {"b1": (5, {1: 0})}, [each.counter for each in order]

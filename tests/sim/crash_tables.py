@@ -148,6 +148,8 @@ class Crash:
         if move is NEW:
             brokers.joins(3)
         self._do("updateTopic", "-t", move.topic, "-c", CLUSTER, "-r", "1", "-w", "1", "-lq", "true")
+        # Until its name server has heard of that it tells the plain route, and nothing moves.
+        brokers.world.run_for(SETTLED_MS)
         if move is AGAIN:
             self._do(*move.words("broker2"))
             brokers.writes(2, 1, 3)

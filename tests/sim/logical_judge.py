@@ -42,7 +42,8 @@ class LogicalWatch(Watch):
             self._granted[key] = segment
 
     def look(self) -> None:
-        """Look now."""
+        """Look now. What a set without a master held before says nothing of what it holds."""
+        self._mappings.clear()
         super().look()
         normal: dict[int, list[Segment]] = {}
         for mapping in self._mappings.values():

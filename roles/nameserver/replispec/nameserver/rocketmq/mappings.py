@@ -186,6 +186,10 @@ class ToldMappings:
         }
         return found or None
 
+    def stating(self, topic: str) -> Collection[str]:
+        """The brokers that say that a topic is one of logical queues."""
+        return {broker for broker, each in self._topics.get(topic, {}).items() if each.enabled is not None}
+
     def is_led(self, topic: str) -> bool:
         """Whether any broker leads a queue of a static topic."""
         return any(each.static and each.static.curr_id_map for each in self._topics.get(topic, {}).values())
@@ -198,12 +202,15 @@ class ToldMappings:
         holdings = {each.logical.broker_name: each.logical for each in logical if each.logical is not None}
         lost = {each.logical.broker_name for each in logical if each.logical and each.version is None}
         gone = _together(each.gone for each in every)
+        stated = [each.enabled for each in every if each.enabled is not None]
+        counting = [each.enabled for each in every if each.enabled is not None and each.counts]
         return HeardQueues(
             {
                 index: without_gone(queue, lost, gone.get(index, ()))
                 for index, queue in merged(holdings, LOGICAL_QUEUES).items()
             },
-            max((each.enabled for each in every if each.enabled is not None and each.counts), default=None),
+            # Where nobody else says it, a topic of logical queues stays one.
+            max(counting or stated, default=None),
             gone,
         )
 

@@ -272,8 +272,12 @@ class Routes:
             return "no broker of it is heard"
         if self._mappings.is_led(topic):
             return "it is a static topic"
-        sets = {name: self._sets[name].queues[topic] for name in sorted(holders)}
-        return lack_of(heard, {name: _written(each) for name, each in sets.items()})
+        written = {name: _written(self._sets[name].queues[topic]) for name in sorted(holders)}
+        stating = self._mappings.stating(topic)
+        unsaid = [name for name, queues in written.items() if queues and name not in stating]
+        if heard.enabled is not None and unsaid:
+            return f"{unsaid[0]} does not say yet that they are enabled"
+        return lack_of(heard, written)
 
     def _withdrawn(self, topics: Collection[str]) -> Mapping[str, str]:
         """Those of topics that are enabled, and were told so far, of which something is missing now."""

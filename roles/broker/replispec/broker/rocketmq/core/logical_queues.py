@@ -31,7 +31,7 @@ from replispec.runtime.primitives.machines import step
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import MessageStore
 from replispec.runtime.rocketmq.queues import Enabled, PhysicalQueue, Segment
-from replispec.runtime.rocketmq.queues.forms import message_of, message_of_queues
+from replispec.runtime.rocketmq.queues.forms import message_of, message_of_queues, segment_of
 from replispec.runtime.rocketmq.queues.telling import with_gone
 from replispec.runtime.rocketmq.remoting.answering import give
 from replispec.runtime.rocketmq.remoting.server import Request
@@ -415,6 +415,10 @@ class LogicalQueueAdmin:
         held = turn.held
         if hint is None or held is None or not hint.is_decided or hint.queue.broker_name == self._broker_name:
             return
+        if held.successor is not None:
+            known = segment_of(held.successor, asked.topic, asked.index)
+            if (known.key, known.logical_start) == (hint.key, hint.logical_start):
+                return
         self.hints.note(asked.topic, asked.index, hint, asked.now_ms)
 
     def _note_left(self, turn: _Turn, now_ms: int) -> None:
