@@ -106,7 +106,7 @@ def test_queues_of_one_broker_move_to_several_and_each_of_them_decides(cluster: 
     well(update(4, to="a"))
     well(remap(to="b,c"))
     whole(cluster, 4)
-    assert [cluster.leaders(index) for index in range(4)] == [["b"], ["c"], ["b"], ["c"]]
+    assert [cluster.leaders(index) for index in range(4)] == [["b"], ["b"], ["c"], ["c"]]
 
 
 def test_who_holds_older_items_alone_is_not_told_of_a_queue_that_moves(cluster: JavaCluster) -> None:
