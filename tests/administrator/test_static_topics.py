@@ -120,6 +120,21 @@ def test_who_holds_older_items_alone_is_not_told_of_a_queue_that_moves(cluster: 
     assert cluster.brokers["a"].items(0) == before
 
 
+def test_who_leads_one_queue_anew_and_holds_older_items_of_another_is_told_of_both_each_time(
+    cluster: JavaCluster,
+) -> None:
+    """It is told twice under one epoch: where a queue is missing, a broker of Java's refuses the second."""
+    well(update(2, to="a"))
+    well(remap(to="b"))
+    before = cluster.brokers["a"].items(1)
+    well(remap(to="a,c"))
+    whole(cluster, 2)
+    assert [cluster.leaders(index) for index in range(2)] == [["a"], ["c"]]
+    assert cluster.brokers["a"].items(1) == before
+    well(update(3))
+    assert cluster.brokers["a"].items(1) == cluster.brokers["c"].items(1)
+
+
 def test_files_before_and_after_are_those_of_mqadmin_and_the_second_can_be_carried_out(
     cluster: JavaCluster, tmp_path: Path
 ) -> None:

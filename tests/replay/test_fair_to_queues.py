@@ -37,6 +37,7 @@ from tests.replay.queues import (
     TOPIC,
     World,
     item,
+    moved,
     static_topic,
 )
 from tests.replay.test_queues import clean, judged_packets, verdicts
@@ -120,6 +121,16 @@ def test_a_start_that_an_administrator_chose_follows_no_end(tmp_path: Path) -> N
         told=told,
         asks=418,
     )
+    assert not blamed(world, tmp_path)
+
+
+def test_who_is_told_older_items_again_is_not_told_who_leads(tmp_path: Path) -> None:
+    """mqadmin repeats older items to whom holds nothing else of a queue that moves, under the new epoch."""
+    world, epoch = static_topic(), SECOND_EPOCH + 50
+    older = moved(10_000)[0]
+    newer = {0: [*older, item(2, "broker-b", 1, 20_000)], 1: FIRST[1]}
+    for name, hosted in (("broker-b", newer), ("broker-c", {0: newer[0]}), ("broker-a", {0: older})):
+        world.set_mapping(name, epoch, hosted)
     assert not blamed(world, tmp_path)
 
 

@@ -39,7 +39,7 @@ EVALUATED = {
     "message-has-one-logical-offset": 728,
     "message-lies-in-its-segment": 728,
     "offsets-are-translated": 31,
-    "one-writable-segment": 185,
+    "one-writable-segment": 175,
     "positions-never-fall": 3,
     "reads-are-contiguous": 43,
     "routes-are-registered": 94,

@@ -50,13 +50,14 @@ def ours(stage: Stage, name: str, *words: str, code: int = 0, topic: str = TOPIC
     return done.stderr if code else done.stdout
 
 
-def java(stage: Stage, name: str, *words: str) -> None:
+def java(stage: Stage, name: str, *words: str, topic: str = TOPIC) -> None:
     """Run mqadmin, which ends with code 0 whatever happens, once more where a busy machine let it wait too
     long. Raises LabError where it failed."""
-    complaint = stage.tools.complaint(name, "-t", TOPIC, *words, nameserver=stage.nameserver)
+    words = (name, "-t", topic, *words)
+    complaint = stage.tools.complaint(*words, nameserver=stage.nameserver)
     if TIMEOUT in complaint:
         stage.measured.note(f"mqadmin {name} gave up waiting, and was started again", complaint)
-        complaint = stage.tools.complaint(name, "-t", TOPIC, *words, nameserver=stage.nameserver)
+        complaint = stage.tools.complaint(*words, nameserver=stage.nameserver)
     if complaint:
         raise LabError(f"mqadmin {name}: {complaint}")
 
@@ -79,11 +80,11 @@ def route(stage: Stage, topic: str = TOPIC) -> TopicRouteData | None:
     return TopicRouteData.decode(answer.body)
 
 
-def leads(stage: Stage, wanted: Mapping[str, int]) -> None:
+def leads(stage: Stage, wanted: Mapping[str, int], topic: str = TOPIC) -> None:
     """Wait until the name server knows that these brokers lead so many logical queues each."""
 
     def reached() -> bool | None:
-        found = route(stage)
+        found = route(stage, topic)
         by_broker = {} if found is None else found.topic_queue_mapping_by_broker or {}
         epoch = max((each.epoch or 0 for each in by_broker.values()), default=0)
         leads = {

@@ -18,6 +18,8 @@ from lab.rocketmq.interop.tools import ClientFailedError, Tools
 RELEASE: Final = "4.9.8"
 OURS: Final = ("ours-a", "ours-b")
 JAVA: Final = ("java-a", "java-b")
+# Of its own: messages at an offset of a topic are the same on whatever brokers.
+TOPIC_ON_JAVA: Final = "StaticTopicOnJava"
 QUEUES: Final = 4
 
 
@@ -29,7 +31,7 @@ def on_ours_and_java(stage: Stage) -> None:
     stage.start_coordinator(ours=True)
     for name in OURS:
         stage.start_broker(name, ours=True, brokerName=name)
-    lines = _sent_over_a_move(stage, older, OURS)
+    lines = _sent_over_a_move(stage, older, OURS, TOPIC)
     failed = sum(each["status"] != "SEND_OK" for each in lines)
     stage.measured.demand(not failed, f"sends of {RELEASE} on ours that failed", failed)
     _each_once(
@@ -42,16 +44,16 @@ def on_ours_and_java(stage: Stage) -> None:
     _on_java(stage, older)
 
 
-def _sent_over_a_move(stage: Stage, older: Stage, brokers: Sequence[str]) -> Sequence[Line]:
+def _sent_over_a_move(stage: Stage, older: Stage, brokers: Sequence[str], topic: str) -> Sequence[Line]:
     """Messages of the older client while all queues move from one broker to the other."""
     source, target = brokers
     for name in brokers:
         mappings.wait_route(stage, name)
-    mappings.java(stage, "updateStaticTopic", "-qn", str(QUEUES), "-b", source)
-    mappings.leads(stage, {source: QUEUES})
-    move = partial(mappings.java, stage, "remappingStaticTopic", "-b", target)
-    lines = mappings.sent(older, (), move, count=2 * mappings.STEADY)
-    mappings.leads(stage, {target: QUEUES})
+    mappings.java(stage, "updateStaticTopic", "-qn", str(QUEUES), "-b", source, topic=topic)
+    mappings.leads(stage, {source: QUEUES}, topic)
+    move = partial(mappings.java, stage, "remappingStaticTopic", "-b", target, topic=topic)
+    lines = mappings.sent(older, (), move, count=2 * mappings.STEADY, topic=topic)
+    mappings.leads(stage, {target: QUEUES}, topic)
     return lines
 
 
@@ -72,11 +74,12 @@ def _on_java(stage: Stage, older: Stage) -> None:
     for name in JAVA:
         values = settings.broker(cluster, name, brokerName=name, **plain)
         cluster.start(stage.subject(ours=False), "broker", name, values)
-    lines = _sent_over_a_move(stage, older, JAVA)
+    lines = _sent_over_a_move(stage, older, JAVA, TOPIC_ON_JAVA)
     failed = sum(each["status"] != "SEND_OK" for each in lines)
     stage.measured.note(f"Java's brokers: of {len(lines)} sends of {RELEASE}, failed", failed)
     try:
-        read = older.tools.client("pull", older.nameserver, TOPIC, "older-on-java", str(IDLE_MS))
+        words = (older.nameserver, TOPIC_ON_JAVA, "older-on-java", str(IDLE_MS))
+        read = older.tools.client("pull", *words)
     except ClientFailedError as error:
         stage.measured.note(f"Java's brokers: a consumer of {RELEASE}", str(error).splitlines()[0])
         return

@@ -165,8 +165,10 @@ class _Making:
         return PhysicalQueue(broker, number)
 
     def holds(self, chain: Chain) -> None:
-        """Have everybody hold this queue who leads it, led it before, or held it. Who was told something else
-        and would refuse this is not told: his item comes later."""
+        """Have everybody hold this queue who leads it, led it before, or held it. Who holds older items alone
+        of one that moves keeps those as they are, like mqadmin does it: where the move failed, he would be
+        left with an item that never came to be. Who was told something else and would refuse this is not
+        told: his item comes later."""
         index, items = chain.queue.index, chain.items.items or ()
         last = [each.queue.broker_name for each in chain.queue.segments[-2:]]
         for name, part in self.parts.items():
@@ -174,7 +176,7 @@ class _Making:
             others.pop(index, None)
             if known is not None and not rules.follows_items(known.items.items or (), items):
                 self.parts[name] = replace(part, chains=others)
-            elif known is not None or name in last:
+            elif name in last or (known is not None and chain.tail.is_decided):
                 self.parts[name] = self._with_room(replace(part, chains={**others, index: chain}), chain)
 
     def _with_room(self, part: BrokerPart, chain: Chain) -> BrokerPart:

@@ -110,7 +110,6 @@ class _Setting:
         self._masters = masters
         self._force = force
         self._parts = dict(run.topic.parts)
-        self._moved = {index for index, each in run.chains.items() if not each.tail.is_decided}
         self._ends: dict[tuple[str, int], int] = {}
         self._asked: list[Asking] = []
         self._runner = MachineRunner(machine.MACHINE, self)
@@ -161,17 +160,11 @@ class _Setting:
         return ()
 
     def _told(self, broker: str) -> _Told:
+        """All queues that it holds: who was told an epoch takes it again with no queue left out."""
         part = self._parts[broker]
-        hosted = {index: each.items for index, each in part.chains.items() if self._is_told(broker, each)}
+        hosted = {index: each.items for index, each in part.chains.items()}
         name, force = self._run.topic.name, self._force
         return _Told(name, part.reads, part.writes, part.perm, force, broker, part.epoch, hosted, part.total)
-
-    def _is_told(self, broker: str, chain: Chain) -> bool:
-        """Whether a broker is told of a queue. Of one that moves who leads it and who led it before are, like
-        mqadmin does it: who holds older items alone would be left with one that never came to be."""
-        before = chain.before
-        is_one = broker == chain.leader or (before is not None and broker == before.queue.broker_name)
-        return is_one or chain.queue.index not in self._moved
 
     def read_ends(self, _event: object) -> Nothing:
         """Ask those that led where their queues end."""
@@ -180,10 +173,14 @@ class _Setting:
         return ()
 
     def decide_starts(self, _event: object) -> Nothing:
-        """Give every queue that moved its start."""
+        """Give every queue that moved its start, where its newest item is known."""
         decided = {index: self._decided(chain) for index, chain in self._run.chains.items()}
         for name, part in self._parts.items():
-            self._parts[name] = replace(part, chains={index: decided[index] for index in part.chains})
+            chains = {
+                index: decided[index] if each.tail.key == decided[index].tail.key else each
+                for index, each in part.chains.items()
+            }
+            self._parts[name] = replace(part, chains=chains)
         return ()
 
     def _decided(self, chain: Chain) -> Chain:

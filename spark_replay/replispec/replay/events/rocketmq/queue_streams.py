@@ -179,7 +179,8 @@ def _leads(seen: SeenTopic) -> Iterator[StreamEvent]:
 
 
 def _led_by(row: Mapped) -> Iterator[tuple[int, str]]:
-    """Who leads which logical queue. What a broker tells of others may be old: it counts what is its own."""
+    """Who leads which logical queue. What a broker tells, or is told, of others may be old: it counts what is
+    its own."""
     for each in row.leads or ():
         yield each["index"], f"{row.name}/{each['queue_id']}"
     if row.form == LOGICAL:
@@ -187,7 +188,7 @@ def _led_by(row: Mapped) -> Iterator[tuple[int, str]]:
             yield from ((each.index, each.at) for each in segments_in(row) if each.state == _NORMAL)
         return
     for index, own in _by_index(row).items():
-        if row.said_by == SaidBy.SET or own[-1].at.rpartition("/")[0] == row.name:
+        if own[-1].at.rpartition("/")[0] == row.name:
             yield index, own[-1].at
 
 
