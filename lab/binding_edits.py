@@ -81,10 +81,15 @@ def _of_source(
         if changed is not None:
             yield "binding", f"{title} takes {field} from {changed}", _set((*path, "from", field), changed)
     refused = source.get("refused", [])
+    known = set[str]()
     for number, refusal in enumerate(refused):
         yield "binding", f"{title} is not refused if {refusal['if']}", _without((*path, "refused"), number)
         if code := _other(refusal["code"], codes):
-            yield "binding", f"{title} is refused with {code}", _set((*path, "refused", number, "code"), code)
+            # Of two that are refused alike the second one says which it is.
+            which = f" if {' '.join(refusal['if'].split())}" if code in known else ""
+            known.add(code)
+            name = f"{title} is refused with {code}{which}"
+            yield "binding", name, _set((*path, "refused", number, "code"), code)
 
 
 def _changed(expression: str, kind: str) -> str | None:

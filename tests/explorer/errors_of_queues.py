@@ -106,8 +106,8 @@ OF_QUEUES = {
     ),
     "a segment that is sealed without a message is read": Error(
         _SEGMENT,
-        "event.message_end > max(physical_start, event.first_kept)",
-        "event.message_end >= max(physical_start, event.first_kept)",
+        "let.end > max(physical_start, event.first_kept)",
+        "let.end >= max(physical_start, event.first_kept)",
         "migration",
         _ONE_MOVE,
         "a_segment_is_what_it_says",
