@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import click
 
 from replispec.administrator.rocketmq import logical_queues
-from replispec.administrator.rocketmq.logical_topics import known, topics_at
+from replispec.administrator.rocketmq.logical_topics import HeldTopics, known, topics_at
 from replispec.administrator.rocketmq.plans import NotAsWantedError
 from replispec.cli.peers_text import say
 from replispec.cli.rocketmq.admin.asking import ask, dry_run_option, name_servers_option
@@ -49,24 +50,23 @@ def command(broker: str, topic: str | None, name_servers: Sequence[str], *, dry_
     """Move the logical queues that a broker writes to others, and say when it may stop."""
     broker = broker.strip()
     with refusals() as refused:
-        topics = [topic.strip()] if topic else ask(topics_at(name_servers, broker)).logical
-        left = [line for each in topics for line in _drained(name_servers, each, broker, dry_run=dry_run)]
-        left += [] if topic else _led(name_servers, broker)
+        held = HeldTopics([topic.strip()], {}) if topic else ask(topics_at(name_servers, broker))
+        drained = (_drained(name_servers, each, broker, dry_run=dry_run) for each in held.logical)
+        left = [*chain.from_iterable(drained), *_led(held)]
         if left:
             raise NotAsWantedError(f"{broker} may not stop yet: {left[0]}")
         if topic:
-            say(f"{broker} holds nothing of {topics[0]} that is written or read.")
+            say(f"{broker} holds nothing of {held.logical[0]} that is written or read.")
         else:
             say(f"{broker} holds nothing of logical queues that is written or read: it may stop.")
     return EXIT_REFUSED if refused else 0
 
 
-def _led(name_servers: Sequence[str], broker: str) -> Sequence[str]:
+def _led(held: HeldTopics) -> Sequence[str]:
     """Static topics that a broker writes keep it from stopping, too."""
-    found = ask(topics_at(name_servers, broker))
     return [
         f"it leads {count} logical queues of the static topic {each}, which remappingStaticTopic moves"
-        for each, count in found.led.items()
+        for each, count in held.led.items()
     ]
 
 

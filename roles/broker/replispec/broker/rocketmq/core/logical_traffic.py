@@ -216,7 +216,7 @@ class LogicalQueueTraffic:
         held, following = asking.held, asking.following
         if held is None or following is None:
             return b""
-        if rules.segment_start(following) != constants.UNDECIDED and _is_write_only(following):
+        if rules.segment_start(following) >= 0 and not rules.has_begun(following):
             following = replace(following, state=STATE_NAMES[LogicalQueueState.NORMAL])
         own = replace(held.segment, address=self._admin.address)
         return LogicalQueueSegments([message_of(own, asking.mapping.topic, held.index), following]).encode()
@@ -308,10 +308,6 @@ class LogicalQueueTraffic:
 def _queue(segment: LogicalQueueSegment | None) -> MessageQueue:
     found = None if segment is None else segment.message_queue
     return found or MessageQueue()
-
-
-def _is_write_only(segment: LogicalQueueSegment) -> bool:
-    return segment.state == STATE_NAMES[LogicalQueueState.WRITE_ONLY]
 
 
 def _place(segment: LogicalQueueSegment) -> tuple[str | None, int | None, int | None]:
