@@ -2,59 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.queues.forms import queues_heard
-from replispec.runtime.rocketmq.remoting import Calls, Outcome
+from replispec.runtime.rocketmq.remoting import Outcome
 from replispec.runtime.rocketmq.remoting.calls import Failure
 from replispec.runtime.sim import Rng, World
-from replispec.runtime.world import Effect, Event, Outbox
 from replispec.wire.rocketmq.broker import GetRouteInfoRequest, PullMessageRequest, TopicRouteData
 from replispec.wire.rocketmq.codes import PullFlag, RequestCode, ResponseCode, RouteFlag
 from replispec.wire.rocketmq.constants import ALL_TAGS, LOGICAL_QUEUE_BROKER, TAG_EXPRESSION
-from tests.playbook import deliver
 from tests.sim.client import number_of, records
-from tests.sim.queue_clients import OLD_QUEUES, OLD_VERSION, TIMEOUT_MS, Clients, GroupNode
+from tests.sim.queue_clients import (
+    OLD_QUEUES,
+    OLD_VERSION,
+    TIMEOUT_MS,
+    CallingNode,
+    Clients,
+    GroupNode,
+)
 from tests.sim.queue_world import BROKERS, NAME_SERVERS, TOPIC, Place, address
 
 PULLED_AT_ONCE: Final = 32
 
 
-class OldConsumerNode:
+class OldConsumerNode(CallingNode):
     """A consumer of release 4.9: it reads message queues, of any broker, and knows of nothing else."""
 
+    EVERY_MS = (100, 500)
+
     def __init__(self, read: dict[Place, int], faults: list[str], rng: Rng) -> None:
+        super().__init__(rng, version=OLD_VERSION)
         self._read = read
         self._faults = faults
-        self._rng = rng
-        self._outbox = Outbox()
-        self._calls = Calls(self._outbox, version=OLD_VERSION)
-        self._due_ms = 0
         self._next: dict[tuple[str, int], int] = {}
 
-    @property
-    def listeners(self) -> Mapping[str, str]:
-        """None."""
-        return {}
-
-    def deadline_ms(self) -> int | None:
-        """When something is to be done."""
-        due = self._calls.deadline_ms()
-        return self._due_ms if due is None else min(self._due_ms, due)
-
-    def receive(self, event: Event) -> Sequence[Effect]:
-        """Take one event."""
-        deliver(self._calls, event)
-        self._calls.ticked(event.now_ms)
-        if event.now_ms >= self._due_ms:
-            self._due_ms = event.now_ms + self._rng.between(100, 500)
-            self._pull(event.now_ms)
-        return self._outbox.take()
-
-    def _pull(self, now_ms: int) -> None:
+    def _ask(self, now_ms: int) -> None:
         broker, queue_id = self._rng.one_of(BROKERS), self._rng.below(OLD_QUEUES)
         name = broker[:-1]
         offset = self._next.get((name, queue_id), 0)
@@ -95,46 +80,27 @@ class OldConsumerNode:
             self._next[name, queue_id] = max(self._next.get((name, queue_id), 0), record.queue_offset + 1)
 
 
-class RouterNode:
+class RouterNode(CallingNode):
     """Asks for the route all the time, as one that knows logical queues: once they were told nobody is told
     the plain one, nor fewer of them than there are, nor what cannot be."""
 
     def __init__(self, told: Callable[[], None], faults: list[str], rng: Rng) -> None:
+        super().__init__(rng)
         self._tells = told
         self._was_told = False
         self._most = 0
         self._faults = faults
-        self._rng = rng
-        self._outbox = Outbox()
-        self._calls = Calls(self._outbox)
-        self._due_ms = 0
 
-    @property
-    def listeners(self) -> Mapping[str, str]:
-        """None."""
-        return {}
-
-    def deadline_ms(self) -> int | None:
-        """When something is to be done."""
-        due = self._calls.deadline_ms()
-        return self._due_ms if due is None else min(self._due_ms, due)
-
-    def receive(self, event: Event) -> Sequence[Effect]:
-        """Take one event."""
-        deliver(self._calls, event)
-        self._calls.ticked(event.now_ms)
-        if event.now_ms >= self._due_ms:
-            self._due_ms = event.now_ms + self._rng.between(50, 400)
-            header = GetRouteInfoRequest(topic=TOPIC, sys_flag=RouteFlag.LOGICAL_QUEUE)
-            self._calls.ask(
-                NAME_SERVERS[0],
-                RequestCode.GET_ROUTEINFO_BY_TOPIC,
-                self._told,
-                now_ms=event.now_ms,
-                timeout_ms=TIMEOUT_MS,
-                ext_fields=header.to_ext_fields(),
-            )
-        return self._outbox.take()
+    def _ask(self, now_ms: int) -> None:
+        header = GetRouteInfoRequest(topic=TOPIC, sys_flag=RouteFlag.LOGICAL_QUEUE)
+        self._calls.ask(
+            NAME_SERVERS[0],
+            RequestCode.GET_ROUTEINFO_BY_TOPIC,
+            self._told,
+            now_ms=now_ms,
+            timeout_ms=TIMEOUT_MS,
+            ext_fields=header.to_ext_fields(),
+        )
 
     def _told(self, outcome: Outcome, _now_ms: int) -> None:
         if isinstance(outcome, Failure) or outcome.header.code != ResponseCode.SUCCESS:

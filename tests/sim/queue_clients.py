@@ -153,14 +153,15 @@ class GroupNode:
             self._history.faults.append(f"a group that never read queue {index} goes on at {came}")
 
 
-class OldProducerNode:
-    """A producer of release 4.9: it names a physical queue, of any broker, and no broker."""
+class CallingNode:
+    """Asks something now and then, within these times of the last question."""
 
-    def __init__(self, clients: Clients, rng: Rng) -> None:
-        self._clients = clients
+    EVERY_MS = (50, 400)
+
+    def __init__(self, rng: Rng, version: int = 0) -> None:
         self._rng = rng
         self._outbox = Outbox()
-        self._calls = Calls(self._outbox, version=OLD_VERSION)
+        self._calls = Calls(self._outbox, version=version)
         self._due_ms = 0
 
     @property
@@ -178,10 +179,24 @@ class OldProducerNode:
         deliver(self._calls, event)
         self._calls.ticked(event.now_ms)
         if event.now_ms >= self._due_ms:
-            self._due_ms = event.now_ms + self._rng.between(50, 400)
-            if self._clients.is_sending:
-                self._send(event.now_ms)
+            self._due_ms = event.now_ms + self._rng.between(*self.EVERY_MS)
+            self._ask(event.now_ms)
         return self._outbox.take()
+
+    def _ask(self, now_ms: int) -> None:
+        raise NotImplementedError
+
+
+class OldProducerNode(CallingNode):
+    """A producer of release 4.9: it names a physical queue, of any broker, and no broker."""
+
+    def __init__(self, clients: Clients, rng: Rng) -> None:
+        super().__init__(rng, version=OLD_VERSION)
+        self._clients = clients
+
+    def _ask(self, now_ms: int) -> None:
+        if self._clients.is_sending:
+            self._send(now_ms)
 
     def _send(self, now_ms: int) -> None:
         number = self._clients.next_number()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from replispec.administrator.rocketmq.logical_topics import LogicalTopic
-from replispec.administrator.rocketmq.plans import Asking, Plan, SilentError, body_of, header_of
+from replispec.administrator.rocketmq.plans import Asking, Plan, body_of, header_of, unreadable
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.queues import Segment
 from replispec.runtime.rocketmq.queues.forms import message_of, segment_of
@@ -46,7 +46,7 @@ def ended(found: LogicalTopic) -> Plan[Sequence[Overtaken]]:
         try:
             segment = segment_of(answer or LogicalQueueSegment(), topic, index)
         except RemoteProtocolError as error:
-            raise SilentError(f"answers what cannot be read: {error}", f"{address} ") from error
+            raise unreadable(reply, error) from error
         header = GetMaxOffsetRequest(topic=topic, queue_id=one.queue.queue_id)
         (reply,) = yield [Asking(address, RequestCode.GET_MAX_OFFSET, header)]
         came.append(Overtaken(index, segment, header_of(reply, GetMaxOffsetResponse).offset or 0))

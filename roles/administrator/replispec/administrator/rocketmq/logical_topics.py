@@ -23,6 +23,7 @@ from replispec.administrator.rocketmq.plans import (
     body_of,
     granted,
     header_of,
+    unreadable,
 )
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.queues import LogicalQueue, PhysicalQueue, Segment, Statement, fault_of_topic
@@ -223,7 +224,7 @@ def _holds(reply: Reply) -> bool:
     try:
         return bool(_listed(reply).queues)
     except RemoteProtocolError as error:
-        raise SilentError(f"answers what cannot be read: {error}", f"{reply.question.address} ") from error
+        raise unreadable(reply, error) from error
 
 
 def known(name_servers: Sequence[str], topic: str) -> Plan[LogicalTopic]:

@@ -104,7 +104,7 @@ def event_of(reply: Reply, read: Outcomes[EventT]) -> EventT | None:
     try:
         return read(reply.question.code, code, fields, data)
     except RemoteProtocolError as error:
-        raise _unreadable(reply, error) from error
+        raise unreadable(reply, error) from error
 
 
 def header_of(reply: Reply, message: type[HeaderT]) -> HeaderT:
@@ -113,7 +113,7 @@ def header_of(reply: Reply, message: type[HeaderT]) -> HeaderT:
     try:
         return message.from_ext_fields(answer.header.ext_fields or {})
     except RemoteProtocolError as error:
-        raise _unreadable(reply, error) from error
+        raise unreadable(reply, error) from error
 
 
 def body_of(reply: Reply, message: type[BodyT]) -> BodyT:
@@ -122,8 +122,9 @@ def body_of(reply: Reply, message: type[BodyT]) -> BodyT:
     try:
         return message.decode(answer.body)
     except RemoteProtocolError as error:
-        raise _unreadable(reply, error) from error
+        raise unreadable(reply, error) from error
 
 
-def _unreadable(reply: Reply, error: RemoteProtocolError) -> SilentError:
+def unreadable(reply: Reply, error: RemoteProtocolError) -> SilentError:
+    """What is said of an answer that cannot be."""
     return SilentError(f"answers what cannot be read: {error}", f"{reply.question.address} ")
