@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import trio
-import trio.testing
 
 from replispec.conformance.cases import load
 from replispec.conformance.families import family_of
@@ -13,9 +12,9 @@ from replispec.conformance.judged import JudgedSubject
 from replispec.conformance.model import PROPOSAL, Case
 from replispec.conformance.play import play
 from replispec.conformance.results import CaseResult, CaseVerdict
-from tests.conformance.subjects.against import IDLE_S
 from tests.conformance.subjects.group import GoodGroup
 from tests.conformance.subjects.group_faults import CAUGHT
+from tests.jumping import jumping_clock
 
 KIND = "controller-group"
 CASES = {case.id.removeprefix(f"{KIND}/"): case for case in load(KIND)}
@@ -39,7 +38,7 @@ def played(chosen: Iterable[Played]) -> dict[Played, CaseResult]:
             for make, name in chosen:
                 nursery.start_soon(one, make, name)
 
-    trio.run(everybody, clock=trio.testing.MockClock(autojump_threshold=IDLE_S))
+    trio.run(everybody, clock=jumping_clock())
     return found
 
 
