@@ -2,7 +2,7 @@
 whoever leads. Another one does again and again: once it has led for a while, after so many answers more.
 
 It does what a broker's library does: heartbeats go to all, everything else to the leader, and what a member
-refuses because it does not lead is asked of the next one. What an administrator sets goes to all, too: members
+refuses because it does not lead is asked of the next one. What an administrator sets goes to all: members
 do not share what they were started with, so each is told, as `replispec admin` and mqadmin do.
 
 The leader moves between two requests only: what becomes of a request that is under way then is the business
