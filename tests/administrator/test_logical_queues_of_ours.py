@@ -18,7 +18,12 @@ from replispec.administrator.rocketmq.remapping import grown, remapped
 from replispec.administrator.rocketmq.static_topics import TopicAtBrokers
 from replispec.administrator.rocketmq.topics import TopicWanted
 from replispec.cli.main import command_line
-from replispec.cli.rocketmq.admin import drain_broker, logical_queues, query_topic_logical_queue_mapping
+from replispec.cli.rocketmq.admin import (
+    drain_broker,
+    logical_queues,
+    query_topic_logical_queue_mapping,
+    update_topic_logical_queue_num,
+)
 from replispec.cli.rocketmq.admin.asking import RefusedToAskError
 from replispec.runtime.rocketmq.client import ConsumerNode, Reading, Stored
 from replispec.runtime.rocketmq.queues import rows
@@ -83,7 +88,7 @@ def typed(monkeypatch: pytest.MonkeyPatch) -> Any:
 
         for module in (logical_queues, drain_broker, query_topic_logical_queue_mapping):
             monkeypatch.setattr(module, "ask", ask)
-        for module in (logical_queues, drain_broker):
+        for module in (logical_queues, drain_broker, update_topic_logical_queue_num):
             monkeypatch.setattr(module, "wall_ms", lambda: next(EPOCHS))
 
         def run(*words: str) -> tuple[str, int]:

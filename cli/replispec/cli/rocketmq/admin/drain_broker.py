@@ -8,6 +8,7 @@ from itertools import chain
 import click
 
 from replispec.administrator.rocketmq import logical_queues
+from replispec.administrator.rocketmq.logical_migration import moved
 from replispec.administrator.rocketmq.logical_topics import HeldTopics, known, topics_at
 from replispec.administrator.rocketmq.plans import NotAsWantedError
 from replispec.cli.peers_text import say
@@ -25,8 +26,9 @@ Examples:
 \b
 Logical queues that the broker writes move to those that write the fewest. What it only reads
 stays until its messages are deleted, which is retention's matter; once all are, the brokers
-that stay are told that these offsets are gone, and the broker may stop. Clients see the same
-queues all the time. A broker that leads queues of static topics may not stop:
+that stay are told that these offsets are gone and where groups read on, and the broker may stop.
+Where a logical queue ends that is not written any more is kept at one that stays. Clients see the
+same queues all the time. A broker that leads queues of static topics may not stop:
 remappingStaticTopic moves those. Of plain topics nothing is moved: what the broker has of them
 nobody reads while it is stopped.
 
@@ -83,6 +85,16 @@ def _drained(name_servers: Sequence[str], topic: str, broker: str, *, dry_run: b
             continue
         migrate(name_servers, topic, index, target)
         say(f"logical queue {index} of {topic} is written at {target}.")
+    for index in logical_queues.ended_at(ask(known(name_servers, topic)), broker):
+        found = ask(known(name_servers, topic))
+        target = logical_queues.target_of(found, broker)
+        if dry_run:
+            yield f"where logical queue {index} of {topic} ends is known there alone; {target} would keep it"
+            continue
+        ask(moved(name_servers, topic, index, target, ended_too=True))
+        say(f"where logical queue {index} of {topic} ends is kept at {target}.")
+    if not dry_run:
+        ask(logical_queues.sealed_again(name_servers, topic))
     found = ask(known(name_servers, topic))
     read = logical_queues.read_at(found, broker)
     if read:
