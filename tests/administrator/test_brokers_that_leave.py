@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from replispec.administrator.rocketmq import NotAsWantedError
+from replispec.administrator.rocketmq.consumers import Reset, reset
 from replispec.administrator.rocketmq.logical_migration import moved
 from replispec.administrator.rocketmq.logical_topics import known
 from replispec.runtime.rocketmq.client import Begin, ConsumerNode, Reading
@@ -150,6 +152,13 @@ def test_brokers_that_were_passed_over_one_after_the_other_come_back_in_that_ord
         brokers.world.run_for(35_000)
         assert told(brokers) == [0, 1, 2]
     assert [offset for queue, offset in read(brokers) if queue == 1] == list(range(30))
+
+
+def test_a_group_of_logical_queues_is_not_said_to_be_moved_by_a_time() -> None:
+    brokers = OwnBrokers(1)
+    made(brokers, 1)
+    with pytest.raises(NotAsWantedError, match=f"{TOPIC} has logical queues: no group is moved"):
+        brokers.carried_out(reset(NAMES, Reset("g", TOPIC, 0)))
 
 
 def test_one_move_without_a_message_keeps_no_message_queue_from_serving_again() -> None:

@@ -109,9 +109,9 @@ def _brokers_in(info: ClusterInfo) -> Brokers:
     )
 
 
-def route(name_servers: Sequence[str], topic: str) -> Plan[TopicRouteData]:
-    """Who holds a topic. Raises NotAsWantedError."""
-    header = GetRouteInfoRequest(topic=topic)
+def route(name_servers: Sequence[str], topic: str, *, flag: int | None = None) -> Plan[TopicRouteData]:
+    """Who holds a topic; `flag`: what whoever asks knows of. Raises NotAsWantedError."""
+    header = GetRouteInfoRequest(topic=topic, sys_flag=flag)
     found = yield from _first(name_servers, RequestCode.GET_ROUTEINFO_BY_TOPIC, TopicRouteData, header)
     return found
 
