@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from replispec.administrator.rocketmq import NotAsWantedError
+from replispec.administrator.rocketmq import NotAsWantedError, static_topics
 from replispec.administrator.rocketmq.consumers import Reset, reset
 from replispec.administrator.rocketmq.logical_migration import moved
 from replispec.administrator.rocketmq.logical_topics import known
+from replispec.administrator.rocketmq.mappings import Topic
+from replispec.administrator.rocketmq.plans import Plan
+from replispec.administrator.rocketmq.remapping import MappingRun, grown, remapped
 from replispec.runtime.rocketmq.client import Begin, ConsumerNode, Reading
 from replispec.runtime.rocketmq.queues import LogicalQueue
-from tests.administrator.own_brokers import CLUSTER, TOPIC, OwnBrokers
-from tests.administrator.test_logical_queues_of_ours import NAMES, _told, made, move, table, typed
+from replispec.wire.rocketmq.codes import RequestCode
+from tests.administrator.own_brokers import CLUSTER, TOPIC, CutOffError, OwnBrokers
+from tests.administrator.test_logical_queues_of_ours import EPOCHS, NAMES, _told, made, move, table, typed
 
 __all__ = ["typed"]
+NAMED = ["broker1", "broker2"]
 FORGOTTEN_MS = 130_000
 """So long a silent broker is told by a name server, and longer."""
 RESTED_MS = 70_000
@@ -159,6 +165,50 @@ def test_a_group_of_logical_queues_is_not_said_to_be_moved_by_a_time() -> None:
     made(brokers, 1)
     with pytest.raises(NotAsWantedError, match=f"{TOPIC} has logical queues: no group is moved"):
         brokers.carried_out(reset(NAMES, Reset("g", TOPIC, 0)))
+
+
+def test_a_broker_whose_items_of_a_static_topic_hold_messages_may_not_stop(typed: Any) -> None:
+    brokers = OwnBrokers(2, young=(1,))
+    run = typed(brokers)
+    _set_static(brokers, lambda found: grown(found, 2, ["broker1"], NAMED, next(EPOCHS)))
+    brokers.writes(1, 0, 3)
+    _set_static(brokers, lambda found: remapped(found, ["broker2"], NAMED, next(EPOCHS)))
+    text, code = run("drainBroker", "-b", "broker1")
+    assert (code, f"2 older items of the static topic {TOPIC} are still read" in text) == (1, True), text
+
+
+def _set_static(brokers: OwnBrokers, wanted: Callable[[Topic], MappingRun]) -> None:
+    found = brokers.carried_out(static_topics.known(NAMES, TOPIC))
+    brokers.carried_out(static_topics.carried_out(wanted(found.topic), found.brokers))
+    brokers.world.run_for(2_000)
+
+
+def _until_sealed(plan: Plan[object]) -> Plan[object]:
+    asked = next(plan)
+    while True:
+        replies = yield asked
+        if asked[0].code == RequestCode.MIGRATE_TOPIC_LOGICAL_QUEUE_PREPARE:
+            raise CutOffError("cut off")
+        asked = plan.send(replies)
+
+
+def test_a_source_that_is_sealed_is_passed_over_at_its_end_alone(typed: Any) -> None:
+    brokers = OwnBrokers(2)
+    made(brokers, 1)
+    run = typed(brokers)
+    brokers.writes(1, 0, 10)
+    with pytest.raises(CutOffError):
+        brokers.carried_out(_until_sealed(moved(NAMES, TOPIC, 0, "broker2")))
+    assert table(brokers)[0].split()[-1] == "ReadOnly"
+    brokers.world.run_for(2_000)
+    brokers.world.kill("broker1")
+    brokers.world.run_for(5_000)
+    words = ("migrateTopicLogicalQueue", "-t", TOPIC, "-i", "0", "-b", "broker2", "-fd")
+    text, code = run(*words, "12")
+    assert (code, "the queue ended at 10 there" in text) == (1, True), text
+    assert run(*words, "10")[1] == 0
+    brokers.world.run_for(2_000)
+    assert told(brokers) == [0, 1]
 
 
 def test_one_move_without_a_message_keeps_no_message_queue_from_serving_again() -> None:

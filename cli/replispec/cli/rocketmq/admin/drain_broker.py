@@ -7,9 +7,10 @@ from itertools import chain
 
 import click
 
-from replispec.administrator.rocketmq import logical_queues
+from replispec.administrator.rocketmq import logical_queues, static_topics
 from replispec.administrator.rocketmq.logical_migration import moved
 from replispec.administrator.rocketmq.logical_topics import HeldTopics, known, topics_at
+from replispec.administrator.rocketmq.mappings import older_at
 from replispec.administrator.rocketmq.plans import NotAsWantedError
 from replispec.cli.peers_text import say
 from replispec.cli.rocketmq.admin.asking import ask, dry_run_option, name_servers_option
@@ -29,8 +30,8 @@ stays until its messages are deleted, which is retention's matter; once all are,
 that stay are told that these offsets are gone and where groups read on, and the broker may stop.
 Where a logical queue ends that is not written any more is kept at one that stays. Clients see the
 same queues all the time. A broker that leads queues of static topics may not stop:
-remappingStaticTopic moves those. Of plain topics nothing is moved: what the broker has of them
-nobody reads while it is stopped.
+remappingStaticTopic moves those, and their older items go with their messages. Of plain topics
+nothing is moved: what the broker has of them nobody reads while it is stopped.
 
 \b
 Exit codes:
@@ -54,7 +55,7 @@ def command(broker: str, topic: str | None, name_servers: Sequence[str], *, dry_
     with refusals() as refused:
         held = HeldTopics([topic.strip()], {}) if topic else ask(topics_at(name_servers, broker))
         drained = (_drained(name_servers, each, broker, dry_run=dry_run) for each in held.logical)
-        left = [*chain.from_iterable(drained), *_led(held)]
+        left = [*chain.from_iterable(drained), *_led(held), *_older(name_servers, held, broker)]
         if left:
             raise NotAsWantedError(f"{broker} may not stop yet: {left[0]}")
         if topic:
@@ -70,6 +71,14 @@ def _led(held: HeldTopics) -> Sequence[str]:
         f"it leads {count} logical queues of the static topic {each}, which remappingStaticTopic moves"
         for each, count in held.led.items()
     ]
+
+
+def _older(name_servers: Sequence[str], held: HeldTopics, broker: str) -> Iterator[str]:
+    """So do older items that have messages: nobody else has those."""
+    for topic in held.older:
+        count = older_at(ask(static_topics.known(name_servers, topic)).topic, broker)
+        if count:
+            yield f"{count} older items of the static topic {topic} are still read"
 
 
 def _drained(name_servers: Sequence[str], topic: str, broker: str, *, dry_run: bool) -> Iterator[str]:

@@ -147,6 +147,9 @@ def _passes_over(found: LogicalTopic, tail: Segment, start: int | None) -> Plan[
         raise NotAsWantedError(f"{name}, which writes the queue, answers: leave out -fd")
     ends = [tail.logical_start, tail.logical_end]
     ends += yield from _ends_at_replicas(found, tail)
+    if tail.is_sealed and start != tail.logical_end:
+        # Whoever asks there once it is back is told that the queue goes on at its end.
+        raise NotAsWantedError(f"-fd {start}: the queue ended at {tail.logical_end} there: say that")
     if start < max(ends):
         raise NotAsWantedError(f"-fd {start}: the queue is known to have had {max(ends)} messages")
     if start == tail.logical_start:

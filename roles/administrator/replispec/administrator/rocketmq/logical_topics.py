@@ -180,10 +180,11 @@ class LogicalTopic:
 @dataclass(frozen=True, slots=True)
 class HeldTopics:
     """The topics of which a broker holds something of logical queues, and how many queues it leads of each
-    static one."""
+    static one. `older`: static topics of which it has, or had, older items."""
 
     logical: Sequence[str]
     led: Mapping[str, int]
+    older: Sequence[str] = ()
 
 
 def topics_at(name_servers: Sequence[str], broker: str) -> Plan[HeldTopics]:
@@ -194,6 +195,7 @@ def topics_at(name_servers: Sequence[str], broker: str) -> Plan[HeldTopics]:
         raise NotAsWantedError(f"{broker} has no master")
     topics: list[str] = []
     led: dict[str, int] = {}
+    older: set[str] = set()
     total = 1
     while len(topics) < total:
         (reply,) = yield [_topics_from(address, len(topics))]
@@ -202,6 +204,7 @@ def topics_at(name_servers: Sequence[str], broker: str) -> Plan[HeldTopics]:
         topics += table
         details = body.topic_queue_mapping_detail_map or {}
         led |= {name: count for name, each in details.items() if (count := _led(each, broker))}
+        older |= {name for name, each in details.items() if _has_older(each, broker)}
         # Who does not say how many there are tells all at once.
         said = header_of(reply, GetAllTopicConfigResponse).total_topic_num
         total = len(topics) if said is None or not table else said
@@ -217,13 +220,19 @@ def topics_at(name_servers: Sequence[str], broker: str) -> Plan[HeldTopics]:
         ]
         replies = yield asked
         found += [each for each, reply in zip(topics[place:], replies, strict=False) if _holds(reply)]
-    return HeldTopics(sorted(found), dict(sorted(led.items())))
+    return HeldTopics(sorted(found), dict(sorted(led.items())), sorted(older))
 
 
 def _led(mapping: TopicQueueMappingDetail, broker: str) -> int:
     """How many logical queues of a static topic go on at a broker."""
     tails = (each.items[-1] for each in (mapping.hosted_queues or {}).values() if each.items)
     return sum(each.bname == broker for each in tails)
+
+
+def _has_older(mapping: TopicQueueMappingDetail, broker: str) -> bool:
+    """Whether a logical queue of a static topic was at a broker, and went on elsewhere."""
+    items = ([*(each.items or ())][:-1] for each in (mapping.hosted_queues or {}).values())
+    return any(each.bname == broker for few in items for each in few)
 
 
 def _topics_from(address: str, place: int) -> Asking:
