@@ -10,13 +10,16 @@ import pytest
 from replispec.administrator.rocketmq import NotAsWantedError, static_topics
 from replispec.administrator.rocketmq.consumers import Reset, reset
 from replispec.administrator.rocketmq.logical_migration import moved
+from replispec.administrator.rocketmq.logical_queues import numbered
 from replispec.administrator.rocketmq.logical_topics import known
 from replispec.administrator.rocketmq.mappings import Topic
 from replispec.administrator.rocketmq.plans import Plan
 from replispec.administrator.rocketmq.remapping import MappingRun, grown, remapped
 from replispec.runtime.rocketmq.client import Begin, ConsumerNode, Reading
 from replispec.runtime.rocketmq.queues import LogicalQueue
-from replispec.wire.rocketmq.codes import RequestCode
+from replispec.runtime.rocketmq.queues.forms import STATE_NAMES
+from replispec.wire.rocketmq.codes import LogicalQueueState, RequestCode
+from replispec.wire.rocketmq.logical_queue import CreateLogicalQueue
 from tests.administrator.own_brokers import CLUSTER, TOPIC, CutOffError, OwnBrokers
 from tests.administrator.test_logical_queues_of_ours import EPOCHS, NAMES, _told, made, move, table, typed
 
@@ -209,6 +212,22 @@ def test_a_source_that_is_sealed_is_passed_over_at_its_end_alone(typed: Any) -> 
     assert run(*words, "10")[1] == 0
     brokers.world.run_for(2_000)
     assert told(brokers) == [0, 1]
+
+
+def test_a_logical_queue_that_two_administrators_made_at_once_is_there_once() -> None:
+    brokers = OwnBrokers(2)
+    made(brokers, 1)
+    for number in (1, 2):
+        body = CreateLogicalQueue(2, STATE_NAMES[LogicalQueueState.NORMAL], TOPIC).encode()
+        code = RequestCode.CREATE_MESSAGE_QUEUE_FOR_LOGICAL_QUEUE
+        assert brokers.ask(brokers.addresses[f"broker{number}"], code, body=body).header.code == 0
+    brokers.carried_out(numbered(NAMES, TOPIC, CLUSTER, 3, next(EPOCHS)))
+    brokers.world.run_for(2_000)
+    assert [row.split()[-1] for row in table(brokers) if row.split()[2].startswith("2")] == [
+        "Expired",
+        "Normal",
+    ]
+    assert told(brokers) == [0, 1, 2]
 
 
 def test_one_move_without_a_message_keeps_no_message_queue_from_serving_again() -> None:

@@ -188,10 +188,13 @@ def numbered(
     if found.stated is None:
         raise NotAsWantedError(f"logical queues of {topic} are not enabled: updateTopicLogicalQueueMapping")
     found.of_cluster(cluster)
+    said = found.stated.enabled
+    if found.fault is not None and (yield from _unmade(found, said.total)):
+        found = yield from known(name_servers, topic)
     found.checked()
-    if number < found.stated.enabled.queues:
+    if number < said.queues:
         # Said first: a queue that is to be written, and is sealed, would have clients refused.
-        yield from enabled(found, now_ms, number, found.stated.enabled.total)
+        yield from enabled(found, now_ms, number, said.total)
     for index in range(number, len(found.queues)):
         yield from _sealed(found, index)
     for index in range(number):
@@ -215,6 +218,28 @@ def numbered(
             f" {total}, and {missing}; -num {total} makes them"
         )
     return found
+
+
+def _unmade(found: LogicalTopic, total: int) -> Plan[bool]:
+    """Of a logical queue that nobody was told of yet, and that several administrators made at once at several
+    brokers, one segment stays: the others, which never had a message, are sealed; whether there were any."""
+    more = [
+        (index, each)
+        for index, queue in found.queues.items()
+        for each in [one for one in queue.segments if one.is_decided and one.is_writable][1:]
+        if index >= total
+    ]
+    asked = [
+        Asking(
+            found.part(each.queue.broker_name).address,
+            RequestCode.SEAL_TOPIC_LOGICAL_QUEUE,
+            body=SealLogicalQueue(index, each.queue.queue_id, found.name).encode(),
+        )
+        for index, each in more
+    ]
+    for reply in (yield asked) if asked else ():
+        granted(reply)
+    return bool(asked)
 
 
 def _sealed(found: LogicalTopic, index: int) -> Plan[None]:
