@@ -223,10 +223,8 @@ def test_a_logical_queue_that_two_administrators_made_at_once_is_there_once() ->
         assert brokers.ask(brokers.addresses[f"broker{number}"], code, body=body).header.code == 0
     brokers.carried_out(numbered(NAMES, TOPIC, CLUSTER, 3, next(EPOCHS)))
     brokers.world.run_for(2_000)
-    assert [row.split()[-1] for row in table(brokers) if row.split()[2].startswith("2")] == [
-        "Expired",
-        "Normal",
-    ]
+    states = [row.split()[-1] for row in table(brokers) if row.split()[2].startswith("2")]
+    assert sorted(states) == ["Expired", "Normal"]
     assert told(brokers) == [0, 1, 2]
 
 
