@@ -1,4 +1,4 @@
-"""A process that compiles a specification again runs no program for what it has seen, and reads what is new."""
+"""A process that compiles a specification again runs no program for what it knows, and reads what is new."""
 
 from __future__ import annotations
 
