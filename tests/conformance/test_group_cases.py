@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import trio
-import trio.testing
 
 from replispec.conformance.cases import load
 from replispec.conformance.families import family_of
@@ -14,9 +13,9 @@ from replispec.conformance.model import PROPOSAL, Case
 from replispec.conformance.play import MOVES_BORNE, play
 from replispec.conformance.results import CaseResult, CaseVerdict
 from replispec.wire.rocketmq.codes import RequestCode
-from tests.conformance.subjects.against import IDLE_S
 from tests.conformance.subjects.group import GoodGroup, Member
 from tests.conformance.subjects.group_faults import CAUGHT
+from tests.jumping import jumping_clock
 
 KIND = "controller-group"
 CASES = {case.id.removeprefix(f"{KIND}/"): case for case in load(KIND)}
@@ -40,7 +39,7 @@ def played(chosen: Iterable[Played]) -> dict[Played, CaseResult]:
             for make, name in chosen:
                 nursery.start_soon(one, make, name)
 
-    trio.run(everybody, clock=trio.testing.MockClock(autojump_threshold=IDLE_S))
+    trio.run(everybody, clock=jumping_clock())
     return found
 
 

@@ -24,8 +24,8 @@ from replispec.conformance.case_clock import CaseClock
 from replispec.conformance.planning import make_plan
 from replispec.conformance.results import CaseVerdict, RunResult
 from tests.cli.command import command
+from tests.conformance.case_files import IDLE_S
 from tests.conformance.fake_adapter import HANG, TELL, described, said, scripted
-from tests.conformance.subjects.against import IDLE_S
 from tests.conformance.subjects.piped import StartLasts, piped
 from tests.conformance.subjects.registering import Wrong
 from tests.conformance.test_played_kinds import KIND, cases

@@ -1,9 +1,12 @@
 """A group of controllers as one address: whoever connects here is heard by all members, and answered by
-whoever leads, which another one does after every so many answers.
+whoever leads. Another one does again and again: once it has led for a while, after so many answers more.
 
 It does what a broker's library does: heartbeats go to all, everything else to the leader, and what a member
-refuses because it does not lead is asked of the next one. The leader moves between two requests only: what
-becomes of a request that is under way then is the business of who asked, which the suite cannot be.
+refuses because it does not lead is asked of the next one. What an administrator sets goes to all: members
+do not share what they were started with, so each is told, as `replispec admin` and mqadmin do.
+
+The leader moves between two requests only: what becomes of a request that is under way then is the business
+of who asked, which the suite cannot be.
 """
 
 from __future__ import annotations
@@ -31,21 +34,24 @@ LENGTH_BYTES = 4
 FRAME_BYTES_MAX = 16 << 20
 PAUSE_S = 0.05
 QUIET_S = 2.0
+TOLD_TO_ALL = (RequestCode.BROKER_HEARTBEAT, RequestCode.UPDATE_CONTROLLER_CONFIG)
 Broken = (trio.BrokenResourceError, trio.ClosedResourceError, OSError)
 
 
 @dataclass
 class GroupFront:
-    """`members` are ports by id. `answers_between` moves of the leader; `moves` counts those that were made.
-    `is_moving`: until then the leader stays."""
+    """`members` are ports by id. Each leads for `leads_s`, in which it may elect, and for `answers_between`
+    more; `moves` counts. `is_moving`: until then the leader stays."""
 
     members: Mapping[str, int]
     answers_between: int
+    leads_s: float
     moves: int = 0
     is_moving: bool = False
     leader: str = ""
     _lines: set[_Line] = field(default_factory=set)
     _answered: int = 0
+    _may_move_at: float = 0.0
     _due: trio.Event = field(default_factory=trio.Event)
     gate: trio.Event = field(default_factory=trio.Event)
 
@@ -61,8 +67,8 @@ class GroupFront:
 
     def counted(self) -> None:
         """A request was answered."""
-        self._answered += self.is_moving
-        if self.is_moving and self._answered % self.answers_between == 0:
+        self._answered += self.is_moving and trio.current_time() >= self._may_move_at
+        if self._answered >= self.answers_between:
             self._due.set()
 
     async def _connected(self, client: trio.SocketStream) -> None:
@@ -86,6 +92,7 @@ class GroupFront:
                 following = names[(names.index(self.leader) + 1) % len(names)]
                 await self._hand_over(following)
                 self.moves += 1
+            self._answered, self._may_move_at = 0, trio.current_time() + self.leads_s
             self.gate.set()
 
     async def _hand_over(self, member: str) -> None:
@@ -184,7 +191,7 @@ class _Line:
         except RemoteProtocolError:
             await self._tell(leader, frame)
             return
-        asked = {leader, *(self._to if header.code == RequestCode.BROKER_HEARTBEAT else ())}
+        asked = {leader, *(self._to if header.code in TOLD_TO_ALL else ())}
         if not header.flag & (RemotingFlag.ONEWAY | RemotingFlag.RESPONSE):
             self.asked.setdefault(header.opaque, []).append(_Open(leader, frame, set(asked)))
         for name in asked:

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 import trio
-import trio.testing
 
 from replispec.conformance.cases import load
 from replispec.conformance.rocketmq.names import VOCABULARY
-from tests.conformance.subjects.against import IDLE_S, plan
+from tests.conformance.subjects.against import plan
 from tests.controller import test_suite
+from tests.jumping import jumping_clock
 
 FIRST_GENERATION = "first-generation"
 ALONE = "BID-COMPAT-3"
@@ -28,7 +28,7 @@ def test_ours_passes_the_suite_of_the_first_generation(
         for case in load("controller")
         if VOCABULARY.holds(case.releases, release) and f"/{ALONE}/" not in case.id
     ]
-    result = trio.run(test_suite.judged, cases, clock=trio.testing.MockClock(autojump_threshold=IDLE_S))
+    result = trio.run(test_suite.judged, cases, clock=jumping_clock())
     played = [each for each in result.results if f"/{FIRST_GENERATION}/" in each.id]
     assert len(played) >= 35
     wrong = [(each.id, each.symptom) for each in result.results if each.verdict.value != "pass"]

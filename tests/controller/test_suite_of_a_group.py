@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 
 import trio
 
@@ -24,7 +25,9 @@ from tests.controller.group_front import HOST, GroupFront
 from tests.controller.test_suite import CASES, ONE_GENERATION
 
 IDS = ("n1", "n2", "n3")
-ANSWERS_BETWEEN = 100
+ANSWERS_BETWEEN = 11
+AT_ONCE = 4
+"""So few cases, so that all of them last for more than a few leaders."""
 OF_ONE_LEADER = (
     "controller/generations/",
     "controller/first-generation/",
@@ -35,15 +38,25 @@ OF_ONE_LEADER = (
 """Played while one leads: that a broker lives is said there by a registration alone, which the others do not
 hear before its heartbeats; and a case that asks twice who leads wants one answer."""
 SCAN_MS = 1_000
+OPTIONS = ControllerOptions(
+    scan_not_active_broker_interval_ms=SCAN_MS,
+    elected_listening_period_ms=SCAN_MS,
+)
+ELECTS_MS = (
+    OPTIONS.elected_listening_period_ms
+    + OPTIONS.scan_not_active_broker_interval_ms
+    + OPTIONS.election_hearing_timeout_ms
+    + OPTIONS.election_letting_go_timeout_ms
+)
+"""What a new leader takes at most until it has elected: one that never leads for so long elects nobody."""
 
 
 def member(own: str, ports: dict[str, int]) -> Member:
     """One of the three. All of them hear every heartbeat, so that a new leader needs not listen for long."""
-    options = ControllerOptions(
+    options = replace(
+        OPTIONS,
         controller_d_leger_peers=tuple((each, f"{HOST}:{port}") for each, port in ports.items()),
         controller_d_leger_self_id=own,
-        scan_not_active_broker_interval_ms=SCAN_MS,
-        elected_listening_period_ms=SCAN_MS,
     )
     seed = 1 + IDS.index(own)
     return controller(options, SimulatedStorage(Disk(Rng(seed))), seed, ends_process=False)
@@ -55,7 +68,7 @@ async def judged(cases: Sequence[Case]) -> tuple[list[CaseResult], int]:
     ports = {each: port for each, (port, _) in chosen.items()}
     clock, stop = Clock(), trio.Event()
     log = Log(io.StringIO(), Level.ERROR, clock.now_us)
-    front = GroupFront(ports, ANSWERS_BETWEEN)
+    front = GroupFront(ports, ANSWERS_BETWEEN, ELECTS_MS / 1_000)
 
     async def start(each: Member, *, task_status: trio.TaskStatus[object]) -> None:
         await serve([each], Process(), log, clock=clock, stop=stop, task_status=task_status)
@@ -64,7 +77,7 @@ async def judged(cases: Sequence[Case]) -> tuple[list[CaseResult], int]:
         for own in IDS:
             await nursery.start(start, member(own, ports))
         target = await nursery.start(front.serve)
-        asked = plan("controller", {"target": target})
+        asked = replace(plan("controller", {"target": target}), jobs=AT_ONCE)
         still = [each for each in cases if each.id.startswith(OF_ONE_LEADER)]
         result = await run_on_trio(asked, still, (), None)
         front.is_moving = True

@@ -12,12 +12,11 @@ import sys
 from pathlib import Path
 
 import trio
-import trio.testing
 
 from replispec.conformance.cases import load
 from replispec.conformance.results import RunResult
-from tests.conformance.subjects.against import IDLE_S
 from tests.controller.test_suite import judged
+from tests.jumping import jumping_clock
 
 KIND = "controller"
 
@@ -26,7 +25,7 @@ def verdicts(folder: Path) -> RunResult:
     """What the suite says of our controller."""
     shipped = {case.id for case in load(KIND)}
     cases = [case for case in load(KIND, None, folder) if case.id not in shipped]
-    return trio.run(judged, cases, clock=trio.testing.MockClock(autojump_threshold=IDLE_S))
+    return trio.run(judged, cases, clock=jumping_clock())
 
 
 if __name__ == "__main__":

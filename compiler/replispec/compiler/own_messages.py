@@ -11,17 +11,20 @@ import re
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from replispec.compiler.check.own_messages import OwnFile, check_files, read_file
 from replispec.compiler.emit.docs.own_messages import own_page
 from replispec.compiler.emit.python.format import format_files
-from replispec.compiler.read.descriptors import run_protoc
+from replispec.compiler.read.descriptors import Contents, proto_contents, run_protoc, unpack
 from replispec.compiler.read.own_messages import parse_own
 
 # betterproto indents the second line of a comment by one blank more than the first.
 _ODD_INDENT = re.compile(r"(?m)^((?: {4})+) (?=\S)")
+Named = tuple[tuple[str, str], ...]
+"""Files, each with its package."""
 
 
 def compile_own(proto: Path, packages: Sequence[str]) -> dict[str, bytes]:
@@ -30,13 +33,12 @@ def compile_own(proto: Path, packages: Sequence[str]) -> dict[str, bytes]:
     For replispec.NAME.v1: v1/messages.py by betterproto, v1/*_pb2.py and .pyi by protoc untouched.
     Raises SpecificationError for what the packages may not have.
     """
-    with tempfile.TemporaryDirectory(prefix="replispec-own-") as name:
-        folder = Path(name)
-        files = [read_file(parsed) for parsed in parse_own(proto, packages)]
-        if not files:
-            return {}
-        check_files(files)
-        outputs = _compile(proto, files, folder)
+    files = [read_file(parsed) for parsed in parse_own(proto, packages)]
+    if not files:
+        return {}
+    check_files(files)
+    named = tuple((file.parsed.name, file.parsed.package) for file in files)
+    outputs = dict(_compiled(proto_contents(proto), named))
     for package in packages:
         outputs[f"replispec/{package}/py.typed"] = b""
     for file in files:
@@ -48,47 +50,51 @@ def _stem(file: OwnFile) -> str:
     return Path(file.parsed.name).stem
 
 
-def _compile(proto: Path, files: Sequence[OwnFile], folder: Path) -> dict[str, bytes]:
+@lru_cache(maxsize=4)
+def _compiled(contents: Contents, named: Named) -> Mapping[str, bytes]:
     """One run of protoc: what it writes itself, and what betterproto's plugin writes."""
-    official, dataclasses = folder / "official", folder / "dataclasses"
-    official.mkdir()
-    dataclasses.mkdir()
-    plugin = folder / "protoc-gen-python_betterproto"
-    plugin.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m betterproto.plugin\n', "utf-8")
-    plugin.chmod(plugin.stat().st_mode | stat.S_IXUSR)
-    options = [
-        f"--python_out={official}",
-        f"--pyi_out={official}",
-        f"--plugin=protoc-gen-python_betterproto={plugin}",
-        f"--python_betterproto_out={dataclasses}",
-        "--python_betterproto_opt=typing.310",
-    ]
-    run_protoc(proto, options, [file.parsed.name for file in files])
-    written = sorted(official.rglob("*_pb2.py*"))
-    outputs = {path.relative_to(official).as_posix(): path.read_bytes() for path in written}
-    return outputs | _dataclasses(proto, files, dataclasses)
+    with tempfile.TemporaryDirectory(prefix="replispec-own-") as name:
+        folder = Path(name)
+        proto, official, dataclasses = folder / "proto", folder / "official", folder / "dataclasses"
+        unpack(contents, proto)
+        official.mkdir()
+        dataclasses.mkdir()
+        plugin = folder / "protoc-gen-python_betterproto"
+        plugin.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m betterproto.plugin\n', "utf-8")
+        plugin.chmod(plugin.stat().st_mode | stat.S_IXUSR)
+        options = [
+            f"--python_out={official}",
+            f"--pyi_out={official}",
+            f"--plugin=protoc-gen-python_betterproto={plugin}",
+            f"--python_betterproto_out={dataclasses}",
+            "--python_betterproto_opt=typing.310",
+        ]
+        run_protoc(proto, options, [file for file, _ in named])
+        written = sorted(official.rglob("*_pb2.py*"))
+        outputs = {path.relative_to(official).as_posix(): path.read_bytes() for path in written}
+        return outputs | _dataclasses(proto, named, dataclasses)
 
 
-def _dataclasses(proto: Path, files: Sequence[OwnFile], out: Path) -> dict[str, bytes]:
+def _dataclasses(proto: Path, named: Named, out: Path) -> dict[str, bytes]:
     """What betterproto's plugin wrote, as messages.py beside an __init__.py that imports nothing.
 
     The plugin makes packages all the way up; `replispec/__init__.py` would hide every other room.
     """
     texts: dict[str, str] = {}
-    for file in files:
-        package = file.parsed.package.replace(".", "/")
+    for file, full_name in named:
+        package = full_name.replace(".", "/")
         certificate = "\n".join(_certificate(proto, file))
         text = (out / package / "__init__.py").read_text("utf-8")
         code = "\n".join(line for line in text.splitlines() if not line.startswith("# "))
         code = _ODD_INDENT.sub(r"\1", code)
-        about = f'"""Messages of {file.parsed.package} as dataclasses of betterproto."""'
+        about = f'"""Messages of {full_name} as dataclasses of betterproto."""'
         texts[f"{package}/messages.py"] = f"{certificate}\n{about}\n\n{code}\n"
-        package_about = f'"""{file.parsed.package}: `messages` for betterproto, `*_pb2` for protobuf."""'
+        package_about = f'"""{full_name}: `messages` for betterproto, `*_pb2` for protobuf."""'
         texts[f"{package}/__init__.py"] = f"{certificate}\n{package_about}\n"
     return {name: text.encode() for name, text in format_files(texts).items()}
 
 
-def _certificate(proto: Path, file: OwnFile) -> Iterator[str]:
-    digest = hashlib.sha256((proto / file.parsed.name).read_bytes()).hexdigest()[:16]
-    yield f"# @generated by `make generate` from spec/proto/{file.parsed.name} (sha256 {digest})."
+def _certificate(proto: Path, file: str) -> Iterator[str]:
+    digest = hashlib.sha256((proto / file).read_bytes()).hexdigest()[:16]
+    yield f"# @generated by `make generate` from spec/proto/{file} (sha256 {digest})."
     yield "# Do not edit: change the specification, then run `make generate`."

@@ -13,7 +13,6 @@ from typing import TypeVar
 from unittest.mock import patch
 
 import trio
-import trio.testing
 
 from replispec.conformance.model import PROPOSAL, Case
 from replispec.conformance.probe import NoSubject
@@ -24,9 +23,8 @@ from tests.conformance.subjects.controller_admin import GoodController
 from tests.conformance.subjects.ha_master import BROKER_SET, GoodHaMaster
 from tests.conformance.subjects.ha_server import HaServer
 from tests.conformance.subjects.remoting_server import RemotingServer
+from tests.jumping import jumping_clock
 
-IDLE_S = 0.02
-"""Real seconds without work before the clock jumps: bytes on loopback are there sooner."""
 SUBJECTS_AT_ONCE = 8
 CASES_AT_ONCE = 64
 RELEASE = (5, 4, 0)
@@ -100,12 +98,11 @@ async def judge_master(
 def run_jumping(main: Callable[..., Awaitable[R]], *args: object) -> R:
     """Run this on a clock that jumps when every task waits.
 
-    Our nodes write in place meanwhile: of a thread that writes the clock knows nothing, and on a busy machine
-    would jump over the time that its node waits for it.
+    Our nodes write in place meanwhile: what a write takes is none of the case's time.
     """
     persistence = "replispec.runtime.net.persistence"
     with patch.multiple(persistence, IN_PLACE_SECONDS_MAX=math.inf, _is_small_append=lambda _: True):
-        return trio.run(main, *args, clock=trio.testing.MockClock(autojump_threshold=IDLE_S))
+        return trio.run(main, *args, clock=jumping_clock())
 
 
 def judged(subjects: Mapping[str, tuple[S, Sequence[Case]]], judge: Judge[S]) -> dict[str, Outcome]:

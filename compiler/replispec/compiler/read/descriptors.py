@@ -10,7 +10,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
+from typing import Final
 
 from google.protobuf import descriptor_pb2
 
@@ -31,18 +33,46 @@ def read_descriptors(proto: Path, sources: Iterable[str]) -> list[descriptor_pb2
             (proto / name).read_text("utf-8")
         except UnicodeDecodeError as error:
             raise SpecificationError(f"proto/{name}", "the file is not UTF-8", "save it as UTF-8") from error
+    contents = proto_contents(proto)
+    try:
+        found = _descriptor_set(contents, tuple(names))
+    except SpecificationError:
+        # protoc stops at the first file that it cannot read: ask for each, to hear of all.
+        for name in names:
+            with attempt():
+                _descriptor_set(contents, (name,))
+        raise
+    return list(descriptor_pb2.FileDescriptorSet.FromString(found).file)
+
+
+Contents = tuple[tuple[str, bytes], ...]
+"""Files by name, sorted."""
+REMEMBERED: Final = 32
+"""Answers of protoc that are kept, by all that it read: a process that compiles copies, as tests do, asks for
+the same again and again."""
+
+
+def proto_contents(proto: Path) -> Contents:
+    """All that protoc may read below `proto`."""
+    return tuple((name, (proto / name).read_bytes()) for name in proto_files(proto))
+
+
+def unpack(contents: Contents, proto: Path) -> None:
+    """Write files below `proto`."""
+    for name, content in contents:
+        (proto / name).parent.mkdir(parents=True, exist_ok=True)
+        (proto / name).write_bytes(content)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _descriptor_set(contents: Contents, names: tuple[str, ...]) -> bytes:
     with tempfile.TemporaryDirectory(prefix="replispec-descriptors-") as folder:
-        target = Path(folder, "set")
-        options = [f"--descriptor_set_out={target}", "--include_imports", "--include_source_info"]
-        try:
-            run_protoc(proto, options, names)
-        except SpecificationError:
-            # protoc stops at the first file that it cannot read: ask for each, to hear of all.
-            for name in names:
-                with attempt():
-                    run_protoc(proto, options, [name])
-            raise
-        return list(descriptor_pb2.FileDescriptorSet.FromString(target.read_bytes()).file)
+        proto, target = Path(folder, "proto"), Path(folder, "set")
+        unpack(contents, proto)
+        run_protoc(
+            proto, [f"--descriptor_set_out={target}", "--include_imports", "--include_source_info"], names
+        )
+        return target.read_bytes()
 
 
 def proto_files(proto: Path) -> list[str]:

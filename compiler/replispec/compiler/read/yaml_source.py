@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +22,8 @@ DEPTH_MAX: Final = 100
 """Mappings and lists within each other: the parser in C survives no text of brackets alone."""
 DIGITS_MAX: Final = 40
 """Digits of a number: more than any type holds."""
+REMEMBERED: Final = 512
+"""Files whose trees are kept: those of a specification and of a copy that was edited."""
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 _TRUTH = {"true": True, "false": False}
 _AMBIGUOUS = {"yes", "no", "on", "off", "y", "n"}
@@ -146,6 +149,7 @@ def read_yaml(path: Path, spec: Path) -> Tree:
     return parse_yaml(text, file)
 
 
+@lru_cache(maxsize=REMEMBERED)
 def parse_yaml(text: str, file: str) -> Tree:
     """The mapping that `text` holds; `file` is its name in places. Raises like `read_yaml`."""
     try:

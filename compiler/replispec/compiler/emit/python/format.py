@@ -5,10 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 _LAYOUT = ("--line-length", "110", "--target-version", "py311")
+
+REMEMBERED: Final = 1_024
+"""Texts whose form is kept, the oldest goes first: a copy of a specification that was edited in one place
+writes nearly the same again."""
+_formatted: dict[str, str] = {}
 
 
 def format_python(text: str) -> str:
@@ -24,10 +30,24 @@ def format_files(texts: Mapping[str, str]) -> dict[str, str]:
 
     Imports are sorted too. Raises ValueError with the formatter's words when one is no Python.
     """
+    fresh = [text for text in dict.fromkeys(texts.values()) if text not in _formatted]
+    found = {**_formatted, **dict(zip(fresh, _formatted_anew(fresh), strict=True))}
+    wanted = {name: found[text] for name, text in texts.items()}
+    for text in fresh:
+        while len(_formatted) >= REMEMBERED:
+            del _formatted[next(iter(_formatted))]
+        _formatted[text] = found[text]
+    return wanted
+
+
+def _formatted_anew(texts: Sequence[str]) -> list[str]:
+    """`texts` formatted, in their order, by one run of the formatter."""
+    if not texts:
+        return []
     with tempfile.TemporaryDirectory(prefix="replispec-format-") as folder:
-        paths = {name: Path(folder) / f"{number}.py" for number, name in enumerate(texts)}
-        for name, path in paths.items():
-            path.write_text(texts[name], "utf-8")
+        paths = [Path(folder) / f"{number}.py" for number in range(len(texts))]
+        for path, text in zip(paths, texts, strict=True):
+            path.write_text(text, "utf-8")
         _run(
             "check",
             "--isolated",
@@ -43,7 +63,7 @@ def format_files(texts: Mapping[str, str]) -> dict[str, str]:
         # What fits on a line stands on one: no comma of an emitter decides about lines.
         options = ("--config", "format.skip-magic-trailing-comma=true")
         _run("format", "--isolated", "--quiet", *options, *_LAYOUT, folder)
-        return {name: path.read_text("utf-8") for name, path in paths.items()}
+        return [path.read_text("utf-8") for path in paths]
 
 
 def _run(*arguments: str) -> None:
