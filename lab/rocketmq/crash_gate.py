@@ -138,7 +138,7 @@ class Gate:
     def _ends(self, step: Step) -> bool:
         """Whether who died is at an end of the connection."""
         assert self._row is not None
-        return self._row.who in {Party.ADMINISTRATOR, step.to}
+        return not self._row.dead.isdisjoint({Party.ADMINISTRATOR, step.to})
 
 
 def _shut(listener: socket.socket) -> None:

@@ -40,6 +40,8 @@ class Clients:
 
     acknowledged: dict[int, Place] = field(default_factory=dict)
     read: list[tuple[Place, int]] = field(default_factory=list)
+    starts: set[int] = field(default_factory=set)
+    """Where a queue went on of which a source was lost: nobody gave the offsets before it."""
 
     def faults(self, move: Move) -> Iterator[str]:
         """What is wrong with it, all having been read from the beginning to the end."""
@@ -70,6 +72,7 @@ class Clients:
         for queue, offsets in sorted(queues.items()):
             for one, two in pairwise(offsets):
                 is_border = not move.is_contiguous and two > one and two % LOGIC_OFFSET_BLOCK == 0
+                is_border = is_border or (two > one and two in self.starts)
                 if two != one + 1 and not is_border:
                     yield f"queue {queue}: {two} is read after {one}"
 

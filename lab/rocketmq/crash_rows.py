@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from itertools import product
+from itertools import combinations, product
 from typing import Final
 
 from lab.errors import LabError
@@ -38,6 +38,8 @@ class Moment(Enum):
     ANSWERED = "after the answer"
 
 
+UNKNOWN: Final = "no name server tells of brokers that are silent"
+"""What an administrator is told of a lost source once its name server began again, and nobody knows of it."""
 MORTAL: Final = (Party.ADMINISTRATOR, Party.SOURCE, Party.TARGET, Party.NAME_SERVER)
 
 
@@ -62,15 +64,22 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Who dies at which step, and when."""
+    """Who dies at which step, and when; `also`: somebody else who dies then."""
 
     step: Step
     who: Party
     moment: Moment
+    also: Party | None = None
+
+    @property
+    def dead(self) -> frozenset[Party]:
+        """All who die."""
+        return frozenset({self.who} if self.also is None else {self.who, self.also})
 
     def __str__(self) -> str:
         """For people."""
-        return f"{self.step}: {self.who.value} dies {self.moment.value}"
+        die = "dies" if self.also is None else f"and {self.also.value} die"
+        return f"{self.step}: {self.who.value} {die} {self.moment.value}"
 
 
 @dataclass(slots=True)
@@ -91,13 +100,20 @@ class Steps:
 @dataclass(frozen=True, slots=True)
 class Move:
     """One way in which a logical queue moves: the command, and which requests its machine sends there.
-    `is_contiguous`: offsets go on where the source ended."""
+    `is_contiguous`: offsets go on where the source ended. `is_lost`: the source is gone, somebody says where
+    they go on, and it comes back when the queue has moved."""
 
     name: str
     command: str
     topic: str
     codes: frozenset[int]
     is_contiguous: bool
+    is_lost: bool = False
+
+    @property
+    def mortal(self) -> Sequence[Party]:
+        """Who may die in it."""
+        return tuple(each for each in MORTAL if not (self.is_lost and each is Party.SOURCE))
 
     def words(self, *brokers: str) -> Sequence[str]:
         """The command line that moves a queue, to the last of these brokers."""
@@ -105,14 +121,21 @@ class Move:
             return (self.command, "-t", self.topic, "-i", "0", "-b", brokers[-1])
         return (self.command, "-t", self.topic, "-b", ",".join(brokers))
 
-    def rows(self, seen: Sequence[Step], *, questions: bool = True) -> Iterator[Row]:
-        """All rows of a run; without `questions` but of the requests that the machine sends, and of others
-        that change something. Raises LabError where the machine sends something that was not seen."""
+    def rows(self, seen: Sequence[Step], *, questions: bool = True, two_die: bool = False) -> Iterator[Row]:
+        """All rows of a run, of one who dies or of two; without `questions` but of the requests that the
+        machine sends, and of others that change something. Raises LabError where the machine sends something
+        that was not seen."""
         missing = sorted(map(int, self.codes - {each.code for each in seen}))
         if missing:
             raise LabError(f"{self.name}: the machine sends {missing}, and no run was seen to")
         steps = [each for each in seen if questions or each.code in self.codes or not each.is_question]
-        yield from (Row(*each) for each in product(steps, MORTAL, Moment))
+        if two_die:
+            pairs = combinations(self.mortal, 2)
+            yield from (
+                Row(step, who, moment, also) for step, (who, also), moment in product(steps, pairs, Moment)
+            )
+            return
+        yield from (Row(*each) for each in product(steps, self.mortal, Moment))
 
 
 _LOGICAL: Final = frozenset(logical_queue_migration_wire.OUTCOMES)
@@ -132,4 +155,12 @@ REMAPPED: Final = Move(
     frozenset(static_topic_remapping_wire.OUTCOMES),
     is_contiguous=False,
 )
-MOVES: Final = (NEW, AGAIN, REMAPPED)
+LOST: Final = Move(
+    "LQ, a source that is lost",
+    "migrateTopicLogicalQueue",
+    "TopicL",
+    NEW.codes - {RequestCode.MIGRATE_TOPIC_LOGICAL_QUEUE_PREPARE},
+    is_contiguous=True,
+    is_lost=True,
+)
+MOVES: Final = (NEW, AGAIN, LOST, REMAPPED)

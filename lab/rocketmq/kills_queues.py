@@ -1,9 +1,10 @@
 """`make kills-queues`: whoever dies at a step of a move of logical queues costs nothing, with real processes.
 
 Three brokers, a name server and a controller; a producer sends all the while. A command moves a queue;
-at one of its requests the administrator, the source, the target or the name server is killed with -9. Servers
-are started again, and the same command is typed once more, which must finish the move. Which rows there are,
-and what must be true after each, is shared with simulated worlds (`crash_rows`).
+at one of its requests the administrator, the source, the target or the name server is killed with -9, or two
+of them (--two-die). Servers are started again, and the same command is typed once more, which must finish the
+move. A source that is lost (--move lost) is dead before the command, and comes back after it. Which rows
+there are, and what must be true after each, is shared with simulated worlds (`crash_rows`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -27,7 +28,7 @@ from lab.processes import environment
 from lab.rocketmq import questions, settings
 from lab.rocketmq.crash_gate import OUTSIDE, Gate
 from lab.rocketmq.crash_judge import EXPIRED, Clients, faults_of_mapping, states
-from lab.rocketmq.crash_rows import AGAIN, NEW, REMAPPED, Moment, Move, Party, Row, Step
+from lab.rocketmq.crash_rows import AGAIN, LOST, NEW, REMAPPED, UNKNOWN, Moment, Move, Party, Row, Step
 from lab.rocketmq.peer import Peer
 from lab.rocketmq.roles import OURS
 from replispec.runtime.primitives.headers import Header
@@ -50,7 +51,9 @@ SOONER: Final = {
     "mappedFileSizeCommitLog": 262_144,
     "flushDiskType": "SYNC_FLUSH",
 }
-MOVES: Final = {"new": NEW, "again": AGAIN, "static": REMAPPED}
+MOVES: Final = {"new": NEW, "again": AGAIN, "lost": LOST, "static": REMAPPED}
+AHEAD: Final = 1_000
+"""So many offsets behind the last that a lost source is known to have given its queue goes on."""
 # A file of the log goes as soon as it is full, and two of them are filled.
 FILE_BYTES, FILLER_BYTES = 65_536, 8_000
 YOUNG: Final = {
@@ -122,6 +125,8 @@ class Table:
         self._move = move
         self._producer = _produce(cluster, move)
         self._moves = 0
+        self._lost = ""
+        self._starts: set[int] = set()
 
     def prepare(self) -> None:
         """Every broker has held the queue; of a static topic one leads nothing."""
@@ -158,7 +163,7 @@ class Table:
         producer.process.stdin.close()
         producer.process.wait(END_S)
         producer.came += [json.loads(each) for each in _tail(producer)]
-        clients = Clients(dict(producer.acknowledged()))
+        clients = Clients(dict(producer.acknowledged()), starts=self._starts)
         for each in _consumed(self._cluster, self._move):
             place = _number(each["queue"]), _number(each["offset"])
             clients.read.append((place, _number(each["body"])))
@@ -178,18 +183,40 @@ class Table:
         self._flows()
         if self._move is AGAIN:
             self._until(lambda: self._expired(places.target), f"an expired queue of {places.target}", END_S)
+        words = self._loses(places) if self._move.is_lost else places.words
         with ExitStack() as stack:
-            gate, ended = self._first_run(places, row, stack)
+            gate, ended = self._first_run(replace(places, words=words), row, stack)
         wrong: list[str] = []
         if row is None and ended:
             wrong.append("the command failed, and nobody died")
-        self._wait_there()
-        said = _admin(self._cluster, LOOPBACK, places.words)
-        if said.returncode:
-            wrong.append(f"the command cannot be finished: {said.stderr.strip()[-300:]}")
+        is_unknown = self._move.is_lost and row is not None and Party.NAME_SERVER in row.dead
+        wrong += self._finished(words, UNKNOWN if is_unknown else None)
+        if self._move.is_lost:
+            self._lost = ""
+            start(self._cluster, places.source, self._move)
+            wrong += self._finished(places.words)
         wrong += self._agreed(places.target)
         self._flows()
         return gate.struck.is_set(), gate.steps.found, wrong
+
+    def _loses(self, places: Places) -> Sequence[str]:
+        """The source is gone; the command line that says where its queue goes on."""
+        self._lost = places.source
+        self._cluster.kill(self._lost)
+        self._pause()
+        given = [offset for queue, offset in self._producer.acknowledged().values() if queue == 0]
+        goes_on = max(given) + AHEAD
+        self._starts.add(goes_on)
+        return (*places.words, "-fd", str(goes_on))
+
+    def _finished(self, words: Sequence[str], but: str | None = None) -> list[str]:
+        """What is wrong with the same command, typed once more when everybody is there who is not lost;
+        `but`: what it may be refused with."""
+        self._wait_there()
+        said = _admin(self._cluster, LOOPBACK, words)
+        if not said.returncode or (but is not None and but in said.stderr):
+            return []
+        return [f"the command cannot be finished: {said.stderr.strip()[-300:]}"]
 
     def _first_run(self, places: Places, row: Row | None, stack: ExitStack) -> tuple[Gate, int]:
         """A run, and its exit code; who died is there again."""
@@ -199,28 +226,28 @@ class Table:
         parties |= {cluster.port(places.source): Party.SOURCE, cluster.port(places.target): Party.TARGET}
         running: list[subprocess.Popen[str]] = []
 
+        dead = row.dead if row is not None else frozenset()
+        servers = [places.name(each) for each in sorted(dead - {Party.ADMINISTRATOR}, key=str)]
+
         def kill() -> None:
-            assert row is not None
-            if row.who is Party.ADMINISTRATOR:
+            for each in servers:
+                cluster.kill(each)
+            if Party.ADMINISTRATOR in dead:
                 running[0].send_signal(signal.SIGKILL)
-            else:
-                cluster.kill(places.name(row.who))
 
         gate = stack.enter_context(Gate(parties, row, kill))
         running.append(_started(cluster, OUTSIDE, places.words))
         administrator = stack.enter_context(running[0])
         stack.callback(administrator.kill)
-        is_back = row is None or row.who is Party.ADMINISTRATOR
         until_s = time.monotonic() + COMMAND_S
         while administrator.poll() is None:
             if time.monotonic() > until_s:
                 raise LabError(f"{' '.join(places.words)}: not within {COMMAND_S:g} s")
-            if not is_back and gate.struck.is_set() and row is not None:
-                is_back = True
-                start(cluster, places.name(row.who), self._move)
+            while servers and gate.struck.is_set():
+                start(cluster, servers.pop(), self._move)
             self._pause()
-        if not is_back and gate.struck.is_set() and row is not None:
-            start(cluster, places.name(row.who), self._move)
+        while servers and gate.struck.is_set():
+            start(cluster, servers.pop(), self._move)
         return gate, administrator.returncode
 
     def _pause(self) -> None:
@@ -246,10 +273,11 @@ class Table:
         self._until(reached, "messages of each logical queue", END_S)
 
     def _wait_there(self) -> None:
-        """All brokers take messages, and the name server knows them."""
-        for name in BROKERS:
+        """All brokers take messages, and the name server knows them; but for one that is lost."""
+        there = [name for name in BROKERS if name != self._lost]
+        for name in there:
             self._until(lambda name=name: _serves(self._cluster, name), f"{name} again", END_S)  # type: ignore[misc]
-        self._until(lambda: _known(self._cluster), "brokers at the name server", END_S)
+        self._until(lambda: _known(self._cluster, there), "brokers at the name server", END_S)
 
     def _agreed(self, target: str) -> list[str]:
         """What is wrong with what is held; a name server hears it a little later."""
@@ -308,9 +336,9 @@ def _serves(cluster: Cluster, name: str) -> bool | None:
     return code == ResponseCode.SUCCESS or None
 
 
-def _known(cluster: Cluster) -> bool | None:
+def _known(cluster: Cluster, brokers: Sequence[str] = BROKERS) -> bool | None:
     port = cluster.port(NAME_SERVER)
-    return all(questions.routed(port, name).get(0) for name in BROKERS) or None
+    return all(questions.routed(port, name).get(0) for name in brokers) or None
 
 
 # ---- programs ------------------------------------------------------------------------------------
@@ -378,6 +406,8 @@ def main() -> int:
     parser.add_argument("--move", choices=[*MOVES], help="this kind of move alone")
     parser.add_argument("--only", help="rows whose text has this part")
     parser.add_argument("--questions", action="store_true", help="crashes at requests that only ask, too")
+    parser.add_argument("--two-die", action="store_true", help="rows at which two die, in place of one")
+    parser.add_argument("--from", dest="first", type=int, default=1, help="begin with this row of each move")
     parser.add_argument("--minutes", type=float, default=40.0, help="begin no row after so many minutes")
     parser.add_argument(
         "--out", type=Path, default=Path("out/kills-queues"), help="in place of an earlier run's"
@@ -429,8 +459,9 @@ def _played(cluster: Cluster, move: Move, arguments: argparse.Namespace, until_s
 
 def _rows_played(table: Table, move: Move, arguments: argparse.Namespace, until_s: float) -> int:
     table.prepare()
-    found = list(move.rows(table.steps(), questions=arguments.questions))
-    rows = [each for each in found if not arguments.only or arguments.only in str(each)][:: arguments.each]
+    found = list(move.rows(table.steps(), questions=arguments.questions, two_die=arguments.two_die))
+    rows = [each for each in found if not arguments.only or arguments.only in str(each)]
+    rows = rows[arguments.first - 1 :: arguments.each]
     came: dict[Row, list[str]] = {}
     for number, row in enumerate(rows, 1):
         if time.monotonic() > until_s:
@@ -450,10 +481,11 @@ def _lines(came: Mapping[Row, Sequence[str]]) -> Sequence[str]:
         f"| step | who dies | {' | '.join(each.value for each in Moment)} |",
         "| --- | --- | --- | --- | --- |",
     ]
-    for step, who in dict.fromkeys((row.step, row.who) for row in came):
-        cells = (came.get(Row(step, who, moment)) for moment in Moment)
+    for step, who, also in dict.fromkeys((row.step, row.who, row.also) for row in came):
+        cells = (came.get(Row(step, who, moment, also)) for moment in Moment)
         told = ["not played" if each is None else "wrong" if each else "right" for each in cells]
-        lines.append(f"| {step} | {who.value} | {' | '.join(told)} |")
+        both = who.value if also is None else f"{who.value}, {also.value}"
+        lines.append(f"| {step} | {both} | {' | '.join(told)} |")
     return lines
 
 

@@ -233,8 +233,9 @@ OF_SETS = {
     ),
     "a member that is removed leaves its check code": Error(
         "statemachines/rocketmq/broker_set",
-        "      check_codes: 'drop(check_codes, event.broker_ids)'\n    clause: [BID-CLEAN-2, RIP44",
-        "    clause: [BID-CLEAN-2, RIP44",
+        "      check_codes: 'drop(check_codes, event.broker_ids)'\n"
+        "      by_address: 'without(by_address, event.broker_ids)'\n    clause: [BID-CLEAN-2, RIP44",
+        "      by_address: 'without(by_address, event.broker_ids)'\n    clause: [BID-CLEAN-2, RIP44",
         "cleaning",
         ("--set", "removals=1", "--set", "silences=0"),
         "who_is_known_can_be_told",
@@ -271,7 +272,7 @@ OF_SETS = {
     ),
     "a broker that moved is known where it was": Error(
         "statemachines/rocketmq/broker_set",
-        "    assign: {addresses: 'put(addresses, event.broker_id, event.address)'}\n",
+        "      addresses: 'put(addresses, event.broker_id, event.address)'\n",
         "",
         "registration",
         ("--set", "lost=0", "--set", "crashes=0", "--set", "moves=1"),

@@ -73,6 +73,12 @@ def test_each_promise_of_each_system_is_broken_by_an_error() -> None:
     assert not broken & UNBROKEN.keys()
 
 
+def test_what_each_error_changes_is_in_the_specification() -> None:
+    """A usual run puts only some errors back: what others change must not leave the specification unseen."""
+    texts = {each.file: (ROOT / "spec" / f"{each.file}.yaml").read_text("utf-8") for each in ERRORS.values()}
+    assert [name for name, each in ERRORS.items() if each.now not in texts[each.file]] == []
+
+
 @pytest.mark.parametrize("error", [ERRORS[name] for name in TRIED], ids=TRIED)
 def test_an_error_that_was_mended_is_found_by_the_promise_that_it_breaks(
     error: Error, tmp_path: Path

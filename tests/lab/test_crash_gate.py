@@ -105,6 +105,19 @@ def test_who_dies_at_a_request_dies_then_and_what_was_done_is_what_the_moment_sa
     assert len(died) == 1
 
 
+@pytest.mark.parametrize(("who", "also"), [(Party.ADMINISTRATOR, Party.TARGET), (Party.TARGET, Party.SOURCE)])
+def test_of_two_who_die_the_one_at_the_connection_ends_it(
+    servers: tuple[Server, int, int], who: Party, also: Party
+) -> None:
+    server, first, _ = servers
+    died: list[int] = []
+    row = Row(Step(ASKED, Party.SOURCE), who, Moment.WRITTEN, also)
+    with Gate({first: Party.SOURCE}, row, lambda: died.append(server.count)) as gate:
+        assert asked(first) is None
+        gate.struck.wait()
+    assert died == [1]
+
+
 def test_a_server_that_is_gone_is_gone_through_the_gate() -> None:
     (port,) = free_ports([0])
     with Gate({port: Party.SOURCE}, None, lambda: None) as gate:

@@ -11,7 +11,7 @@ from replispec.runtime.rocketmq.remoting.answering import BODY_OBJECTS_MAX
 from replispec.wire.rocketmq.broker import RegisterBrokerBody
 from replispec.wire.rocketmq.codes import ResponseCode, RouteFlag
 from replispec.wire.rocketmq.constants import MAPPING_EPOCH_AHEAD_MS
-from tests.queues.registering_queues import NOW_MS, NameServer, Says, info, segment
+from tests.queues.registering_queues import NOW_MS, NameServer, Says, info, open_segment, segment
 from tests.queues.test_nameserver_queues import CHAIN, NEW, OLD, ONE, led
 
 WITHDRAWN = "logical queues are told no more"
@@ -125,3 +125,24 @@ def test_nobody_is_told_logical_queues_before_every_broker_that_writes_some_says
     assert "b2 does not say yet that they are enabled" in (answer.header.remark or "")
     server.hears(Says("b2", 2, {1: [segment("b2", 0, 0)]}, enabled))
     assert set(server.told() or ()) == {0, 1}
+
+
+def test_who_waits_for_a_move_to_be_finished_keeps_nobody_from_the_queue_that_moves() -> None:
+    """Else an administrator who goes on where another one died hears nothing of a broker that is lost."""
+    enabled = Enabled(NOW_MS, 1, 1)
+    server = NameServer()
+    source = Says("b1", 1, {0: [segment("b1", 0, 0)]}, enabled)
+    target = {0: [open_segment("b2", 0)]}
+    server.hears(source, Says("b2", 1, target, None))
+    assert set(server.told() or ()) == {0}
+    server.loses("b1")
+    assert set(server.told() or ()) == {0}
+
+
+def test_who_waits_for_a_move_to_be_finished_makes_the_topic_one_of_logical_queues() -> None:
+    """A name server that begins empty may hear it first, and it may not have been told."""
+    server = NameServer()
+    server.hears(Says("b2", 1, {0: [open_segment("b2", 0)]}, None))
+    answer = server.asked()
+    assert answer.header.code == ResponseCode.SERVICE_NOT_AVAILABLE
+    assert "nobody registered where queue 0 begins" in (answer.header.remark or "")

@@ -21,7 +21,20 @@ from unittest.mock import patch
 from click.testing import CliRunner
 
 from lab.rocketmq.crash_judge import Clients, faults_of_mapping
-from lab.rocketmq.crash_rows import AGAIN, MOVES, NEW, REMAPPED, Moment, Move, Party, Row, Step, Steps
+from lab.rocketmq.crash_rows import (
+    AGAIN,
+    LOST,
+    MOVES,
+    NEW,
+    REMAPPED,
+    UNKNOWN,
+    Moment,
+    Move,
+    Party,
+    Row,
+    Step,
+    Steps,
+)
 from replispec.administrator.rocketmq import AdministratorNode, NotAsWantedError
 from replispec.administrator.rocketmq.plans import Plan, Reply
 from replispec.cli.main import command_line
@@ -47,6 +60,7 @@ from tests.administrator.own_brokers import CLUSTER, NAME_SERVER, CutOffError, O
 T = TypeVar("T")
 BROKERS: Final = ("broker1", "broker2", "broker3")
 DOWN_US: Final = 3_000_000
+GONE_MS, START = 10_000, 9_000
 SETTLED_MS, BEFORE_MS, LOOK_US = 6_000, 1_000, 20_000
 PAUSE_MS: Final = 100
 PATIENCE_MS: Final = 120_000
@@ -54,7 +68,9 @@ EPOCH_MS: Final = 1_700_000_000_000
 
 
 class Brokers(OwnBrokers):
-    """Three sets of one, which tell and are heard sooner than by default."""
+    """Three sets of one, which tell and are heard sooner than by default; some may be lost."""
+
+    lost: frozenset[str] = frozenset()
 
     def add_broker(self, number: int, **changes: Any) -> str:
         """See BrokerSet."""
@@ -68,8 +84,9 @@ class Brokers(OwnBrokers):
     @property
     def are_there(self) -> bool:
         """Whether everybody serves."""
-        is_alive = all(each.is_alive for name, each in self.world.processes.items() if name in BROKERS)
-        return is_alive and all(self.broker(number).serves for number in (1, 2, 3))
+        wanted = set(BROKERS) - self.lost
+        is_alive = all(each.is_alive for name, each in self.world.processes.items() if name in wanted)
+        return is_alive and all(self.broker(int(name[-1])).serves for name in wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +105,11 @@ class Stage:
         name = f"broker{address.rpartition(':')[0].rpartition('.')[2]}"
         return {self.source: Party.SOURCE, self.target: Party.TARGET}.get(name, Party.OTHER)
 
+    @property
+    def words_of_loss(self) -> Sequence[str]:
+        """What is typed while the source is gone, if it ever is: where the queue goes on."""
+        return (*self.words, "-fd", str(START)) if self.move.is_lost else self.words
+
     def name(self, who: Party) -> str:
         """The process of a server."""
         return {Party.SOURCE: self.source, Party.TARGET: self.target}.get(who, "nameserver")
@@ -96,6 +118,7 @@ class Stage:
 STAGES: Final = {
     NEW: Stage(NEW, "broker3", "broker2", NEW.words("broker2")),
     AGAIN: Stage(AGAIN, "broker3", "broker2", AGAIN.words("broker2")),
+    LOST: Stage(LOST, "broker3", "broker2", LOST.words("broker2")),
     REMAPPED: Stage(REMAPPED, "broker3", "broker1", REMAPPED.words("broker2", "broker1")),
 }
 
@@ -118,19 +141,35 @@ class Crash:
         self._looks()
         load = _Load(self.brokers, move.topic)
         self.brokers.world.run_for(BEFORE_MS)
-        self._typed(self.stage.words, is_first=True)
+        if move.is_lost:
+            self.brokers.lost = frozenset({self.stage.source})
+            self.brokers.world.kill(self.stage.source)
+            self.brokers.world.run_for(GONE_MS)
+        self._typed(self.stage.words_of_loss, is_first=True)
         if self.row is not None and not self.is_struck:
             self.wrong.append("there is no such step")
-        self.brokers.until(lambda: self.brokers.are_there, at_most_ms=PATIENCE_MS)
-        self.brokers.world.run_for(SETTLED_MS)
-        text, code = self._typed(self.stage.words)
-        if code:
-            self.wrong.append(f"the command cannot be finished: {text.splitlines()[-1:]}")
-        self.brokers.world.run_for(SETTLED_MS)
+        # With its name server what was known of a lost source is gone: nobody finishes it then before that is
+        # back, and whoever tries is told so.
+        is_unknown = move.is_lost and self.row is not None and Party.NAME_SERVER in self.row.dead
+        self._finishes(self.stage.words_of_loss, UNKNOWN if is_unknown else None)
+        if move.is_lost:
+            self.brokers.lost = frozenset()
+            self.brokers.world.start(self.stage.source)
+            self._finishes(self.stage.words)
         self.wrong += load.ends(move)
         addresses, target = self.brokers.addresses, self.stage.target
         self.wrong += faults_of_mapping(move, self._ask, addresses, NAME_SERVER, target)
         return self
+
+    def _finishes(self, words: Sequence[str], but: str | None = None) -> None:
+        """Everybody is there again, or all but who is lost, and the command is typed once more. `but`: with
+        what it may be refused."""
+        self.brokers.until(lambda: self.brokers.are_there, at_most_ms=PATIENCE_MS)
+        self.brokers.world.run_for(SETTLED_MS)
+        text, code = self._typed(words)
+        if code and (but is None or but not in text):
+            self.wrong.append(f"the command cannot be finished: {text.splitlines()[-1:]}")
+        self.brokers.world.run_for(SETTLED_MS)
 
     def _ask(self, address: str, code: RequestCode, header: Header) -> Command:
         return self.brokers.ask(address, code, header)
@@ -140,12 +179,12 @@ class Crash:
     def _prepare(self) -> None:
         move = self.stage.move
         # Who takes a new queue has joined, and does not know the topic.
-        brokers = self.brokers = Brokers(1 if move is NEW else 3, young=(2,) if move is AGAIN else ())
+        brokers = self.brokers = Brokers(1 if move in {NEW, LOST} else 3, young=(2,) if move is AGAIN else ())
         if move is REMAPPED:
             self._do("updateStaticTopic", "-t", move.topic, "-qn", "3", "-b", ",".join(BROKERS))
             brokers.world.run_for(SETTLED_MS)
             return
-        if move is NEW:
+        if move in {NEW, LOST}:
             brokers.joins(3)
         self._do("updateTopic", "-t", move.topic, "-c", CLUSTER, "-r", "1", "-w", "1", "-lq", "true")
         # Until its name server has heard of that it tells the plain route, and nothing moves.
@@ -196,7 +235,7 @@ class Crash:
                 step = self.steps.next(each.code, self.stage.party(each.address))
                 self._strike(step, Moment.BEFORE)
                 (reply,) = yield [each]
-                if self._strike(step, Moment.WRITTEN) and self.row is not None and self.row.who is step.to:
+                if self._strike(step, Moment.WRITTEN) and self.row is not None and step.to in self.row.dead:
                     reply = Reply(each, Failure("the connection was closed", True))
                 self._strike(step, Moment.ANSWERED)
                 replies.append(reply)
@@ -211,19 +250,22 @@ class Crash:
         if row is None or (row.step, row.moment) != (step, moment):
             return False
         self.is_struck = True
-        if row.who is Party.ADMINISTRATOR:
+        world = self.brokers.world
+        for name in (self.stage.name(each) for each in row.dead if each is not Party.ADMINISTRATOR):
+            world.after(0, partial(world.kill, name))
+            world.after(DOWN_US, partial(world.start, name))
+        if Party.ADMINISTRATOR in row.dead:
             raise CutOffError("the administrator died")
-        name, world = self.stage.name(row.who), self.brokers.world
-        world.after(0, partial(world.kill, name))
-        world.after(DOWN_US, partial(world.start, name))
         return True
 
     # What must be true at any time
 
     def _looks(self) -> None:
-        """No logical queue is written at two brokers that both know where it goes on."""
+        """No logical queue is written at two brokers that both know where it goes on. Who was given up, and
+        comes back, is told later that it has ended."""
         writers: dict[int, list[str]] = {}
-        for name in BROKERS:
+        given_up = {self.stage.source} if self.stage.move.is_lost else set()
+        for name in (each for each in BROKERS if each not in given_up):
             for index in self._written_at(name):
                 writers.setdefault(index, []).append(name)
         self.wrong += [
@@ -307,7 +349,8 @@ class _Load:
                 number: (came.queue.number, came.offset)
                 for number, came in self._came.items()
                 if isinstance(came, Stored)
-            }
+            },
+            starts={START} if move.is_lost else set(),
         )
         node = self._reader(clients.read, 5_000)
         self._brokers.runs(node)
@@ -315,7 +358,7 @@ class _Load:
         if node.failure is not None:
             failed.append(f"not everything can be read: {node.failure}")
         queues = {queue for (queue, _), _ in clients.read}
-        if queues != set(range(2 if move is NEW else 3)):
+        if queues != set(range(2 if move in {NEW, LOST} else 3)):
             failed.append(f"queues {queues} are read")
         lies = dict(clients.read)
         strange = [each for each in self._live if lies.get(each[0]) != each[1]]
@@ -325,11 +368,16 @@ class _Load:
 
 
 @cache
-def rows(move: Move, *, questions: bool = True) -> tuple[Row, ...]:
-    """All rows of a move, read off a run to which nothing happens."""
+def steps_of(move: Move) -> tuple[Step, ...]:
+    """The requests of a run to which nothing happens."""
     crash = Crash(STAGES[move]).play()
     assert crash.wrong == [], crash.wrong
-    return tuple(move.rows(crash.steps.found, questions=questions))
+    return tuple(crash.steps.found)
+
+
+def rows(move: Move, *, questions: bool = True, two_die: bool = False) -> tuple[Row, ...]:
+    """All rows of a move."""
+    return tuple(move.rows(steps_of(move), questions=questions, two_die=two_die))
 
 
 def played(move: Move, row: Row) -> list[str]:
@@ -341,7 +389,7 @@ def main() -> None:
     """The command line."""
     failed = False
     for move in MOVES:
-        for row in rows(move):
+        for row in (*rows(move), *rows(move, questions=False, two_die=True)):
             name = f"{move.name}: {row}"
             if all(each in name for each in sys.argv[1:]):
                 wrong = played(move, row)

@@ -9,13 +9,14 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from itertools import combinations
 from typing import Any, Final
 from unittest.mock import patch
 
 import pytest
 
 from lab.errors import LabError
-from lab.rocketmq.crash_rows import AGAIN, MORTAL, MOVES, NEW, REMAPPED, Moment, Move, Party, Row, Step
+from lab.rocketmq.crash_rows import AGAIN, LOST, MOVES, NEW, REMAPPED, Moment, Move, Party, Row, Step
 from replispec.administrator.rocketmq import logical_migration
 from replispec.broker.rocketmq.core.recorded import RecordedMappings
 from replispec.cli.rocketmq.admin import static_topics
@@ -23,8 +24,8 @@ from replispec.wire.rocketmq.codes import RequestCode
 from tests.sim.crash_tables import STAGES, Crash, played, rows
 
 IS_WHOLE: Final = os.environ.get("REPLISPEC_CRASHES") == "all"
-CHANGES_EACH, QUESTIONS_EACH = (1, 1) if IS_WHOLE else (7, 53)
-"""Of all rows of requests that change something, and of those that do not, every so many one is played."""
+CHANGES_EACH, QUESTIONS_EACH, PAIRS_EACH = (1, 1, 1) if IS_WHOLE else (7, 53, 29)
+"""Every so many row is played: of requests that change something, of those that do not, of two who die."""
 PARTS: Final = 4
 TAKE: Final = RecordedMappings._take
 SET: Final = RequestCode.UPDATE_AND_CREATE_STATIC_TOPIC
@@ -36,7 +37,8 @@ def chosen(move: Move) -> list[Row]:
     """The rows that are played."""
     changes = rows(move, questions=False)
     others = [each for each in rows(move) if each not in changes]
-    return [*changes[::CHANGES_EACH], *others[::QUESTIONS_EACH]]
+    of_two = rows(move, questions=False, two_die=True)
+    return [*changes[::CHANGES_EACH], *others[::QUESTIONS_EACH], *of_two[::PAIRS_EACH]]
 
 
 @pytest.mark.parametrize("part", range(PARTS))
@@ -53,13 +55,16 @@ def test_every_request_that_a_machine_sends_is_a_step_of_its_table(move: Move) -
     table = rows(move)
     steps = {each.step for each in table}
     assert {each.code for each in steps} >= move.codes
-    assert len(table) == len(set(table)) == len(steps) * len(MORTAL) * len(Moment)
+    assert len(table) == len(set(table)) == len(steps) * len(move.mortal) * len(Moment)
     played_now = chosen(move)
     assert {each.step for each in played_now if not each.step.is_question} == {
         each for each in steps if not each.is_question
     }
-    assert {each.who for each in played_now} == set(MORTAL)
+    assert {each.who for each in played_now} == set(move.mortal)
     assert {each.moment for each in played_now} == set(Moment)
+    pairs = rows(move, questions=False, two_die=True)
+    assert {each.dead for each in pairs} == set(map(frozenset, combinations(move.mortal, 2)))
+    assert {each.step for each in pairs} >= {each for each in steps if each.code in move.codes}
 
 
 def test_a_step_that_no_run_takes_is_missed() -> None:
@@ -89,6 +94,11 @@ BROKEN: Final[Mapping[str, tuple[Broken, Move, Row]]] = {
         lambda: patch.object(static_topics, "is_unfinished", lambda *_: False),
         REMAPPED,
         Row(Step(SET, Party.SOURCE), Party.ADMINISTRATOR, Moment.WRITTEN),
+    ),
+    "where a queue goes on whose source is lost is forgotten": (
+        lambda: patch.object(RecordedMappings, "_take", _forgets),
+        LOST,
+        Row(Step(COMMIT, Party.TARGET), Party.TARGET, Moment.WRITTEN),
     ),
     "a source that begins again does not know that it has ended": (
         lambda: patch.object(RecordedMappings, "_take", _forgets),

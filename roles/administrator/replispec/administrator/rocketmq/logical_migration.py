@@ -143,6 +143,10 @@ def _passes_over(found: LogicalTopic, tail: Segment, start: int | None) -> Plan[
             f"{name}, which writes the queue, does not answer: {why};"
             " where it is gone for good, -fd START says at which offset the queue goes on"
         )
+    if name in found.parts and not tail.is_writable:
+        raise NotAsWantedError(
+            f"who writes behind {name} is not known: no name server tells of brokers that are silent"
+        )
     if name in found.parts:
         raise NotAsWantedError(f"{name}, which writes the queue, answers: leave out -fd")
     ends = [tail.logical_start, tail.logical_end]

@@ -237,7 +237,7 @@ class Routes:
     def withheld(self, topic: str) -> str | None:
         """What is missing of logical queues that are enabled; None: nothing is, or they are not."""
         logical = self._logical_of(topic)
-        return None if logical.heard.enabled is None else logical.lack
+        return logical.lack if logical.heard.is_enabled else None
 
     def logical_route(
         self, topic: str, indexes: Collection[int] | None = None
@@ -273,8 +273,8 @@ class Routes:
         if self._mappings.is_led(topic):
             return "it is a static topic"
         written = {name: _written(self._sets[name].queues[topic]) for name in sorted(holders)}
-        stating = self._mappings.stating(topic)
-        unsaid = [name for name, queues in written.items() if queues and name not in stating]
+        known = {*self._mappings.stating(topic), *heard.waiting}
+        unsaid = [name for name, queues in written.items() if queues and name not in known]
         if heard.enabled is not None and unsaid:
             return f"{unsaid[0]} does not say yet that they are enabled"
         return lack_of(heard, written)

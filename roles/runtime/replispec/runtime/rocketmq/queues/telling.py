@@ -123,6 +123,23 @@ class HeardQueues:
         return len(self.queues) if self.enabled is None else self.enabled.total
 
     @property
+    def waiting(self) -> Collection[str]:
+        """The brokers of which every segment waits to learn where it begins. Administrators move what is
+        enabled alone, so that the topic is enabled, though such a broker may not have been told."""
+        segments = [each for queue in self.queues.values() for each in queue.segments]
+        begun = {each.queue.broker_name for each in segments if each.is_decided}
+        return {each.queue.broker_name for each in segments} - begun
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether logical queues are enabled: somebody says so, or all that is known of one waits for an
+        administrator to finish a move."""
+        queues = self.queues.values()
+        return self.enabled is not None or any(
+            not any(each.is_decided for each in one.segments) for one in queues
+        )
+
+    @property
     def told(self) -> Sequence[LogicalQueue]:
         """What is told when nothing lacks: no index that is not committed yet, and none of which all is
         gone."""
@@ -166,6 +183,8 @@ def _lack_of_queue(heard: HeardQueues, index: int) -> str | None:
         return f"nobody registered queue {index}" if is_written or not gone else None
     if is_written and queue.writable is None:
         return f"nobody registered where queue {index} is written"
+    if queue.segments and not any(each.is_decided for each in queue.segments):
+        return f"nobody registered where queue {index} begins"
     return _lack_between([each for each in queue.segments if each.is_decided], index, gone)
 
 
