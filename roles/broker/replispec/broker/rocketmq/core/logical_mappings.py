@@ -164,7 +164,7 @@ class TopicMapping:
             own = (replace(each.segment, address=address) for each in self.held if each.index == index)
             yield LogicalQueue.of(index, own)
 
-    @property
+    @cached_property
     def statement(self) -> LogicalQueuesEnabled | None:
         """That it is enabled, as it is registered; None before."""
         if self.enabled is None:
@@ -231,13 +231,22 @@ class LogicalMappings(RecordedMappings[LogicallyMapped]):
         self, outbox: Outbox, writes: Writes, files: FilesReader, store: MessageStore, broker_name: str
     ) -> None:
         self._broker_name = broker_name
+        # What was told of each mapping, and at which address.
+        self._told: dict[str, tuple[TopicMapping, str, LogicalQueues]] = {}
         queue, file = constants.LOGICAL_MAPPING_QUEUE, constants.LOGICAL_MAPPING_FILE
         super().__init__(outbox, writes, files, store, queue, file)
 
     def infos(self, address: str) -> dict[str, LogicalQueues]:
         """The segments that name servers are told of, by topic."""
-        found = {topic: list(each.logical_queues(address)) for topic, each in self._kept_all() if each.held}
-        return {topic: message_of_queues(queues, topic) for topic, queues in found.items()}
+        before, self._told = self._told, {}
+        for topic, mapping in self._kept_all():
+            known = before.get(topic)
+            if known is not None and known[0] is mapping and known[1] == address:
+                self._told[topic] = known
+            elif mapping.held:
+                queues = message_of_queues(mapping.logical_queues(address), topic)
+                self._told[topic] = mapping, address, queues
+        return {topic: queues for topic, (_, _, queues) in self._told.items()}
 
     def statements(self) -> dict[str, LogicalQueuesEnabled]:
         """The topics that are enabled, as name servers are told of them."""
