@@ -1,4 +1,4 @@
-"""Registrations of what changed alone: a name server knows the same as if it were told all, or asks for all."""
+"""Registrations of what changed alone: a name server knows as much as if it were told all, or asks for it."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Names:
             yield 0, None, self.talk.ask(client, code, None).body
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(12))
 def test_who_is_told_what_changed_alone_answers_as_who_is_told_all(seed: int) -> None:
     """And what it told before is told no more once it changed."""
     rng = random.Random(seed)
@@ -121,9 +121,7 @@ def test_who_is_told_what_changed_alone_answers_as_who_is_told_all(seed: int) ->
             parts += broker in names.told
             if not names.hears(broker, said, all_of_it=False):
                 assert names.hears(broker, said, all_of_it=True)
-            history.append(
-                lambda each, broker=broker, said=said: each.hears(broker, said, all_of_it=True)
-            )
+            history.append(lambda each, broker=broker, said=said: each.hears(broker, said, all_of_it=True))
         told = list(names.answers())
         if counter % 6 == 0:
             fresh = Names()

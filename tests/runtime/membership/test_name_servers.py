@@ -66,7 +66,7 @@ class Announcing:
             flag=RemotingFlag.RESPONSE,
             ext_fields=dict(self.answer.to_ext_fields()),
         )
-        answer = Received(1, Command(header, b"").encode(), self.playbook.now_ms)
+        answer = Received(-1, Command(header, b"").encode(), self.playbook.now_ms)
         self.playbook >> (lambda _now_ms: deliver(self.playbook.calls, answer))
 
     def _answered(self, command: Command) -> Answer | None:

@@ -31,7 +31,6 @@ from replispec.wire.rocketmq.broker import (
     ClusterInfo,
     DataVersion,
     QueueData,
-    TopicConfig,
     TopicList,
     TopicRouteData,
 )

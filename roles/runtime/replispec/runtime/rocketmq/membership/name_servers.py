@@ -6,7 +6,7 @@ RouteInfoManager.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 
 from replispec.runtime.primitives.bindings import Call
@@ -215,7 +215,9 @@ def _changes(before: TopicConfigTable, now: TopicConfigTable) -> TopicConfigTabl
     """Of each map the topics of which any map has something else than before."""
     maps = [each.name for each in fields(now) if isinstance(getattr(now, each.name), dict)]
     pairs = [(getattr(before, name) or {}, getattr(now, name)) for name in maps]
-    changed = {topic for old, new in pairs for topic in old.keys() | new.keys() if old.get(topic) != new.get(topic)}
+    changed = {
+        topic for old, new in pairs for topic in old.keys() | new.keys() if old.get(topic) != new.get(topic)
+    }
     kept = {
         name: {topic: each for topic, each in new.items() if topic in changed}
         for name, (_, new) in zip(maps, pairs, strict=True)
