@@ -231,6 +231,8 @@ class LogicalMappings(RecordedMappings[LogicallyMapped]):
         self, outbox: Outbox, writes: Writes, files: FilesReader, store: MessageStore, broker_name: str
     ) -> None:
         self._broker_name = broker_name
+        # The last record that was made here, which is read again as soon as it is in the log.
+        self._made: tuple[bytes, TopicMapping] | None = None
         # What was told of each mapping, and at which address.
         self._told: dict[str, tuple[TopicMapping, str, LogicalQueues]] = {}
         queue, file = constants.LOGICAL_MAPPING_QUEUE, constants.LOGICAL_MAPPING_FILE
@@ -259,7 +261,19 @@ class LogicalMappings(RecordedMappings[LogicallyMapped]):
             if found is not None:
                 yield topic, found.said
 
+    def record_of(self, mapping: TopicMapping) -> bytes:
+        """A mapping as the log is to have it. Raises RemoteProtocolError for one that cannot be."""
+        fault = mapping.fault()
+        if fault is not None:
+            raise RemoteProtocolError(fault)
+        body = mapping.encoded().encode()
+        gone = {index: each for index, each in mapping.gone.items() if each}
+        self._made = body, replace(mapping, held=tuple(sorted(mapping.held, key=_place)), gone=gone)
+        return body
+
     def _mapped(self, body: bytes, offset: int, end: int) -> tuple[str, LogicallyMapped]:
+        if self._made is not None and self._made[0] == body:
+            return self._made[1].topic, LogicallyMapped(offset, end, self._made[1])
         said = LogicalQueueMapping.decode(body)
         if said.broker_name != self._broker_name:
             raise RemoteProtocolError("it is none of this broker set")
