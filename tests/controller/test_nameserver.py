@@ -8,7 +8,8 @@ import zlib
 import pytest
 
 from replispec.nameserver.rocketmq import Limits, NameServerNode
-from replispec.nameserver.rocketmq.routes import RouteRegistration, Routes
+from replispec.nameserver.rocketmq.registered import RouteRegistration
+from replispec.nameserver.rocketmq.routes import Routes
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.broker import (
     ClusterInfo,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -102,17 +103,17 @@ class Names:
 def test_who_is_told_what_changed_alone_answers_as_who_is_told_all(seed: int) -> None:
     """And what it told before is told no more once it changed."""
     rng = random.Random(seed)
-    names, history = Names(), list[Callable[[Names], object]]()
+    names, history = Names(), list[partial[object]]()
     holds: dict[str, Hold] = {each: {} for each in ("b1", "b2", "b3")}
     borders = dict.fromkeys(TOPICS, 5)
     parts = 0
     for counter in range(1, 40):
         what, broker, name = rng.randrange(8), rng.choice(list(holds)), rng.choice(TOPICS)
         if what == 0:
-            history.append(lambda each, broker=broker: each.loses(broker))
+            history.append(partial(Names.loses, broker=broker))
             names.loses(broker)
         elif what == 1:
-            history.append(lambda each, name=name: each.forgets(name))
+            history.append(partial(Names.forgets, name=name))
             names.forgets(name)
         else:
             borders[name] += rng.randrange(2)
@@ -121,7 +122,7 @@ def test_who_is_told_what_changed_alone_answers_as_who_is_told_all(seed: int) ->
             parts += broker in names.told
             if not names.hears(broker, said, all_of_it=False):
                 assert names.hears(broker, said, all_of_it=True)
-            history.append(lambda each, broker=broker, said=said: each.hears(broker, said, all_of_it=True))
+            history.append(partial(Names.hears, broker=broker, said=said, all_of_it=True))
         told = list(names.answers())
         if counter % 6 == 0:
             fresh = Names()
@@ -135,11 +136,12 @@ def test_what_changed_is_refused_of_whom_not_all_is_known() -> None:
     """It started empty, lost the connection, an administrator had a topic forgotten, or it has another
     version."""
     one: Hold = {"T": (5, 1)}
-    for spoil in (
+    spoils: list[Callable[[Names], object]] = [
         lambda names: names.loses("b1"),
         lambda names: names.forgets("T"),
         lambda names: names.hears("b1", table("b1", 7, one), all_of_it=True),
-    ):
+    ]
+    for spoil in spoils:
         names = Names()
         names.hears("b1", table("b1", 1, one), all_of_it=True)
         known = names.told["b1"]

@@ -163,7 +163,7 @@ class Growing(Announcing):
         body = next(each.body for at, each in reversed(self.playbook.requests) if at == to)
         said = RegisterBrokerBody.decode(body)
         assert said.topic_config_serialize_wrapper is not None
-        since = said.changed_since and said.changed_since.counter
+        since = None if said.changed_since is None else said.changed_since.counter
         return since, sorted(said.topic_config_serialize_wrapper.topic_config_table or {})
 
 

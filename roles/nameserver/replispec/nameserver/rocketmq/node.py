@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from replispec.nameserver.rocketmq.routes import Limits, RouteRegistration, Routes
+from replispec.nameserver.rocketmq.registered import Limits, RouteRegistration
+from replispec.nameserver.rocketmq.routes import Routes
 from replispec.nameserver.rocketmq.said import said_of
 from replispec.nameserver.rocketmq.view import NameServerView
 from replispec.runtime.primitives.bindings import TEXT_MAX, Kept

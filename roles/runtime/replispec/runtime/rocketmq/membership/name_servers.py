@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from replispec.runtime.primitives.bindings import Call
 from replispec.runtime.rocketmq.membership.answers import read_quietly
@@ -218,7 +219,7 @@ def _changes(before: TopicConfigTable, now: TopicConfigTable) -> TopicConfigTabl
     changed = {
         topic for old, new in pairs for topic in old.keys() | new.keys() if old.get(topic) != new.get(topic)
     }
-    kept = {
+    kept: dict[str, Any] = {
         name: {topic: each for topic, each in new.items() if topic in changed}
         for name, (_, new) in zip(maps, pairs, strict=True)
     }
