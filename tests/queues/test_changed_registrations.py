@@ -103,7 +103,7 @@ class Names:
 def test_who_is_told_what_changed_alone_answers_as_who_is_told_all(seed: int) -> None:
     """And what it told before is told no more once it changed."""
     rng = random.Random(seed)
-    names, history = Names(), list[partial[object]]()
+    names, history = Names(), list[Callable[[Names], object]]()
     holds: dict[str, Hold] = {each: {} for each in ("b1", "b2", "b3")}
     borders = dict.fromkeys(TOPICS, 5)
     parts = 0
