@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
 import pytest
 
-from replispec.nameserver.rocketmq import Limits
+from replispec.nameserver.rocketmq import Limits, Routes
+from replispec.nameserver.rocketmq.registered import RouteRegistration
 from replispec.runtime.rocketmq.membership import Announcement
 from replispec.runtime.rocketmq.queues import LogicalQueue
 from replispec.runtime.rocketmq.queues.forms import message_of_queues
@@ -22,12 +23,15 @@ from replispec.wire.rocketmq.broker import (
     TopicConfigTable,
 )
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode, RouteFlag
+from replispec.wire.rocketmq.constants import ANNOUNCED_EVERY_MS
 from replispec.wire.rocketmq.static_topic import DeleteTopicRouteRequest
 from tests.controller import conversation
 from tests.controller.test_nameserver import register, started, topic
+from tests.queues.logical_sets import LogicalSet
 from tests.queues.registering_queues import NOW_MS, NUMBERS, info, segment
 
 TOPICS = ("T", "U", "V")
+PERIOD_MS = 30_000
 Hold = dict[str, tuple[int, int]]
 """By topic: up to where its first broker has logical queue 0, and how many message queues it has."""
 
@@ -211,3 +215,37 @@ def test_a_master_that_another_one_replaced_is_asked_for_all() -> None:
     )
     assert other.header.code == ResponseCode.SUCCESS
     assert not names.hears("b1", table("b1", 2, {"T": (6, 1)}), all_of_it=False)
+
+
+def logical(brokers: LogicalSet) -> Mapping[int, object] | None:
+    """The logical queues that clients are told."""
+    found = brokers.route()
+    return None if found is None else found.logical_queues_info
+
+
+def test_a_broker_of_ours_tells_one_that_changed_and_a_name_server_that_began_anew_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told: list[set[str]] = []
+    register_at = Routes.register
+
+    def register(self: Routes, new: RouteRegistration, connection: int, host: str, now_ms: int) -> bool:
+        told.append(set(new.topics))
+        return register_at(self, new, connection, host, now_ms)
+
+    monkeypatch.setattr(Routes, "register", register)
+    brokers = LogicalSet()
+    broker = brokers.alone()
+    brokers.mapped(broker)
+    brokers.world.run_for(PERIOD_MS)
+    assert brokers.commit(broker, NOW_MS, 2) == (0, "")
+    brokers.world.run_for(2 * ANNOUNCED_EVERY_MS)
+    assert told[-1] == {"L"}
+    brokers.world.run_for(2 * PERIOD_MS)
+    assert told[-1] == set()
+    assert sorted(logical(brokers) or ()) == [0, 1]
+    brokers.world.kill("nameserver")
+    brokers.start("nameserver")
+    brokers.until(lambda: logical(brokers) is not None)
+    assert told[-1] > {"L"}
+    assert sorted(logical(brokers) or ()) == [0, 1]
