@@ -99,6 +99,10 @@ class _Kept:
             gone=gone,
         )
 
+    def with_enabled(self, said: Enabled) -> _Kept:
+        """After a replica said that it is enabled: a name server that starts empty may hear it first."""
+        return replace(self, enabled=said if self.enabled is None else max(self.enabled, said))
+
     def with_static(self, said: TopicQueueMappingInfo, version: Version) -> _Kept:
         """After it said which queues it leads: the greatest epoch counts, then the newest version."""
         known = UNDECIDED - 1 if self.static is None else _epoch(self.static)
@@ -150,6 +154,8 @@ class ToldMappings:
                 after = replace(after, version=as_of.get(topic))
             if is_master and topic in said.topics:
                 after = after.with_logical(said, topic)
+            elif topic in said.stated:
+                after = after.with_enabled(said.stated[topic].enabled)
             if topic in said.static:
                 after = after.with_static(said.static[topic], said.version)
             if before is None or after.told != before.told:

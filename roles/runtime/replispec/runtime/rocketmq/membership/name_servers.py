@@ -205,6 +205,12 @@ class NameServers:
             self._outbox.note(Level.WARNING, "a name server does not know us", **values)
         return ()
 
+    def retry_now(self, _event: machine.Refused) -> Nothing:
+        """Tell all of them again: one of them lacks something."""
+        assert self._answered is not None
+        self._again_in(0, self._answered.now_ms)
+        return ()
+
     def retry_soon(self, _event: machine.Refused) -> Nothing:
         """Tell all of them again before it is time."""
         assert self._answered is not None
