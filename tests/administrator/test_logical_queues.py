@@ -394,3 +394,11 @@ def test_a_number_that_brokers_were_told_of_and_nobody_has_is_not_called_done(cl
     refused(number(4), f"4 logical queues of {TOPIC} are written, and clients are refused: {told}")
     well(number(9))
     well(number(4))
+
+
+def test_a_command_ends_though_a_name_server_never_tells_what_it_enabled(cluster: Cluster) -> None:
+    """One of Apache's knows nothing of logical queues."""
+    cluster.told = TopicRouteData()
+    done = run("updateTopic", "-t", TOPIC, "-c", CLUSTER, "-r", "2", "-w", "2", "-lq", "true")
+    assert done.exit_code == 0
+    assert f"clients are not told of them yet: {NAME_SERVER} tells it as a plain topic" in done.stderr

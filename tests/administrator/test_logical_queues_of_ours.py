@@ -16,12 +16,14 @@ from replispec.administrator.rocketmq.logical_topics import LogicalTopic, known
 from replispec.administrator.rocketmq.plans import Asking, Plan, body_of, granted
 from replispec.administrator.rocketmq.remapping import grown, remapped
 from replispec.administrator.rocketmq.static_topics import TopicAtBrokers
-from replispec.administrator.rocketmq.topics import TopicWanted
+from replispec.administrator.rocketmq.topics import TopicWanted, updated
 from replispec.cli.main import command_line
 from replispec.cli.rocketmq.admin import (
     drain_broker,
     logical_queues,
     query_topic_logical_queue_mapping,
+    update_topic,
+    update_topic_logical_queue_mapping,
     update_topic_logical_queue_num,
 )
 from replispec.cli.rocketmq.admin.asking import RefusedToAskError
@@ -89,7 +91,13 @@ def typed(monkeypatch: pytest.MonkeyPatch) -> Any:
 
         for module in (logical_queues, drain_broker, query_topic_logical_queue_mapping):
             monkeypatch.setattr(module, "ask", ask)
-        for module in (logical_queues, drain_broker, update_topic_logical_queue_num):
+        for module in (
+            logical_queues,
+            drain_broker,
+            update_topic,
+            update_topic_logical_queue_mapping,
+            update_topic_logical_queue_num,
+        ):
             monkeypatch.setattr(module, "wall_ms", lambda: next(EPOCHS))
 
         def run(*words: str) -> tuple[str, int]:
@@ -453,3 +461,23 @@ def _asks(address: str, body: bytes) -> Plan[None]:
     code = RequestCode.CREATE_MESSAGE_QUEUE_FOR_LOGICAL_QUEUE
     (reply,) = yield [Asking(address, code, body=body)]
     granted(reply)
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_what_a_command_enabled_can_be_used_when_it_has_ended(typed: Any, is_new: bool) -> None:
+    """Brokers tell name servers once a second: until then a topic would be told as a plain one, and no queue
+    of it could move."""
+    brokers = OwnBrokers(2)
+    run = typed(brokers)
+    new = ("updateTopic", "-t", TOPIC, "-c", CLUSTER, "-r", "2", "-w", "2")
+    if is_new:
+        lines = run(*new, "-lq", "true")
+    else:
+        brokers.carried_out(updated(NAMES, TopicWanted(TOPIC, 2, 2, 6), cluster=CLUSTER, broker=None))
+        lines = run("updateTopicLogicalQueueMapping", "-t", TOPIC, "-c", CLUSTER)
+    assert lines[1] == 0
+    assert "not told" not in lines[0]
+    header = GetRouteInfoRequest(TOPIC, sys_flag=RouteFlag.LOGICAL_QUEUE)
+    told = brokers.ask(NAME_SERVER, RequestCode.GET_ROUTEINFO_BY_TOPIC, header)
+    assert sorted(TopicRouteData.decode(told.body).logical_queues_info or ()) == [0, 1, 2, 3]
+    assert run("migrateTopicLogicalQueue", "-t", TOPIC, "-i", "0", "-b", "broker2")[1] == 0

@@ -8,7 +8,7 @@ import pytest
 
 from replispec.administrator.rocketmq import AdministratorNode, Asking, NotAsWantedError, Plan
 from replispec.administrator.rocketmq.controllers import leader, metadata
-from replispec.administrator.rocketmq.plans import answered, code_name
+from replispec.administrator.rocketmq.plans import Pause, answered, code_name
 from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
 from replispec.runtime.world import Closed, Connected, Dial, Effect, Received, Send, Started, Ticked
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
@@ -124,3 +124,19 @@ def test_a_plan_without_questions_is_done_at_once() -> None:
 def test_a_code_has_the_name_that_the_last_releases_give_it() -> None:
     assert code_name(2012) == "CONTROLLER_ELECT_MASTER_FAILED (2012)"
     assert code_name(4711) == "code 4711"
+
+
+def test_a_plan_that_pauses_goes_on_when_the_time_has_passed_and_not_before() -> None:
+    def pausing() -> Plan[str]:
+        yield [Asking(FIRST, ASK)]
+        assert (yield Pause(200)) == ()
+        return "done"
+
+    played = Played(pausing())
+    played.open(FIRST)
+    played.answer(FIRST, ResponseCode.SUCCESS)
+    assert played.node.deadline_ms() == 202
+    played.take(played.node.receive(Ticked(201)))
+    assert not played.node.is_done
+    played.take(played.node.receive(Ticked(202)))
+    assert played.node.result() == "done"

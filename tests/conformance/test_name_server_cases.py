@@ -14,6 +14,7 @@ from replispec.conformance.model import Case
 from replispec.conformance.results import RunResult
 from replispec.conformance.run import run_on_trio
 from tests.conformance.subjects.against import Outcome, judged, plan
+from tests.conformance.subjects.changes_faults import CAUGHT as CAUGHT_WITH_CHANGES
 from tests.conformance.subjects.mapping_faults import CAUGHT as CAUGHT_WITH_MAPPINGS
 from tests.conformance.subjects.name_server import GoodNameServer
 from tests.conformance.subjects.name_server_faults import CAUGHT
@@ -48,7 +49,7 @@ def test_a_name_server_that_does_it_right_passes_every_case(patience: float) -> 
 
 
 def test_each_that_does_it_wrong_is_failed_by_the_case_that_names_its_fault() -> None:
-    every = [*CAUGHT.items(), *CAUGHT_WITH_MAPPINGS]
+    every = [*CAUGHT.items(), *CAUGHT_WITH_MAPPINGS, *CAUGHT_WITH_CHANGES]
     outcomes = found({f"{make.__name__} {name}": (make, (CASES[name],)) for make, name in every})
     missed = {
         name: outcome

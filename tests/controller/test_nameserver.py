@@ -8,7 +8,8 @@ import zlib
 import pytest
 
 from replispec.nameserver.rocketmq import Limits, NameServerNode
-from replispec.nameserver.rocketmq.routes import RouteRegistration, Routes
+from replispec.nameserver.rocketmq.registered import RouteRegistration
+from replispec.nameserver.rocketmq.routes import Routes
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.broker import (
     ClusterInfo,
@@ -144,7 +145,8 @@ def test_a_replica_is_told_where_its_master_is_and_a_master_nothing() -> None:
     talk = started()
     early = register(talk, talk.connect(), 2, body())
     assert early.header.ext_fields is None
-    assert register(talk, talk.connect(), 0, body(), broker=1).header.ext_fields is None
+    told = register(talk, talk.connect(), 0, body(), broker=1).header.ext_fields
+    assert RegisterBrokerResponse.from_ext_fields(told or {}) == RegisterBrokerResponse(changes_suffice=True)
     received = RegisterBrokerResponse.from_ext_fields(
         register(talk, talk.connect(), 2, body()).header.ext_fields or {}
     )

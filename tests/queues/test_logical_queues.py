@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from replispec.wire.rocketmq.codes import ResponseCode
+from replispec.wire.rocketmq.constants import MAPPING_COPY_MS
 from replispec.wire.rocketmq.logical_queue import GoneOffsets
 from tests.broker.simulated_set import OK
 from tests.queues.logical_sets import LogicalSet, elsewhere, own, short, shorts
@@ -266,7 +267,7 @@ def test_a_broker_that_comes_back_has_its_segments_of_its_log_and_needs_no_file(
     brokers.send(address, b"m", topic="L")
     brokers.seal(address, 0, 0)
     before = brokers.told(address)
-    brokers.world.run_for(1_000)
+    brokers.world.run_for(MAPPING_COPY_MS)
     brokers.world.kill("broker1", power=power)
     disk = brokers.world.processes["broker1"].disk
     names = [each for each in disk.contents if each.endswith(("logicalQueues.json", "topics.json"))]

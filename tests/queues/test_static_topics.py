@@ -265,7 +265,7 @@ def test_the_file_has_the_form_of_apache() -> None:
     brokers = BrokerSet()
     address = brokers.alone()
     put(brokers, address, FIRST)
-    brokers.world.run_for(1_000)
+    brokers.world.run_for(constants.MAPPING_COPY_MS)
     files = SimulatedStorage(brokers.world.processes["broker1"].disk).files("store")
     table = TopicQueueMappingTable.decode(files.read(constants.MAPPING_FILE) or b"")
     assert table.topic_queue_mapping_info_map == {"S": FIRST}

@@ -128,6 +128,7 @@ MOVING: Mapping[str, Faults] = {
     "target/RIP21-MIGRATE-6/1": (moving.NeedsAnEnd,),
     "target/RIP21-MIGRATE-6/2": (moving.BeginsAnywhere,),
     "registers/RIP21-STORE-1/1": (moving.RegistersNoSegments,),
+    "registers/RIP21-STORE-2/1": (moving.RegistersChangesAlone,),
     "registers/RIP21-STORE-1/2": (moving.ShowsOthers, moving.RegistersNoSegments),
     "registers/RIP21-STORE-1/3": (moving.ShowsOthers, moving.StaysWriteOnly),
     "registers/RIP21-STORE-1/4": (moving.RegistersNoTargets,),

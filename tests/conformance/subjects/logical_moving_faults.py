@@ -178,6 +178,19 @@ class RegistersAllTopics(GoodLogicalBroker):
         return {**found, "logicalQueuesInfoMap": {**empty, **found["logicalQueuesInfoMap"]}}
 
 
+class RegistersChangesAlone(GoodLogicalBroker):
+    """Topics that are not mapped are not told again, whoever asks for it."""
+
+    def wrapper(self) -> Fields:
+        found = super().wrapper()
+        mapped = found["logicalQueuesInfoMap"]
+        topics = found["topicConfigTable"]
+        return {
+            **found,
+            "topicConfigTable": {topic: each for topic, each in topics.items() if topic in mapped},
+        }
+
+
 class RegistersOneVersion(GoodLogicalBroker):
     def wrapper(self) -> Fields:
         self.disk.version = 1

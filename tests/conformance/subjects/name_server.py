@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.broker import (
@@ -47,6 +47,8 @@ class Broker:
     version: DataVersion
     channel: Channel
     heard_s: float
+    is_whole: bool = True
+    """Nothing of what it said was forgotten."""
 
     @property
     def number(self) -> int:
@@ -108,6 +110,18 @@ class GoodNameServer(Answering):
         if master is None or said.broker_id == MASTER:
             return RegisterBrokerResponse(None, None)
         return RegisterBrokerResponse(master.said.ha_server_addr, master.said.broker_addr)
+
+    def lacks(self, before: Broker | None, since: DataVersion) -> bool:
+        """Whether not all is known of a broker that it registered up to a version."""
+        return before is None or not before.is_whole or before.version != since
+
+    def suffices(self, said: RegisterBrokerRequest) -> bool | None:
+        """Whether a broker may tell what changes alone from now on."""
+        return True if said.broker_id == MASTER else None
+
+    def rest(self, topics: dict[str, TopicConfig]) -> dict[str, TopicConfig]:
+        """Of what a broker registered before, what stays when it tells what changed."""
+        return topics
 
     def leaving(self, broker: Broker) -> Iterable[Broker]:
         """Who is gone when this broker is."""
@@ -202,7 +216,8 @@ class GoodNameServer(Answering):
         said = RegisterBrokerRequest.from_ext_fields(request.header.ext_fields or {})
         if not self.is_whole(said, request.body):
             raise Refused(ResponseCode.SYSTEM_ERROR, "the body is damaged")
-        table = RegisterBrokerBody.decode(request.body).topic_config_serialize_wrapper
+        body = RegisterBrokerBody.decode(request.body)
+        table = body.topic_config_serialize_wrapper
         assert table is not None, "the suite sends no registration without topics"
         version = table.data_version or DataVersion(None, None, None)
         master = self.master_of(said.broker_name)
@@ -212,13 +227,17 @@ class GoodNameServer(Answering):
         before = self.brokers.get(said.broker_addr or "")
         is_same = before is not None and before.said.broker_name == said.broker_name
         known = before.topics if before is not None and is_same else {}
+        if body.changed_since is not None:
+            if self.lacks(before if is_same else None, body.changed_since):
+                raise Refused(ResponseCode.SYSTEM_ERROR, "not all is known of it")
+            known = self.rest(known)
         for each in [each for each in self.brokers.values() if self.takes_the_place_of(each, said)]:
             del self.brokers[each.said.broker_addr or ""]
         topics = {**known, **(table.topic_config_table or {})}
         self.keep(Broker(said, topics, version, self.channel, self.now_s()))
         if self.speaks_for_its_set(said):
             self.mappings.take(said, table)
-        return Answer(header=self.told(said))
+        return Answer(header=replace(self.told(said), changes_suffice=self.suffices(said)))
 
     def keep(self, broker: Broker) -> None:
         """A registration counts."""
@@ -283,7 +302,8 @@ class GoodNameServer(Answering):
         said = DeleteTopicRouteRequest.from_ext_fields(request.header.ext_fields or {})
         topic, cluster = said.topic or "", self.cluster_of(said)
         for each in self.forgotten(topic, cluster):
-            each.topics.pop(topic, None)
+            if each.topics.pop(topic, None) is not None:
+                each.is_whole = False
         self.mappings.deleted(topic, cluster)
         return Answer()
 

@@ -33,6 +33,12 @@ def asked_for(plan: Callable[[], Plan[T]], done: Callable[[T], int | None]) -> i
     return EXIT_REFUSED if refused else code or 0
 
 
+def say_late(late: str | None) -> None:
+    """A name server does not tell clients yet what is enabled."""
+    if late is not None:
+        say(f"clients are not told of them yet: {late}", err=True)
+
+
 def one_of(broker: str | None, cluster: str | None) -> str:
     """What is named of a broker and a cluster. Raises click.UsageError."""
     if (broker is None) == (cluster is None):

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import click
 
 from replispec.administrator.rocketmq import logical_queues
+from replispec.administrator.rocketmq.logical_topics import untold
 from replispec.administrator.rocketmq.plans import Plan
 from replispec.administrator.rocketmq.topics import TopicWanted, updated
 from replispec.cli.peers_text import say
 from replispec.cli.rocketmq.admin.asking import broker_option, cluster_option, name_servers_option
-from replispec.cli.rocketmq.admin.logical_queues import CODES, asked_for, one_of, topic_option
+from replispec.cli.rocketmq.admin.logical_queues import CODES, asked_for, one_of, say_late, topic_option
 from replispec.runtime.net.clock import wall_ms
 from replispec.wire.rocketmq.codes import Permission
 
@@ -100,21 +101,25 @@ def command(
 
     With -lq true its queues become logical ones as soon as it is there: numbered from 0 on, and told to
     clients as queues of one broker that does not exist. Messages that were sent before stay where they are.
+    The command ends when name servers tell clients.
     """
     where = one_of(broker, cluster)
     wanted = TopicWanted(topic.strip(), reads, writes, perm, is_ordered)
     if logical and cluster is None:
         raise click.UsageError("-lq true numbers the queues of a cluster: -c is needed")
 
-    def plan() -> Plan[Sequence[str]]:
+    def plan() -> Plan[tuple[Sequence[str], str | None]]:
         if logical:
-            return logical_queues.made(name_servers, wanted, where, wall_ms())
-        return updated(name_servers, wanted, cluster=cluster, broker=broker)
+            masters = yield from logical_queues.made(name_servers, wanted, where, wall_ms())
+            return masters, (yield from untold(name_servers, wanted.name))
+        return (yield from updated(name_servers, wanted, cluster=cluster, broker=broker)), None
 
-    def done(masters: Sequence[str]) -> None:
+    def done(came: tuple[Sequence[str], str | None]) -> None:
+        masters, late = came
         for each in masters:
             say(f"create topic to {each} success.")
         if logical:
             say(f"logical queues of {wanted.name} are enabled.")
+        say_late(late)
 
     return asked_for(plan, done)

@@ -8,10 +8,11 @@ import click
 
 from replispec.administrator.rocketmq import logical_queues
 from replispec.administrator.rocketmq.logical_queues import QueuePlace
-from replispec.administrator.rocketmq.logical_topics import LogicalTopic
+from replispec.administrator.rocketmq.logical_topics import LogicalTopic, untold
+from replispec.administrator.rocketmq.plans import Plan
 from replispec.cli.peers_text import say
 from replispec.cli.rocketmq.admin.asking import broker_option, cluster_option, name_servers_option
-from replispec.cli.rocketmq.admin.logical_queues import CODES, asked_for, one_of, topic_option
+from replispec.cli.rocketmq.admin.logical_queues import CODES, asked_for, one_of, say_late, topic_option
 from replispec.runtime.net.clock import wall_ms
 
 EXAMPLES = (
@@ -69,9 +70,15 @@ def command(
             raise click.UsageError("with -b, -q and -i are needed")
         wanted = QueuePlace(broker, queue_id, index)
 
-    def done(came: tuple[LogicalTopic, str | None]) -> None:
-        found, missing = came
+    def plan() -> Plan[tuple[LogicalTopic, str | None, str | None]]:
+        found, missing = yield from logical_queues.mapped(name_servers, topic, wanted, wall_ms())
+        late = None if missing is not None else (yield from untold(name_servers, topic))
+        return found, missing, late
+
+    def done(came: tuple[LogicalTopic, str | None, str | None]) -> None:
+        found, missing, late = came
         say(f"{len(found.queues)} logical queues of {topic} are mapped.")
         say("they are enabled." if missing is None else f"they are not enabled yet: {missing}.")
+        say_late(late)
 
-    return asked_for(lambda: logical_queues.mapped(name_servers, topic, wanted, wall_ms()), done)
+    return asked_for(plan, done)

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import click
 
 from replispec.administrator.rocketmq import logical_queues
+from replispec.administrator.rocketmq.logical_topics import untold
+from replispec.administrator.rocketmq.plans import Plan
 from replispec.cli.peers_text import say
 from replispec.cli.rocketmq.admin.asking import name_servers_option
-from replispec.cli.rocketmq.admin.logical_queues import CODES, asked_for, topic_option
+from replispec.cli.rocketmq.admin.logical_queues import CODES, asked_for, say_late, topic_option
 from replispec.runtime.net.clock import wall_ms
 
 EXAMPLES = (
@@ -44,7 +46,13 @@ the fewest.
 def command(topic: str, cluster: str, number: int, name_servers: Sequence[str]) -> int:
     """Have so many logical queues of a topic be written."""
     topic = topic.strip()
-    return asked_for(
-        lambda: logical_queues.numbered(name_servers, topic, cluster.strip(), number, wall_ms()),
-        lambda _found: say(f"{number} logical queues of {topic} are written."),
-    )
+
+    def plan() -> Plan[str | None]:
+        yield from logical_queues.numbered(name_servers, topic, cluster.strip(), number, wall_ms())
+        return (yield from untold(name_servers, topic))
+
+    def done(late: str | None) -> None:
+        say(f"{number} logical queues of {topic} are written.")
+        say_late(late)
+
+    return asked_for(plan, done)

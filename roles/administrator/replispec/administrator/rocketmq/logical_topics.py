@@ -16,6 +16,7 @@ from replispec.administrator.rocketmq.brokers import Brokers, clusters_of_all
 from replispec.administrator.rocketmq.plans import (
     Asking,
     NotAsWantedError,
+    Pause,
     Plan,
     Reply,
     SilentError,
@@ -45,6 +46,9 @@ from replispec.wire.rocketmq.static_topic import TopicConfigAndQueueMapping, Top
 QUESTIONS_AT_ONCE: Final = 256
 TOPICS_AT_ONCE: Final = 800
 LOOKS_MAX: Final = 3
+TOLD_PAUSE_MS: Final = 100
+TOLD_LOOKS_MAX: Final = 5 * constants.ANNOUNCED_EVERY_MS // TOLD_PAUSE_MS
+"""Looks at name servers that were not told yet: a broker tells them again so often, and after a failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +336,31 @@ def told_plain(name_servers: Sequence[str], topic: str) -> Plan[str | None]:
         found = [reply.question.address for reply in replies if _is_plain(reply)]
         if not found:
             return None
+        yield Pause(constants.ANNOUNCED_EVERY_MS)
     return found[0]
+
+
+def untold(name_servers: Sequence[str], topic: str) -> Plan[str | None]:
+    """Waits until every name server tells who asks for logical queues those of a topic that was just enabled,
+    so that whatever comes next finds them; a name server that does not, at last, and why. None: all do."""
+    header = GetRouteInfoRequest(topic=topic, sys_flag=RouteFlag.LOGICAL_QUEUE)
+    lacks: dict[str, str] = {}
+    for _ in range(TOLD_LOOKS_MAX):
+        replies = yield [Asking(each, RequestCode.GET_ROUTEINFO_BY_TOPIC, header) for each in name_servers]
+        found = {each.question.address: _untold(each) for each in replies}
+        lacks = {address: lack for address, lack in found.items() if lack is not None}
+        if not lacks:
+            return None
+        yield Pause(TOLD_PAUSE_MS)
+    return "; ".join(f"{address} {lack}" for address, lack in lacks.items())
+
+
+def _untold(reply: Reply) -> str | None:
+    try:
+        told = body_of(reply, TopicRouteData)
+    except NotAsWantedError as error:
+        return error.reason
+    return None if told.logical_queues_info is not None else "tells it as a plain topic"
 
 
 def _is_plain(reply: Reply) -> bool:

@@ -7,7 +7,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Final, Generic, TypeVar
 
-from replispec.administrator.rocketmq.plans import Asking, NotAsWantedError, Plan, Reply
+from replispec.administrator.rocketmq.plans import Asking, NotAsWantedError, Pause, Plan, Reply
 from replispec.runtime.rocketmq.remoting.calls import Calls, Outcome, Sign
 from replispec.runtime.world import Closed, Connected, Effect, Event, Outbox, Received, Started, Ticked
 from replispec.wire.rocketmq import constants
@@ -27,6 +27,7 @@ class AdministratorNode(Generic[T]):
         self._outbox = Outbox()
         self._calls = Calls(self._outbox, connect_timeout_ms=answer_ms, sign=sign)
         self._asked: Sequence[Asking] = ()
+        self._paused_to_ms: int | None = None
         self._replies: dict[int, Reply] = {}
         self._result: list[T] = []
         self._failure: NotAsWantedError | None = None
@@ -58,21 +59,28 @@ class AdministratorNode(Generic[T]):
                 self._calls.received(event)
             case Closed():
                 self._calls.closed(event)
-            case Ticked():
-                pass
+            case Ticked(now_ms):
+                if self._paused_to_ms is not None and now_ms >= self._paused_to_ms:
+                    self._paused_to_ms = None
+                    self._go_on((), now_ms)
             case _:
                 return self._outbox.take()
         self._calls.ticked(event.now_ms)
         return self._outbox.take()
 
     def deadline_ms(self) -> int | None:
-        """When a question has waited for too long."""
-        return None if self.is_done else self._calls.deadline_ms()
+        """When a question has waited for too long, or a pause is over."""
+        if self.is_done:
+            return None
+        return self._calls.deadline_ms() if self._paused_to_ms is None else self._paused_to_ms
 
     def _go_on(self, replies: Sequence[Reply] | None, now_ms: int) -> None:
         try:
             asked = next(self._plan) if replies is None else self._plan.send(replies)
             while not asked:
+                if isinstance(asked, Pause):
+                    self._paused_to_ms = now_ms + asked.pause_ms
+                    return
                 asked = self._plan.send(())
         except StopIteration as end:
             self._result.append(end.value)

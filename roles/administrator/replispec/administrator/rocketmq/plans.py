@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.headers import Header
@@ -40,6 +40,19 @@ class Asking:
     def fields(self) -> Mapping[str, str | None]:
         """The fields of its header."""
         return self.header.to_ext_fields() if self.header is not None else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Pause(Sequence[Asking]):
+    """No question: the plan goes on, without a reply, when so much time has passed."""
+
+    pause_ms: int
+
+    def __len__(self) -> int:
+        return 0
+
+    def __getitem__(self, index: Any) -> Any:
+        raise IndexError(index)
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,6 +162,7 @@ class BrokerNode:
             self._log,
             self._sends,
             self._mapped,
+            self._topics,
             self._pulls,
             self._groups,
             self._offsets,
@@ -232,6 +233,7 @@ class BrokerNode:
         self._name_servers.ticked(now_ms)
         self._sends.ticked(now_ms)
         self._mapped.ticked(now_ms)
+        self._topics.ticked(now_ms)
         self._pulls.ticked(now_ms)
         self._groups.ticked(now_ms)
         self._slave.ticked(now_ms)
@@ -262,6 +264,7 @@ class BrokerNode:
         self._sends.refuse_all(stops=True)
         self._mapped.refuse_all("this broker stops", now_ms)
         self._log.stop(now_ms)
+        self._mapped.stop()
         self._topics.stop(now_ms)
         self._offsets.stop()
 

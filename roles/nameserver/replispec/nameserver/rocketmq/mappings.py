@@ -73,6 +73,11 @@ class _Kept:
         stranger that left nothing stays."""
         return not self.is_lost or (self.logical is not None and bool(self.logical.segments))
 
+    @property
+    def told(self) -> tuple[object, ...]:
+        """What of it clients may be told, or not be told because of it."""
+        return self.logical, self.enabled, self.gone, self.static, self.is_lost
+
     def is_newer(self, version: Version) -> bool:
         """Whether who says something of this version knew less."""
         return self.version is not None and self.version > version
@@ -94,10 +99,9 @@ class _Kept:
             gone=gone,
         )
 
-    def with_enabled(self, stated: Statement) -> _Kept:
-        """After a replica said that the topic is enabled. It is not taken back."""
-        known = [stated.enabled] if self.enabled is None else [self.enabled, stated.enabled]
-        return replace(self, enabled=max(known))
+    def with_enabled(self, said: Enabled) -> _Kept:
+        """After a replica said that it is enabled: a name server that starts empty may hear it first."""
+        return replace(self, enabled=said if self.enabled is None else max(self.enabled, said))
 
     def with_static(self, said: TopicQueueMappingInfo, version: Version) -> _Kept:
         """After it said which queues it leads: the greatest epoch counts, then the newest version."""
@@ -117,7 +121,9 @@ class ToldMappings:
         # As of which version the master of each set that is heard said anything of a topic, segments or none.
         self._said_as_of: dict[str, dict[str, Version]] = {}
         self.changed: Collection[str] = ()
-        """Of which topics the last registration changed anything."""
+        """Of which topics the last registration changed what is told."""
+        self.displaced: Mapping[str, Collection[str]] = {}
+        """The topics that it had forgotten for want of room, by their brokers."""
         # Brokers that said something, by the host that registered the first of it.
         self._shares = Shares[str](room)
 
@@ -137,6 +143,7 @@ class ToldMappings:
         broker = who[1]
         faults = {**dict.fromkeys(said.foreign, "segments of other brokers"), **said.faults}
         self.changed = changed = set[str]()
+        self.displaced = {}
         as_of = self._said_as_of.get(broker, {})
         for topic in sorted(self._concerned(broker, said, held)):
             if topic in said.faults:
@@ -148,13 +155,12 @@ class ToldMappings:
             if is_master and topic in said.topics:
                 after = after.with_logical(said, topic)
             elif topic in said.stated:
-                # Which segments there are it may know late; that there are any keeps the plain route away.
-                after = after.with_enabled(said.stated[topic])
+                after = after.with_enabled(said.stated[topic].enabled)
             if topic in said.static:
                 after = after.with_static(said.static[topic], said.version)
-            if after != before:
+            if before is None or after.told != before.told:
                 changed.add(topic)
-            if not self._put(who, host, topic, before, after):
+            if after != before and not self._put(who, host, topic, before, after):
                 faults[topic] = "no room for what is registered of it"
         if is_master:
             self._note_version(broker, said, held)
@@ -169,8 +175,18 @@ class ToldMappings:
     def _concerned(self, broker: str, said: Said, held: Collection[str]) -> set[str]:
         """The topics of which something may change: one that comes without segments has none."""
         new = said.logical.keys() | said.stated.keys() | said.static.keys()
-        known = (each for each in self._brokers.get(broker, ()) if each in said.topics)
-        return {each for each in new if each in held}.union(known)
+        known = self.of(broker)
+        if len(said.topics) < len(known):
+            return {each for each in new if each in held}.union(each for each in said.topics if each in known)
+        return {each for each in new if each in held}.union(each for each in known if each in said.topics)
+
+    def of(self, broker: str) -> Collection[str]:
+        """The topics of which a broker said anything."""
+        return self._brokers.get(broker, frozenset())
+
+    def saying(self, topic: str) -> Collection[str]:
+        """The brokers that said anything of a topic."""
+        return self._topics.get(topic, {}).keys()
 
     def lost(self, broker: str) -> None:
         """The master of a set is not heard any more: whoever is it next is believed."""
@@ -238,7 +254,9 @@ class ToldMappings:
             going = self._shares.giving_way(host)
             if going is None or going == broker:
                 return False
-            for each in list(self._brokers[going]):
+            gone = list(self._brokers[going])
+            self.displaced = {**self.displaced, going: gone}
+            for each in gone:
                 self._drop(each, going)
         if broker in self._shares:
             self._shares.grow(broker, more)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from replispec.nameserver.rocketmq.routes import Limits, RouteRegistration, Routes
+from replispec.nameserver.rocketmq.registered import Limits, RouteRegistration
+from replispec.nameserver.rocketmq.routes import Routes
 from replispec.nameserver.rocketmq.said import said_of
 from replispec.nameserver.rocketmq.view import NameServerView
 from replispec.runtime.primitives.bindings import TEXT_MAX, Kept
@@ -144,7 +145,7 @@ class NameServerNode:
         host = request.peer.rpartition(":")[0]
         if self._routes.is_strangers(new, host, request.now_ms):
             self._note_stranger(new, request)
-            self._take(request, machine.Taken(None, None))
+            self._take(request, machine.Taken(None, None, None))
             return
         if not self._routes.register(new, request.connection, host, request.now_ms):
             self._take(request, machine.Overfull())
@@ -156,9 +157,10 @@ class NameServerNode:
         is_replica = new.broker_id != constants.MASTER_ID
         master = self._routes.master_of(new.broker_name) if is_replica else None
         if master is None:
-            self._take(request, machine.Taken(None, None))
+            suffices = self._routes.is_whole(new.cluster, new.address) or None
+            self._take(request, machine.Taken(None, None, suffices))
         else:
-            self._take(request, machine.Taken(master.address, master.ha_address))
+            self._take(request, machine.Taken(master.address, master.ha_address, None))
 
     def _note_stranger(self, new: RouteRegistration, request: Request) -> None:
         """One line for each connection that speaks for a broker which is heard from elsewhere."""
@@ -234,6 +236,11 @@ class NameServerNode:
     ) -> bool:
         """Whether this is not the version that the broker registered."""
         return self.version(cluster_name, address) != DataVersion(counter, state_version, timestamp)
+
+    def lacks(self, cluster_name: str, address: str, since: DataVersion | None, /) -> bool:
+        """Whether not all that a broker registered up to this version is known."""
+        is_known = self.version(cluster_name, address) == _version(since)
+        return not (is_known and self._routes.is_whole(cluster_name, address))
 
     @property
     def properties(self) -> Sequence[Property]:

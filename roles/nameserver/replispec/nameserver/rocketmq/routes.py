@@ -11,11 +11,12 @@ broker with one topic is taken like any other.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 from replispec.nameserver.rocketmq.mappings import Said, ToldMappings
+from replispec.nameserver.rocketmq.registered import BrokerSet, Limits, Live, RouteRegistration
 from replispec.runtime.primitives.bindings import Kept
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.queues.forms import message_of_queues
@@ -30,7 +31,6 @@ from replispec.wire.rocketmq.broker import (
     ClusterInfo,
     DataVersion,
     QueueData,
-    TopicConfig,
     TopicList,
     TopicRouteData,
 )
@@ -39,57 +39,6 @@ from replispec.wire.rocketmq.static_topic import TopicQueueMappingInfo
 
 HEARD_MS: Final = constants.ROUTE_TIMEOUT_MS // 3
 """A broker that registered so long ago, and said nothing since, may have moved."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What brokers may make grow: registrations that count, topics, once for each broker set, and segments of
-    logical queues. When one of them is reached the host that has most of it gives way to others."""
-
-    brokers: int = 10_000
-    topics: int = 500_000
-    segments: int = constants.ROUTED_SEGMENTS_MAX
-
-
-@dataclass(frozen=True, slots=True)
-class RouteRegistration:
-    """What one broker says about itself."""
-
-    cluster: str
-    broker_name: str
-    broker_id: int
-    address: str
-    ha_address: str
-    version: DataVersion
-    topics: Mapping[str, TopicConfig]
-    timeout_ms: int | None = None
-    acting_master: bool | None = None
-    zone: str | None = None
-    mappings: Said = field(default_factory=Said)
-
-
-@dataclass(slots=True)
-class _Live:
-    registration: RouteRegistration
-    connection: int
-    host: str
-    received_ms: int
-
-    @property
-    def until_ms(self) -> int:
-        timeout_ms = self.registration.timeout_ms
-        return self.received_ms + (constants.ROUTE_TIMEOUT_MS if timeout_ms is None else timeout_ms)
-
-
-@dataclass(slots=True)
-class _BrokerSet:
-    """One broker set: addresses by id, queues by topic."""
-
-    cluster: str
-    addresses: dict[int, str] = field(default_factory=dict)
-    queues: dict[str, QueueData] = field(default_factory=dict)
-    acting_master: bool = False
-    zone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +58,9 @@ class Routes:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._live: dict[Key, _Live] = {}
+        self._live: dict[Key, Live] = {}
         self._by_connection: dict[int, set[Key]] = {}
-        self._sets: dict[str, _BrokerSet] = {}
+        self._sets: dict[str, BrokerSet] = {}
         self._holders: dict[str, set[str]] = {}
         self._mappings = ToldMappings(limits.segments)
         self._routes: dict[str, Kept[TopicRouteData]] = {}
@@ -167,25 +116,57 @@ class Routes:
         if known is not None and known.registration.broker_name != new.broker_name:
             self._remove(key)
             known = None
-        self._changed()
-        broker_set = self._sets.setdefault(new.broker_name, _BrokerSet(new.cluster))
+        broker_set = self._sets.setdefault(new.broker_name, BrokerSet(new.cluster))
+        before = broker_set.told()
         broker_set.cluster, broker_set.zone = new.cluster, new.zone
         broker_set.acting_master = bool(new.acting_master)
+        if new.broker_id == constants.MASTER_ID and broker_set.addresses.get(new.broker_id) != new.address:
+            self._is_known_in_part(new.broker_name)
         for broker_id in [each for each, at in broker_set.addresses.items() if at == new.address]:
             del broker_set.addresses[broker_id]
         broker_set.addresses[new.broker_id] = new.address
+        is_whole = False
         if new.broker_id == min(broker_set.addresses):
-            fresh = self._told & (new.topics.keys() - broker_set.queues.keys())
-            self._take_topics(broker_set, new, known, host)
-            who, is_master = (new.cluster, new.broker_name), new.broker_id == constants.MASTER_ID
-            held = broker_set.queues
-            self.faults = self._mappings.take(who, host, new.mappings, held, is_master=is_master)
-            self.withdrawn = self._withdrawn(fresh.union(self._mappings.changed))
+            is_whole = self._take_held(broker_set, new, known, host)
+        if broker_set.told() != before:
+            self._changed_set(broker_set)
         self._forget_live(key)
         self._registrations.take(host, key)
-        self._live[key] = _Live(replace(new, topics={}, mappings=Said()), connection, host, now_ms)
+        said = replace(new, topics={}, mappings=Said())
+        self._live[key] = Live(said, connection, host, now_ms, is_whole)
         self._by_connection.setdefault(connection, set()).add(key)
         return True
+
+    def _take_held(
+        self, broker_set: BrokerSet, new: RouteRegistration, known: Live | None, host: str
+    ) -> bool:
+        """What the master, or who stands in for it, holds; true when it is the master, of which all is known
+        from now on."""
+        fresh = self._told & (new.topics.keys() - broker_set.queues.keys())
+        all_taken = self._take_topics(broker_set, new, known, host)
+        who, is_master = (new.cluster, new.broker_name), new.broker_id == constants.MASTER_ID
+        held = broker_set.queues
+        self.faults = self._mappings.take(who, host, new.mappings, held, is_master=is_master)
+        for name, topics in self._mappings.displaced.items():
+            self._changed(topics)
+            self._is_known_in_part(name)
+        self._changed(self._mappings.changed)
+        self.withdrawn = self._withdrawn(fresh.union(self._mappings.changed))
+        self._is_known_in_part(new.broker_name)
+        return is_master and all_taken and not self.faults
+
+    def _is_known_in_part(self, name: str) -> None:
+        """Of the brokers of a set something is not known any more, or by the word of another."""
+        if (broker_set := self._sets.get(name)) is None:
+            return
+        for address in broker_set.addresses.values():
+            if (live := self._live.get((broker_set.cluster, address))) is not None:
+                live.is_whole = False
+
+    def is_whole(self, cluster: str, address: str) -> bool:
+        """Whether all that a master registered is known."""
+        live = self._live.get((cluster, address))
+        return live is not None and live.is_whole
 
     def master_of(self, broker_name: str) -> RouteRegistration | None:
         """What the live master of a broker set said about itself."""
@@ -224,7 +205,8 @@ class Routes:
 
     def forget(self, topic: str, cluster: str | None) -> None:
         """Forget a topic, of all brokers or of those of one cluster, until one of them registers it again."""
-        self._changed()
+        for name in {*self._holders.get(topic, ()), *self._mappings.saying(topic)}:
+            self._is_known_in_part(name)
         for name in sorted(self._holders.get(topic, ())):
             if cluster is None or self._sets[name].cluster == cluster:
                 del self._sets[name].queues[topic]
@@ -233,6 +215,7 @@ class Routes:
                 self._drop_holder(topic, name)
         self._told.discard(topic)
         self._mappings.forget(topic, None if cluster is None else [cluster])
+        self._changed([topic])
 
     def withheld(self, topic: str) -> str | None:
         """What is missing of logical queues that are enabled; None: nothing is, or they are not."""
@@ -304,12 +287,17 @@ class Routes:
             route = self._routes[topic] = Kept(self._route(topic))
         return route
 
-    def _changed(self) -> None:
-        """What was told is told no more."""
-        self._routes.clear()
-        self._logical.clear()
-        self._logical_routes.clear()
-        self._clusters = self._names = None
+    def _changed(self, topics: Iterable[str]) -> None:
+        """What was told of these topics is told no more."""
+        for topic in topics:
+            self._routes.pop(topic, None)
+            self._logical.pop(topic, None)
+            self._logical_routes.pop(topic, None)
+
+    def _changed_set(self, broker_set: BrokerSet) -> None:
+        """Nor what was told of the brokers of a set."""
+        self._clusters = None
+        self._changed(broker_set.queues)
 
     def topics(self) -> Kept[TopicList]:
         """The names of all topics that anybody holds."""
@@ -370,12 +358,13 @@ class Routes:
         return holder is not None and _state(holder.registration) > _state(new)
 
     def _take_topics(
-        self, broker_set: _BrokerSet, new: RouteRegistration, known: _Live | None, host: str
-    ) -> None:
-        """The topics of the master, or of who stands in for it, unless its version did not change."""
+        self, broker_set: BrokerSet, new: RouteRegistration, known: Live | None, host: str
+    ) -> bool:
+        """The topics of the master, or of who stands in for it, unless its version did not change; false when
+        there is no room for all."""
         is_unchanged = known is not None and known.registration.version == new.version
         if is_unchanged and new.topics.keys() <= broker_set.queues.keys():
-            return
+            return True
         before = len(broker_set.queues)
         for name, topic in new.topics.items():
             if name not in broker_set.queues:
@@ -383,17 +372,29 @@ class Routes:
                     self._hold_topics(host, new.broker_name, len(broker_set.queues) - before)
                     before = len(broker_set.queues)
                     if not self._make_room_for_topics(host, new.broker_name):
-                        return
+                        return False
                 self._topics += 1
-            broker_set.queues[name] = QueueData(
+            queues = QueueData(
                 new.broker_name,
                 topic.perm,
                 topic.read_queue_nums,
                 topic.topic_sys_flag,
                 topic.write_queue_nums,
             )
-            self._holders.setdefault(name, set()).add(new.broker_name)
+            if broker_set.queues.get(name) != queues:
+                broker_set.queues[name] = queues
+                self._changed([name])
+            self._hold(name, new.broker_name)
         self._hold_topics(host, new.broker_name, len(broker_set.queues) - before)
+        return True
+
+    def _hold(self, topic: str, name: str) -> None:
+        """A broker set has a topic."""
+        holders = self._holders.get(topic)
+        if holders is None:
+            self._names = None
+            holders = self._holders[topic] = set()
+        holders.add(name)
 
     def _hold_topics(self, host: str, broker_name: str, count: int) -> None:
         """A broker set has so many topics more."""
@@ -413,7 +414,7 @@ class Routes:
                 self._remove((broker_set.cluster, address))
         return self._topics < self._limits.topics
 
-    def _forget_live(self, key: Key) -> _Live | None:
+    def _forget_live(self, key: Key) -> Live | None:
         live = self._live.pop(key, None)
         if live is not None:
             self._registrations.drop(key)
@@ -432,9 +433,10 @@ class Routes:
         is_master = gone.broker_id == constants.MASTER_ID
         if is_master and (broker_set is None or broker_set.addresses.get(gone.broker_id) == gone.address):
             self._mappings.lost(gone.broker_name)
-        self._changed()
+            self._changed(self._mappings.of(gone.broker_name))
         if broker_set is None:
             return gone  # its id was taken by another, and that one has left
+        self._changed_set(broker_set)
         for broker_id in [each for each, at in broker_set.addresses.items() if at == gone.address]:
             del broker_set.addresses[broker_id]
         if not broker_set.addresses:
@@ -453,6 +455,7 @@ class Routes:
         holders.discard(name)
         if not holders:
             del self._holders[topic]
+            self._names = None
 
 
 def _with_logical(plain: TopicRouteData, topic: str, queues: Collection[LogicalQueue]) -> TopicRouteData:

@@ -164,7 +164,7 @@ class TopicMapping:
             own = (replace(each.segment, address=address) for each in self.held if each.index == index)
             yield LogicalQueue.of(index, own)
 
-    @property
+    @cached_property
     def statement(self) -> LogicalQueuesEnabled | None:
         """That it is enabled, as it is registered; None before."""
         if self.enabled is None:
@@ -231,13 +231,24 @@ class LogicalMappings(RecordedMappings[LogicallyMapped]):
         self, outbox: Outbox, writes: Writes, files: FilesReader, store: MessageStore, broker_name: str
     ) -> None:
         self._broker_name = broker_name
+        # The last record that was made here, which is read again as soon as it is in the log.
+        self._made: tuple[bytes, TopicMapping] | None = None
+        # What was told of each mapping, and at which address.
+        self._told: dict[str, tuple[TopicMapping, str, LogicalQueues]] = {}
         queue, file = constants.LOGICAL_MAPPING_QUEUE, constants.LOGICAL_MAPPING_FILE
         super().__init__(outbox, writes, files, store, queue, file)
 
     def infos(self, address: str) -> dict[str, LogicalQueues]:
         """The segments that name servers are told of, by topic."""
-        found = {topic: list(each.logical_queues(address)) for topic, each in self._kept_all() if each.held}
-        return {topic: message_of_queues(queues, topic) for topic, queues in found.items()}
+        before, self._told = self._told, {}
+        for topic, mapping in self._kept_all():
+            known = before.get(topic)
+            if known is not None and known[0] is mapping and known[1] == address:
+                self._told[topic] = known
+            elif mapping.held:
+                queues = message_of_queues(mapping.logical_queues(address), topic)
+                self._told[topic] = mapping, address, queues
+        return {topic: queues for topic, (_, _, queues) in self._told.items()}
 
     def statements(self) -> dict[str, LogicalQueuesEnabled]:
         """The topics that are enabled, as name servers are told of them."""
@@ -250,7 +261,19 @@ class LogicalMappings(RecordedMappings[LogicallyMapped]):
             if found is not None:
                 yield topic, found.said
 
+    def record_of(self, mapping: TopicMapping) -> bytes:
+        """A mapping as the log is to have it. Raises RemoteProtocolError for one that cannot be."""
+        fault = mapping.fault()
+        if fault is not None:
+            raise RemoteProtocolError(fault)
+        body = mapping.encoded().encode()
+        gone = {index: each for index, each in mapping.gone.items() if each}
+        self._made = body, replace(mapping, held=tuple(sorted(mapping.held, key=_place)), gone=gone)
+        return body
+
     def _mapped(self, body: bytes, offset: int, end: int) -> tuple[str, LogicallyMapped]:
+        if self._made is not None and self._made[0] == body:
+            return self._made[1].topic, LogicallyMapped(offset, end, self._made[1])
         said = LogicalQueueMapping.decode(body)
         if said.broker_name != self._broker_name:
             raise RemoteProtocolError("it is none of this broker set")

@@ -366,10 +366,7 @@ class LogicalQueueAdmin:
             give(request, self._bound.answer_of(effect, instance[1], event, request.command.release))
 
     def _record(self, request: Request, mapping: TopicMapping, kept: Callable[[str, int], None]) -> None:
-        fault = mapping.fault()
-        if fault is not None:
-            raise RemoteProtocolError(fault)
-        body = mapping.encoded().encode()
+        body = self._mappings.record_of(mapping)
         again = self._recorder.asks_again(request, self._asked, kept)
         self._recorder.record(self._mappings, body, request.now_ms, kept, again)
 

@@ -148,7 +148,7 @@ class MappedTopics:
         """Take what the log has now, and what of it is kept; whether name servers have to hear of it."""
         changed = False
         for table in (self._known.static, self._known.logical):
-            if topics := table.follow(kept_to):
+            if topics := table.follow(kept_to, now_ms):
                 configs = table.configs()
                 self._topics.count_in(
                     {name: configs[name] for name in sorted(topics & configs.keys())}, now_ms
@@ -170,11 +170,19 @@ class MappedTopics:
         """Do what is due."""
         self.recorder.ticked(now_ms)
         self._emptied.ticked(now_ms)
+        self._known.static.ticked(now_ms)
+        self._known.logical.ticked(now_ms)
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
-        times = self.recorder.deadline_ms(), self._emptied.deadline_ms()
+        parts = self.recorder, self._emptied, self._known.static, self._known.logical
+        times = [each.deadline_ms() for each in parts]
         return min((each for each in times if each is not None), default=None)
+
+    def stop(self) -> None:
+        """The process ends: leave the files as mappings are."""
+        self._known.static.keep()
+        self._known.logical.keep()
 
     def forget(self, topic: str, now_ms: int, then: Kept) -> None:
         """Record that a topic is deleted, whether it had a mapping or not."""

@@ -66,6 +66,8 @@ class Mappings(RecordedMappings[Mapped]):
         self, outbox: Outbox, writes: Writes, files: FilesReader, store: MessageStore, broker_name: str
     ) -> None:
         self._broker_name = broker_name
+        # What was told of each mapping.
+        self._told: dict[str, tuple[TopicQueueMappingDetail, TopicQueueMappingInfo]] = {}
         super().__init__(outbox, writes, files, store, constants.MAPPING_QUEUE, constants.MAPPING_FILE)
 
     # What there is
@@ -77,7 +79,12 @@ class Mappings(RecordedMappings[Mapped]):
 
     def infos(self) -> dict[str, TopicQueueMappingInfo]:
         """What name servers are told of those that are kept: which logical queues are led here."""
-        return {topic: self._info(topic, each) for topic, each in self.details().items()}
+        before, self._told = self._told, {}
+        for topic, detail in self.details().items():
+            known = before.get(topic)
+            is_known = known is not None and known[0] is detail
+            self._told[topic] = known if is_known and known else (detail, self._info(topic, detail))
+        return {topic: info for topic, (_, info) in self._told.items()}
 
     def _info(self, topic: str, detail: TopicQueueMappingDetail) -> TopicQueueMappingInfo:
         own, led = self._broker_name, dict[int, int]()

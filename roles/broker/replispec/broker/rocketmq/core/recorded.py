@@ -82,6 +82,7 @@ class RecordedMappings(ABC, Generic[MappedT]):
         """Counts what changed of the mappings that are kept."""
         self._on_disk = self._asked = 0
         self._is_writing = False
+        self._due_ms: int | None = None
         self._file = TableFile(files, file)
         self._read_file()
         self._wanted_from = 0
@@ -184,7 +185,7 @@ class RecordedMappings(ABC, Generic[MappedT]):
 
     # What the log says
 
-    def follow(self, kept_to: int) -> frozenset[str]:
+    def follow(self, kept_to: int, now_ms: int) -> frozenset[str]:
         """Take what came to the log or was cut, and that it is kept up to an offset; returns the topics of
         which another mapping is kept."""
         if not self._has_changed(kept_to):
@@ -200,8 +201,10 @@ class RecordedMappings(ABC, Generic[MappedT]):
         self._last_end = max(ends, default=0)
         changed = frozenset(topic for topic, was in before.items() if self._kept(topic) != was)
         if changed:
-            self.version = later(self.version)
-            self._write()
+            # Its file may be of before: there are at least as many changes as records.
+            self.version = max(later(self.version), self._position)
+            if self._due_ms is None:
+                self._due_ms = now_ms + constants.MAPPING_COPY_MS
         return changed
 
     def _has_changed(self, kept_to: int) -> bool:
@@ -283,6 +286,20 @@ class RecordedMappings(ABC, Generic[MappedT]):
             self._wanted_from = 0
 
     # The file
+
+    def ticked(self, now_ms: int) -> None:
+        """Write it, if it is time."""
+        if self._due_ms is not None and now_ms >= self._due_ms:
+            self.keep()
+
+    def deadline_ms(self) -> int | None:
+        """When `ticked` has something to do."""
+        return self._due_ms
+
+    def keep(self) -> None:
+        """Write what changed now."""
+        self._due_ms = None
+        self._write()
 
     def _write(self) -> None:
         if self._is_writing or self.version == self._on_disk:

@@ -56,6 +56,7 @@ class Topics:
         self._table: dict[str, TopicConfig] = {}
         # Topics of mappings, recorded last and kept.
         self._mapped: Callable[[str], TopicConfig | None] = lambda _name: None
+        self._due_ms: int | None = None
         self._under_way: _Batch | None = None
         self._next = _Batch()
         self._file = TableFile(files, constants.TOPICS_FILE)
@@ -161,9 +162,20 @@ class Topics:
         self._table |= configs
         self._next.topics |= configs
         self._version = self._next_version(now_ms)
-        self._write(now_ms)
+        if self._due_ms is None:
+            self._due_ms = now_ms + constants.MAPPING_COPY_MS
+
+    def ticked(self, now_ms: int) -> None:
+        """Write topics of mappings, if it is time."""
+        if self._due_ms is not None and now_ms >= self._due_ms:
+            self._write(now_ms)
+
+    def deadline_ms(self) -> int | None:
+        """When `ticked` has something to do."""
+        return self._due_ms
 
     def _write(self, now_ms: int) -> None:
+        self._due_ms = None
         if self._under_way is not None or not (self._next.topics or self._next.is_whole):
             return
         self._under_way, self._next = self._next, _Batch()
@@ -179,7 +191,7 @@ class Topics:
 
     def stop(self, now_ms: int) -> None:
         """The process ends: leave one file with all topics that were kept."""
-        if self._file.has_parts:
+        if self._file.has_parts or self._due_ms is not None:
             table = self._table | (self._under_way.topics if self._under_way is not None else {})
             data = TopicConfigTable(self._next_version(now_ms), None, table, None, None).encode()
             self._writes.persist(*self._file.whole(data), then=lambda _event: None)

@@ -7,14 +7,16 @@ RouteInfoManager.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
+from replispec.runtime.primitives.bindings import Call
 from replispec.runtime.rocketmq.membership.answers import read_quietly
 from replispec.runtime.rocketmq.membership.machine_runner import MachineRunner, Nothing
 from replispec.runtime.rocketmq.remoting.calls import Calls, Failure, Outcome
 from replispec.runtime.world import Level, Outbox
 from replispec.wire.rocketmq import constants
-from replispec.wire.rocketmq.broker import RegisterBrokerRequest, TopicConfigTable
+from replispec.wire.rocketmq.broker import DataVersion, RegisterBrokerRequest, TopicConfigTable
 from replispec.wire.rocketmq.machines import announcement as machine
 from replispec.wire.rocketmq.machines import announcement_wire as wire
 
@@ -30,6 +32,19 @@ class Announcement:
     ha_address: str
     topics: TopicConfigTable
     filter_servers: Sequence[str] = ()
+    changed_since: DataVersion | None = None
+    is_newest: bool = True
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """Who announces itself."""
+        return self.cluster_name, self.broker_name, self.route_id, self.address, self.ha_address
+
+    def since(self, told: Announcement) -> Announcement:
+        """What changed since this was told."""
+        return replace(
+            self, topics=_changes(told.topics, self.topics), changed_since=told.topics.data_version
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +87,8 @@ class NameServers:
         self._due_ms: int | None = None
         self._told_ms: int | None = None
         self._servers = {each: MachineRunner(machine.MACHINE, self) for each in self._addresses}
+        # What each of them was told last, with all that it was told before.
+        self._told: dict[str, Announcement] = {}
         self._answered: _Answered | None = None
         # Those of which it was said that they do not know us.
         self._silent: set[str] = set()
@@ -83,11 +100,15 @@ class NameServers:
         self._told_ms = now_ms
         if said is None:
             return
-        call = wire.announced(machine.MACHINE.variables, said)
-        if self._announced is not None and self._addresses:
-            self._announced(call.header, now_ms)
-        fields = call.header.to_ext_fields()
+        calls: dict[int, Call[RegisterBrokerRequest]] = {}
         for address in self._addresses:
+            base = self._base(address, said)
+            told = said if base is None else said.since(base)
+            call = calls.get(id(base)) or wire.announced(machine.MACHINE.variables, told)
+            if self._announced is not None and not calls:
+                self._announced(call.header, now_ms)
+            calls[id(base)] = call
+            self._told[address] = said
             self._take(address, machine.Announced(call.header))
             self._calls.ask(
                 address,
@@ -95,9 +116,15 @@ class NameServers:
                 self._answer_to(call.code, address, said),
                 now_ms=now_ms,
                 timeout_ms=constants.ANSWER_TIMEOUT_MS,
-                ext_fields=fields,
+                ext_fields=call.header.to_ext_fields(),
                 body=call.body,
             )
+
+    def _base(self, address: str, said: Announcement) -> Announcement | None:
+        """What a name server is known to have, so that it needs to be told no more than what changed."""
+        told = self._told.get(address)
+        is_current = self._servers[address].state is machine.State.CURRENT
+        return told if is_current and told is not None and told.identity == said.identity else None
 
     def announce_soon(self, now_ms: int) -> None:
         """Tell them of what changes often: at once if the last time was long enough ago, each time with all
@@ -129,7 +156,11 @@ class NameServers:
 
     def _answer_to(self, asked: int, address: str, said: Announcement) -> Callable[[Outcome, int], None]:
         def answered(outcome: Outcome, now_ms: int) -> None:
-            event, fault = read_quietly(outcome, lambda *answer: wire.outcome_of(asked, *answer))
+            newest = replace(said, is_newest=self._told.get(address) is said)
+
+            event, fault = read_quietly(
+                outcome, lambda code, *said: wire.outcome_of(asked, code, said[0], said[1], newest, said[2])
+            )
             assert event is not None, "every outcome of an announcement is one of its events"
             self._answered = _Answered(address, said, outcome, fault, now_ms)
             self._take(address, event)
@@ -151,9 +182,9 @@ class NameServers:
     def look_for_master(self, event: machine.Taken) -> Nothing:
         """A replica follows the master that is named, and asks again soon while it is not the right one."""
         assert self._answered is not None
-        now_ms, answer = self._answered.now_ms, event.message
+        now_ms = self._answered.now_ms
         if self._answered.said.route_id != constants.MASTER_ID:
-            master, ha = answer.master_addr, answer.ha_server_addr
+            master, ha = event.master_address, event.ha_address
             if not (master and ha and self._master_named(master, ha, now_ms)):
                 self._again_in(constants.MASTER_SEARCH_MS, now_ms)
         return ()
@@ -174,8 +205,28 @@ class NameServers:
             self._outbox.note(Level.WARNING, "a name server does not know us", **values)
         return ()
 
+    def retry_now(self, _event: machine.Refused) -> Nothing:
+        """Tell all of them again: one of them lacks something."""
+        assert self._answered is not None
+        self._again_in(0, self._answered.now_ms)
+        return ()
+
     def retry_soon(self, _event: machine.Refused) -> Nothing:
         """Tell all of them again before it is time."""
         assert self._answered is not None
         self._again_in(constants.RETRY_MS, self._answered.now_ms)
         return ()
+
+
+def _changes(before: TopicConfigTable, now: TopicConfigTable) -> TopicConfigTable:
+    """Of each map the topics of which any map has something else than before."""
+    maps = [each.name for each in fields(now) if isinstance(getattr(now, each.name), dict)]
+    pairs = [(getattr(before, name) or {}, getattr(now, name)) for name in maps]
+    changed = {
+        topic for old, new in pairs for topic in old.keys() | new.keys() if old.get(topic) != new.get(topic)
+    }
+    kept: dict[str, Any] = {
+        name: {topic: each for topic, each in new.items() if topic in changed}
+        for name, (_, new) in zip(maps, pairs, strict=True)
+    }
+    return replace(now, **kept)
