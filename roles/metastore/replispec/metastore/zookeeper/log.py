@@ -60,7 +60,9 @@ class MetastoreLog:
         self._proposed: dict[int, _Proposed] = {}
         self._under_way: Ready | None = None
         self._log_bytes = self._last_snapshot_bytes = 0
-        self._is_full = self._is_broken = False
+        self._is_broken = False
+        self.is_full = False
+        """Whether there was no room for the last write."""
         self.waiting_bytes = 0
         """What is proposed and not known to be on the disk."""
         self.written = self.snapshots = 0
@@ -171,8 +173,8 @@ class MetastoreLog:
         self._failed(f"the log of the metastore cannot be written: {reason}")
 
     def _room(self, *, is_full: bool, reason: str = "") -> None:
-        if is_full and not self._is_full:
+        if is_full and not self.is_full:
             self._outbox.note(Level.ERROR, "no room for the log: changes are refused", reason=reason)
-        elif self._is_full and not is_full:
+        elif self.is_full and not is_full:
             self._outbox.note(Level.INFO, "room for the log again: changes are taken")
-        self._is_full = is_full
+        self.is_full = is_full

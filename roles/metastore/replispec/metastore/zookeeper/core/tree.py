@@ -134,6 +134,14 @@ class Tree:
             case _:
                 assert_never(request)
 
+    def refuses(self, request: Write) -> Outcome | None:
+        """The refusal with which a request would meet now, which then need not be on record; None: none."""
+        outcome = self._write(request, 0)
+        for take_back in reversed(self._undo):
+            take_back()
+        self._undo = []
+        return None if outcome.refusal is None else outcome
+
     def restore(
         self,
         zxid: int,
@@ -155,10 +163,10 @@ class Tree:
         self._nodes[ROOT]  # noqa: B018  a tree without its root is none
 
     def _write(self, request: Write, time_ms: int) -> Outcome:
+        self._undo, self._events = [], []
         session = self.sessions.get(request.session)
         if session is None:
             return Outcome(refusal=Refusal.SESSION_EXPIRED)
-        self._undo, self._events = [], []
         results: list[Result] = []
         try:
             for change in request.changes:
@@ -166,6 +174,7 @@ class Tree:
         except Refused as refused:
             for take_back in reversed(self._undo):
                 take_back()
+            self._undo = []
             return Outcome(refusal=refused.refusal, refused_at=len(results))
         return Outcome(tuple(results), tuple(self._events))
 
