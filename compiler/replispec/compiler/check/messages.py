@@ -102,7 +102,9 @@ def _check_given(model: Model, message: Message) -> None:
             "put it into the frame as a field",
         )
     given = [each.name for each in message.given]
-    is_exchanged = not given and any(each.answers and not each.answers.version for each in model.messages.values())
+    is_exchanged = not given and any(
+        each.answers and not each.answers.version for each in model.messages.values()
+    )
     if message.codes and message.layout == "BINARY" and given != ["version"] and not is_exchanged:
         raise SpecificationError(
             message.place,

@@ -123,7 +123,11 @@ def condition(field: Field, own: str = "") -> str:
 
 def identities(field: Field, value: str) -> str:
     """What tells the elements of a list apart: numbers by themselves, messages by their `identity`."""
-    return value if is_number_list(field) or is_text_list(field) else f"[element.identity for element in {value}]"
+    return (
+        value
+        if is_number_list(field) or is_text_list(field)
+        else f"[element.identity for element in {value}]"
+    )
 
 
 def is_plain(field: Field) -> bool:
