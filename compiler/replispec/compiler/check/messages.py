@@ -101,11 +101,14 @@ def _check_given(model: Model, message: Message) -> None:
             f"{message.name} is a frame of its own, so nobody gives it {message.given[0].name}",
             "put it into the frame as a field",
         )
-    if message.codes and message.layout == "BINARY" and [each.name for each in message.given] != ["version"]:
+    given = [each.name for each in message.given]
+    exchanges = [each.answers for each in model.messages.values() if each.answers]
+    is_exchanged = not given and any(not each.version for each in exchanges)
+    if message.codes and message.layout == "BINARY" and given != ["version"] and not is_exchanged:
         raise SpecificationError(
             message.place,
             f"{message.name} has a code, but no version goes with it",
-            'give it one, as given: {name: "version" first: 0 last: 1}',
+            'give it one, as given: {name: "version" first: 0 last: 1}, or say with answers how it is read',
         )
     for field in message.fields:
         element = model.messages.get(field.type)

@@ -102,5 +102,5 @@ def _is_for_everybody(entry: AccessEntry) -> bool:
     return (
         entry.permissions == Permission.ALL
         and entry.scheme == EVERYBODY_SCHEME
-        and entry.id == EVERYBODY_ID
+        and entry.expression == EVERYBODY_ID
     )

@@ -110,7 +110,7 @@ class Requests:
     def take(self, peer: Peer, frame: bytes) -> None:
         """Serve one request. Raises RemoteProtocolError when it breaks the protocol."""
         asked = RequestFrame.decode(frame)
-        kind, xid = asked.type, asked.xid
+        kind, xid = asked.op_code, asked.xid
         form = _FORMS.get(kind)
         if kind == OpCode.PING:
             # Told out of turn: that the session lives is no part of what is asked.
@@ -151,7 +151,7 @@ class Requests:
 
     def _multi(self, peer: Peer, xid: int, said: MultiRequest) -> None:
         changes, why = operations_of(said.operations)
-        kinds = [each.type for each in said.operations]
+        kinds = [each.op_code for each in said.operations]
 
         def answered(outcome: Outcome) -> bytes:
             return answers.written_all(xid, self._owner.tree.zxid, kinds, outcome)
