@@ -115,9 +115,7 @@ class Model:
         self.nodes[*above, last] = ModelNode(
             change.data, self.zxid, self.zxid, self.zxid, now, now, owner=owner
         )
-        self.nodes[above] = replace(
-            parent, pzxid=self.zxid, changes=parent.changes + 1, made=parent.made + 1
-        )
+        self.nodes[above] = replace(parent, pzxid=self.zxid, changes=parent.changes + 1, made=parent.made + 1)
         return "/" + "/".join((*above, last))
 
     def _remove(self, names: tuple[str, ...]) -> None:

@@ -78,7 +78,11 @@ class Life:
 def changes(count: int) -> list[Request]:
     """Requests that each change something."""
     first = Write(SESSION, (Create("/n", b""),))
-    return [OPEN, first, *(Write(SESSION, (SetData("/n", bytes([each]) * 40, each),)) for each in range(count))]
+    return [
+        OPEN,
+        first,
+        *(Write(SESSION, (SetData("/n", bytes([each]) * 40, each),)) for each in range(count)),
+    ]
 
 
 def test_what_arrives_together_is_flushed_together() -> None:
@@ -106,7 +110,9 @@ def test_nothing_is_applied_before_it_is_on_the_disk() -> None:
 
 @pytest.mark.parametrize("left", Left)
 @pytest.mark.parametrize("snapshot_bytes", [1 << 30, 300])
-def test_a_crash_inside_any_write_loses_nothing_that_was_acknowledged(left: Left, snapshot_bytes: int) -> None:
+def test_a_crash_inside_any_write_loses_nothing_that_was_acknowledged(
+    left: Left, snapshot_bytes: int
+) -> None:
     requests, at = changes(20), 0
     while True:
         at += 1

@@ -11,7 +11,12 @@ TICK = 2_000
 
 
 def test_a_wish_is_granted_within_what_is_allowed() -> None:
-    assert [granted_ms(wish, 4_000, 40_000) for wish in (0, 4_000, 6_000, 10**9)] == [4_000, 4_000, 6_000, 40_000]
+    assert [granted_ms(wish, 4_000, 40_000) for wish in (0, 4_000, 6_000, 10**9)] == [
+        4_000,
+        4_000,
+        6_000,
+        40_000,
+    ]
 
 
 @given(

@@ -54,9 +54,7 @@ def as_model(stat: NodeStat, data: bytes | None, made: int) -> ModelNode:
 
 def everything(tree: Tree) -> object:
     """All that can be asked of a tree."""
-    nodes = {
-        path: (tree.data(path), tree.children(path), node.created) for path, node in tree.nodes()
-    }
+    nodes = {path: (tree.data(path), tree.children(path), node.created) for path, node in tree.nodes()}
     sessions = {
         number: (each.password, each.timeout_ms, sorted(each.ephemerals))
         for number, each in tree.sessions.items()
@@ -81,9 +79,7 @@ def check_alike(tree: Tree, model: Model) -> None:
 def in_model_words(outcome: Outcome) -> object:
     if outcome.refusal is not None:
         return outcome.refusal.name, outcome.refused_at
-    return [
-        (each.version, each.mzxid) if isinstance(each, NodeStat) else each for each in outcome.results
-    ]
+    return [(each.version, each.mzxid) if isinstance(each, NodeStat) else each for each in outcome.results]
 
 
 def applied(*requests: Request) -> tuple[Tree, list[Outcome]]:
@@ -162,7 +158,10 @@ def test_an_end_of_a_session_takes_its_ephemerals_in_one_record() -> None:
         CloseSession(SESSION, is_expired=True),
     )
     assert tree.children("/p")[0] == []
-    assert [path for happened, path in outcomes[-1].events if happened is Happened.DELETED] == ["/p/a", "/p/b"]
+    assert [path for happened, path in outcomes[-1].events if happened is Happened.DELETED] == [
+        "/p/a",
+        "/p/b",
+    ]
     assert tree.stat("/p").pzxid == 4
     assert tree.stat("/p").cversion == 4
 
@@ -206,7 +205,8 @@ def test_who_has_no_session_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["", "a", "a/b", "/a/", "//", "/a//b", "/.", "/a/..", "/a/./b", "/a\x00", "/\x1f", "/\ue000", "/\uffff"]
+    "path",
+    ["", "a", "a/b", "/a/", "//", "/a//b", "/.", "/a/..", "/a/./b", "/a\x00", "/\x1f", "/\ue000", "/\uffff"],
 )
 def test_what_is_no_path_is_refused_everywhere(path: str) -> None:
     with pytest.raises(Refused, match="BAD_ARGUMENTS"):

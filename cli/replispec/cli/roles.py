@@ -170,4 +170,4 @@ def _maker(role: str, family: str) -> "Callable[[Any, Storage, int], Sequence[Me
     return make
 
 
-COMMANDS = tuple(make_command(role) for role in ("controller", "nameserver", "broker", "learner", "metastore"))
+COMMANDS = tuple(map(make_command, ("controller", "nameserver", "broker", "learner", "metastore")))

@@ -1,4 +1,4 @@
-"""How the records of a metastore are agreed on: the interface, and the engine of a metastore that is alone."""
+"""How the records of a metastore are agreed on: the interface, and the engine of one that is alone."""
 
 from replispec.metastore.consensus.alone import Alone
 from replispec.metastore.consensus.interface import Consensus, Entry, Ready

@@ -30,7 +30,7 @@ class Alone:
         return self._proposal
 
     def ready(self) -> Ready | None:
-        """All that was proposed and not handed out yet; at first what the disk held, which needs no writing."""
+        """All that was proposed and not handed out yet; at first what the disk held, as it is."""
         if self._recovered:
             recovered, self._recovered = self._recovered, ()
             return Ready(recovered, is_to_be_persisted=False)

@@ -69,9 +69,7 @@ def greeting(timeout_ms: int, session: int, password: bytes, *, read_only: bool 
     """The answer to who begins or goes on with a session; who did not say whether it wants to read only is
     not told either."""
     said = None if read_only is None else False
-    return ConnectResponse(
-        timeout=timeout_ms, session_id=session, password=password, read_only=said
-    ).encode()
+    return ConnectResponse(timeout=timeout_ms, session_id=session, password=password, read_only=said).encode()
 
 
 def no_session(*, read_only: bool | None) -> bytes:

@@ -27,9 +27,7 @@ from replispec.wire.zookeeper.operations import (
 
 _EPHEMERAL: Final = frozenset({CreateFlags.EPHEMERAL, CreateFlags.EPHEMERAL_SEQUENTIAL})
 _SEQUENTIAL: Final = frozenset({CreateFlags.PERSISTENT_SEQUENTIAL, CreateFlags.EPHEMERAL_SEQUENTIAL})
-_FLAGS: Final = {
-    int(each): (each in _EPHEMERAL, each in _SEQUENTIAL) for each in CreateFlags
-}
+_FLAGS: Final = {int(each): (each in _EPHEMERAL, each in _SEQUENTIAL) for each in CreateFlags}
 """Whether a node is ephemeral and whether it is sequential."""
 
 

@@ -76,9 +76,7 @@ class MetastoreNode:
         self._requests = Requests(self)
         self.view = MetastoreView(self)
         self._least_ms = options.min_session_timeout or TICKS_MIN * options.tick_time_ms
-        self._most_ms = max(
-            options.max_session_timeout or TICKS_MAX * options.tick_time_ms, self._least_ms
-        )
+        self._most_ms = max(options.max_session_timeout or TICKS_MAX * options.tick_time_ms, self._least_ms)
         # Sessions that are proposed and not on record yet.
         self._opening: set[int] = set()
         self.now_ms = 0

@@ -1,5 +1,4 @@
-"""Connections of clients: frames in, answers out in the order of requests, and no more of either than may be.
-"""
+"""Connections of clients: frames in, answers out in the order of requests, no more of either than may be."""
 
 from __future__ import annotations
 
@@ -82,7 +81,7 @@ class Peers:
         self._told_full = False
         self.held_bytes = 0
         self.received = self.sent = self.refused = 0
-        """Requests, answers with what else was told, and connections that were ended on this side's account."""
+        """Requests, answers with what else was told, and connections that this side ended."""
 
     def __len__(self) -> int:
         return len(self._peers)

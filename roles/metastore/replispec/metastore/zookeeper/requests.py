@@ -7,8 +7,7 @@ from typing import Any, Final, Protocol
 
 from replispec.metastore.zookeeper import answers
 from replispec.metastore.zookeeper.asking import CHANGES, operations_of, path_of
-from replispec.metastore.zookeeper.core.sessions import Sessions
-from replispec.metastore.zookeeper.core.tree import Tree, bytes_of
+from replispec.metastore.zookeeper.core.tree import bytes_of
 from replispec.metastore.zookeeper.core.values import (
     Change,
     Create,
@@ -19,9 +18,9 @@ from replispec.metastore.zookeeper.core.values import (
     SetData,
     Write,
 )
-from replispec.metastore.zookeeper.core.watches import Watched, Watches, missed
-from replispec.metastore.zookeeper.log import MetastoreLog
-from replispec.metastore.zookeeper.peers import Peer, Peers, Turn
+from replispec.metastore.zookeeper.core.watches import Watched, missed
+from replispec.metastore.zookeeper.parts import Parts
+from replispec.metastore.zookeeper.peers import Peer, Turn
 from replispec.runtime.primitives.binary import BinaryMessage
 from replispec.wire.zookeeper.codes import ErrorCode, OpCode
 from replispec.wire.zookeeper.commands import REPLY_FRAME
@@ -42,41 +41,18 @@ from replispec.wire.zookeeper.operations import (
 from replispec.wire.zookeeper.options import MetastoreOptions
 
 Answered = Callable[[Outcome], bytes]
-_FORMS: Final = {form.code: form.request for form in REPLY_FRAME.forms}
+_FORMS: Final = {
+    form.code: form.request for form in REPLY_FRAME.forms if issubclass(form.request, BinaryMessage)
+}
 _NUMBERS: Final = REPLY_FRAME.numbers
 
 
-class Owner(Protocol):
+class Owner(Parts, Protocol):
     """The node, as far as requests need it."""
 
     @property
     def options(self) -> MetastoreOptions:
         """With what it was made."""
-        ...
-
-    @property
-    def tree(self) -> Tree:
-        """All that is applied."""
-        ...
-
-    @property
-    def watches(self) -> Watches:
-        """Who is to hear of what."""
-        ...
-
-    @property
-    def sessions(self) -> Sessions:
-        """Who is heard of."""
-        ...
-
-    @property
-    def peers(self) -> Peers:
-        """All connections."""
-        ...
-
-    @property
-    def log(self) -> MetastoreLog:
-        """What is on record."""
         ...
 
     @property
@@ -145,9 +121,7 @@ class Requests:
         except Refused as refused:
             self._refuse(peer, xid, refused.refusal)
             return
-        self._write(
-            peer, (change,), lambda outcome: answers.written(xid, self._owner.tree.zxid, outcome)
-        )
+        self._write(peer, (change,), lambda outcome: answers.written(xid, self._owner.tree.zxid, outcome))
 
     def _multi(self, peer: Peer, xid: int, said: MultiRequest) -> None:
         changes, why = operations_of(said.operations)
@@ -217,9 +191,7 @@ class Requests:
     def _refuse_credentials(self, peer: Peer, xid: int) -> None:
         """Nobody can show here who he is; who believes to have shown it would rely on it."""
         owner = self._owner
-        owner.peers.send(
-            peer, answers.reply(xid, owner.tree.zxid, error=ErrorCode.AUTH_FAILED)
-        )
+        owner.peers.send(peer, answers.reply(xid, owner.tree.zxid, error=ErrorCode.AUTH_FAILED))
         owner.peers.drop(peer, "it shows credentials, which are not taken here")
 
     # What asks

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final
 
-from replispec.metastore.zookeeper.core.sessions import Sessions
-from replispec.metastore.zookeeper.core.tree import Tree
-from replispec.metastore.zookeeper.core.watches import Watches
-from replispec.metastore.zookeeper.log import MetastoreLog
-from replispec.metastore.zookeeper.peers import Peers
+from replispec.metastore.zookeeper.parts import Parts
 from replispec.runtime.primitives.latencies import Latencies
 from replispec.runtime.primitives.metrics import Sample
 from replispec.runtime.version import VERSION
@@ -19,20 +15,10 @@ from replispec.wire.zookeeper import metrics
 ROLE: Final = "metastore"
 
 
-class Shown(Protocol):
-    """The node, as far as it is shown."""
-
-    tree: Tree
-    sessions: Sessions
-    watches: Watches
-    log: MetastoreLog
-    peers: Peers
-
-
 class MetastoreView:
     """Reads the node, and changes nothing; see `replispec.runtime.world.RoleView`."""
 
-    def __init__(self, node: Shown) -> None:
+    def __init__(self, node: Parts) -> None:
         self._node = node
         self.address = ""
         """Where the node listens, once it does."""

@@ -5,28 +5,11 @@ Source: apache/zookeeper 3.5.9, FourLetterCommands, SrvrCommand; their texts are
 
 from __future__ import annotations
 
-from typing import Protocol
-
-from replispec.metastore.zookeeper.core.tree import Tree
-from replispec.metastore.zookeeper.peers import Peers
+from replispec.metastore.zookeeper.parts import Parts
 from replispec.runtime.version import VERSION
 from replispec.wire.zookeeper.codes import AdminWord
 from replispec.wire.zookeeper.connection import AdminWordFrame
 from replispec.wire.zookeeper.streams import REQUESTS
-
-
-class Asked(Protocol):
-    """The node, as far as words ask about it."""
-
-    @property
-    def tree(self) -> Tree:
-        """All that is applied."""
-        ...
-
-    @property
-    def peers(self) -> Peers:
-        """All connections."""
-        ...
 
 
 def word_in(frame: bytes) -> int | None:
@@ -37,7 +20,7 @@ def word_in(frame: bytes) -> int | None:
     return AdminWordFrame.decode(frame).word
 
 
-def answer_of(word: int, node: Asked) -> bytes:
+def answer_of(word: int, node: Parts) -> bytes:
     """What a word is answered."""
     match word:
         case AdminWord.RUOK:
@@ -54,7 +37,7 @@ def answer_of(word: int, node: Asked) -> bytes:
     return said.encode()
 
 
-def _srvr(node: Asked) -> str:
+def _srvr(node: Parts) -> str:
     peers, tree = node.peers, node.tree
     lines = (
         f"Zookeeper version: {VERSION}, replispec",

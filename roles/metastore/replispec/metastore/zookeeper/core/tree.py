@@ -160,7 +160,7 @@ class Tree:
             if node.ephemeral_owner != NO_SESSION:
                 self.sessions[node.ephemeral_owner].ephemerals[path] = None
             self._put(path, node)
-        self._nodes[ROOT]  # noqa: B018  a tree without its root is none
+        self._nodes[ROOT]
 
     def _write(self, request: Write, time_ms: int) -> Outcome:
         self._undo, self._events = [], []
