@@ -33,6 +33,7 @@ class _Proposed:
     request: Request
     time_ms: int
     size: int
+    grows: int
     then: Then
 
 
@@ -65,6 +66,8 @@ class MetastoreLog:
         """Whether there was no room for the last write."""
         self.waiting_bytes = 0
         """What is proposed and not known to be on the disk."""
+        self.growing_bytes = 0
+        """By how much that makes the tree larger at most."""
         self.written = self.snapshots = 0
         """How many writes and how many snapshots there were."""
 
@@ -97,13 +100,15 @@ class MetastoreLog:
         """Whether something is proposed and not applied yet."""
         return bool(self._proposed)
 
-    def propose(self, request: Request, now_ms: int, then: Then) -> None:
-        """Put a request on record; `then` is called once, when it is applied or refused. See `commit`."""
+    def propose(self, request: Request, now_ms: int, then: Then, *, grows: int = 0) -> None:
+        """Put a request on record; `then` is called once, when it is applied or refused. See `commit`.
+        `grows`: by how many bytes it makes the tree larger at most."""
         assert self._consensus is not None, "a proposal before the log was read"
         data = encode_record(request, now_ms)
         number = self._consensus.propose(data)
-        self._proposed[number] = _Proposed(request, now_ms, len(data), then)
+        self._proposed[number] = _Proposed(request, now_ms, len(data), grows, then)
         self.waiting_bytes += len(data)
+        self.growing_bytes += grows
 
     def commit(self) -> None:
         """Have what was proposed written, unless a write is under way. To be called once for all that one
@@ -148,6 +153,7 @@ class MetastoreLog:
         assert proposal is not None, "a record of nobody"
         found = self._proposed.pop(proposal)
         self.waiting_bytes -= found.size
+        self.growing_bytes -= found.grows
         return found
 
     def _replace(self) -> None:

@@ -146,7 +146,9 @@ class Requests:
     def _write(self, peer: Peer, changes: tuple[Change, ...], answered: Answered) -> None:
         """Have changes put on record, unless that would come to nothing."""
         owner, request = self._owner, Write(peer.session, changes)
-        if not self._has_room(changes):
+        grows = _growth(changes)
+        room = owner.options.limits.tree_bytes_max - owner.tree.bytes - owner.log.growing_bytes
+        if grows and grows > room:
             full = Outcome(refusal=Refusal.SYSTEM_ERROR)
             owner.peers.turn(peer, lambda: answered(full))
             return
@@ -160,24 +162,15 @@ class Requests:
             said = answered(outcome)
             owner.peers.answer(peer, turn, lambda: said)
 
-        owner.log.propose(request, owner.now_ms, applied)
-
-    def _has_room(self, changes: tuple[Change, ...]) -> bool:
-        """Whether the tree may take what these could add to it, with all that is proposed."""
-        more = 0
-        for change in changes:
-            if isinstance(change, Create):
-                more += bytes_of(change.path, change.data)
-            elif isinstance(change, SetData):
-                more += len(change.data or b"")
-        owner = self._owner
-        room = owner.options.limits.tree_bytes_max - owner.tree.bytes - owner.log.waiting_bytes
-        return not more or more <= room
+        owner.log.propose(request, owner.now_ms, applied, grows=grows)
 
     def _close_session(self, peer: Peer, xid: int) -> None:
         turn: Turn = self._owner.peers.turn(peer)
+        # What it says after that is not heard.
+        peer.is_closing = True
 
         def ended(outcome: Outcome) -> None:
+            peer.is_closing = outcome.refusal is None
             zxid = self._owner.tree.zxid
             said = (
                 answers.reply(xid, zxid)
@@ -261,3 +254,14 @@ class Requests:
                 owner.peers.tell(peer.number, answers.notification(happened, path))
             elif owner.peers.get(peer.number) is peer:
                 owner.watches.add(peer.number, watched, path)
+
+
+def _growth(changes: Sequence[Change]) -> int:
+    """By how many bytes these make the tree larger at most."""
+    more = 0
+    for change in changes:
+        if isinstance(change, Create):
+            more += bytes_of(change.path, change.data)
+        elif isinstance(change, SetData):
+            more += len(change.data or b"")
+    return more
