@@ -90,6 +90,7 @@ class Layer:
 ROLES = (
     "replispec.controller",
     "replispec.nameserver",
+    "replispec.metastore",
     "replispec.broker",
     "replispec.learner",
     "replispec.administrator",
@@ -114,6 +115,7 @@ RUNTIME_PARTS = (
     "rocketmq.membership",
     "rocketmq.parameters",
     "rocketmq.derived_options",
+    "zookeeper.client",
 )
 PARTS = tuple(f"replispec.runtime.{name}" for name in RUNTIME_PARTS)
 BELOW_ROLES = (
