@@ -78,9 +78,7 @@ def test_nothing_is_said_of_a_session_before_it_is_on_the_disk() -> None:
     assert len(client.greeting.password or b"") == 16
 
 
-def test_nobody_is_answered_a_change_before_it_is_on_the_disk_and_answers_keep_their_order() -> (
-    None
-):
+def test_nobody_is_answered_a_change_before_it_is_on_the_disk_and_answers_keep_their_order() -> None:
     talk = Talk()
     client = talk.client()
     client.create("/a", b"old")

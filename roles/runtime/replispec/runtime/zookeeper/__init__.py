@@ -1,4 +1,4 @@
 """What roles share that keep their records in a metastore, without a socket.
 
-    client      a session at a metastore, whichever server keeps it
+client      a session at a metastore, whichever server keeps it
 """

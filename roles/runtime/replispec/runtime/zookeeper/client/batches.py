@@ -27,7 +27,7 @@ class Item:
 def change_all(session: Session, items: Sequence[Item], *, fence: CheckVersionRequest | None = None) -> None:
     """Have all items made in as few requests as may be, each only while `fence` holds.
 
-    Where one of a request is refused, its items are asked for one by one: those that are not at fault are made.
+    Where one of a request is refused, its items are asked for one by one, and those not at fault are made.
     """
     run: list[Item] = []
     changes = size = 0

@@ -4,7 +4,9 @@ The connection ended before the answer came: the change is done, or is not, or i
 connection is open already. So it is asked for again. If it is refused then, as a change is that was done
 before, the node tells who did it: a set with a version by its data at the next version, an ephemeral node by
 its owner, a removal by the node's absence. Of a multi one change that can be told so speaks for all: all are
-done or none is. What cannot be told is not asked for again, and its CONNECTION_LOSS is handed on.
+done or none is. What cannot be told so, as a sequential node, is not asked for again, and its CONNECTION_LOSS
+is handed on; so is that of a change over which others have gone since. Who gets it reads again, as after a
+refusal. A node that others remove meanwhile may be made twice.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from collections.abc import Sequence
 
 from replispec.runtime.zookeeper.client.session import Answer, Request, Session, Then
 from replispec.wire.zookeeper.codes import CreateFlags, ErrorCode, OpCode
-from replispec.wire.zookeeper.constants import ANY_VERSION
+from replispec.wire.zookeeper.constants import ANY_VERSION, NO_SESSION
 from replispec.wire.zookeeper.operations import (
     CheckVersionRequest,
     CreateRequest,
@@ -99,27 +101,33 @@ class _Settling:
             elif answer.error == ErrorCode.SESSION_EXPIRED:
                 self._then(answer)
             else:
-                done = self._done(witness, answer)
-                self._then(Answer(error, None, answer.zxid) if done is None else done)
+                self._then(self._told_by(witness, answer, error))
 
         self._session.ask(GetDataRequest(witness.path, False), read)
 
-    def _done(self, witness: Change, answer: Answer) -> Answer | None:
-        """The answer that was lost, if what was read is what the change makes; None: it is not."""
+    def _told_by(self, witness: Change, answer: Answer, error: int) -> Answer:
+        """What the node says, read after the change was refused with an error: that it was done, that it was
+        not, or nothing."""
         found = answer.message if isinstance(answer.message, GetDataResponse) else None
-        if isinstance(witness, DeleteRequest):
-            return Answer(ErrorCode.OK, None, answer.zxid) if found is None else None
-        if found is None or found.data != getattr(witness, "data", None):
-            return None
-        if isinstance(witness, SetDataRequest):
-            is_ours = found.stat.version == witness.version + 1
-            return Answer(ErrorCode.OK, SetDataResponse(found.stat), answer.zxid) if is_ours else None
-        assert isinstance(witness, CreateRequest)
-        if witness.flags == CreateFlags.EPHEMERAL:
-            is_ours = found.stat.ephemeral_owner == self._session.number
-        else:
-            is_ours = found.stat.czxid > self._since_zxid and not found.stat.ephemeral_owner
-        return Answer(ErrorCode.OK, CreateResponse(witness.path), answer.zxid) if is_ours else None
+        done = Answer(ErrorCode.OK, None, answer.zxid)
+        refused = Answer(error, None, answer.zxid)
+        unknown = Answer(ErrorCode.CONNECTION_LOSS, None, answer.zxid)
+        if found is None:
+            return done if isinstance(witness, DeleteRequest) else unknown
+        is_older = found.stat.czxid <= self._since_zxid
+        match witness:
+            case SetDataRequest(_, data, version) if found.stat.version == version + 1:
+                is_ours = found.data == data
+                return Answer(ErrorCode.OK, SetDataResponse(found.stat), answer.zxid) if is_ours else refused
+            case CreateRequest(path, data, _, flags) if not found.stat.version:
+                is_ephemeral = flags == CreateFlags.EPHEMERAL
+                owner = self._session.number if is_ephemeral else NO_SESSION
+                is_ours = found.data == data and found.stat.ephemeral_owner == owner and not is_older
+                return Answer(ErrorCode.OK, CreateResponse(path), answer.zxid) if is_ours else refused
+            case DeleteRequest() if is_older:
+                return refused
+            case _:
+                return unknown
 
 
 def _can_tell(each: Change) -> bool:
