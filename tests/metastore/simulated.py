@@ -1,4 +1,4 @@
-"""A metastore and its clients in the simulated world: what each asked and was told, and what disturbs them."""
+"""A metastore and its clients in the simulated world: what each asked and was told, what disturbs them."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class History:
 
 
 class Asker:
-    """A node that asks at random: reads, versioned changes of what it has read, ephemeral nodes of its own."""
+    """A node that asks at random: reads, changes of what it has read, ephemeral nodes of its own."""
 
     listeners: Mapping[str, str] = {}
 
