@@ -1,4 +1,4 @@
-"""Frames that fit together, first frames, runs, and messages within messages: a sample, and what is refused."""
+"""Frames that fit together, first frames, runs, messages within messages: a sample, and what is refused."""
 
 from __future__ import annotations
 
