@@ -29,7 +29,7 @@ SEQUENTIAL = 2
 
 
 def test_no_frame_is_longer_than_may_be() -> None:
-    talk = Talk(limits=MetastoreLimits(jute_maxbuffer=2_000))
+    talk = Talk(jute_maxbuffer=2_000)
     fits, not_fits = talk.client(), talk.client()
     assert fits.create("/a", bytes(1_900)) == 0
     not_fits.send_bytes(RequestFrame(1, 1, bytes(2_000)).encode()[:16])
@@ -180,7 +180,7 @@ def test_the_answers_do_not_depend_on_how_tcp_cuts_the_bytes(cuts: list[int]) ->
 @settings(max_examples=150, deadline=None)
 @given(garbage=st.binary(min_size=1, max_size=200), greeted=st.booleans(), frame=st.booleans())
 def test_garbage_is_answered_or_blamed_on_the_client(garbage: bytes, greeted: bool, frame: bool) -> None:
-    talk = Talk(limits=MetastoreLimits(jute_maxbuffer=1_024))
+    talk = Talk(jute_maxbuffer=1_024)
     other = talk.client()
     client = talk.client() if greeted else talk.connection()
     data = RequestFrame(1, garbage[0] % 16, garbage[1:]).encode() if frame else garbage

@@ -23,7 +23,7 @@ def test_a_wish_is_granted_within_what_is_allowed() -> None:
     signs=st.lists(st.tuples(st.integers(0, 3_000), st.sampled_from((1, 2, 3))), max_size=60),
     timeouts=st.tuples(*[st.integers(4_000, 40_000)] * 3),
 )
-def test_nobody_expires_before_its_timeout_nor_later_than_a_tick_after_it(
+def test_nobody_expires_before_its_timeout_nor_two_ticks_after_it(
     signs: list[tuple[int, int]], timeouts: tuple[int, int, int]
 ) -> None:
     sessions, last, now = Sessions(TICK), dict.fromkeys((1, 2, 3), 0), 0
@@ -34,7 +34,7 @@ def test_nobody_expires_before_its_timeout_nor_later_than_a_tick_after_it(
         while (deadline := sessions.deadline_ms()) is not None and deadline <= end:
             for expired in sessions.expired(deadline):
                 silent = deadline - last[expired]
-                assert timeouts[expired - 1] < silent <= timeouts[expired - 1] + TICK
+                assert timeouts[expired - 1] < silent <= timeouts[expired - 1] + 2 * TICK
                 sessions.end(expired)
                 del last[expired]
         now = end

@@ -40,7 +40,7 @@ ABOUT = {
     "nameserver": "Run a name server: brokers tell it their topics, clients ask it for routes.",
     "broker": "Run a broker in controller mode: it keeps messages, as master or as replica.",
     "learner": "Run a learner: it follows a broker set's log and never becomes part of the set.",
-    "metastore": "Run a metastore: a tree of small nodes, for clients of ZooKeeper.",
+    "metastore": "Run a metastore: a tree of small nodes that clients share, change by version and watch.",
 }
 DETAILS = """\
     Prints one line of JSON when it listens, with the process id and the real addresses; logs to standard

@@ -46,7 +46,7 @@ from replispec.runtime.world import (
     Writes,
 )
 from replispec.wire.zookeeper.connection import ConnectRequest
-from replispec.wire.zookeeper.constants import NO_SESSION, PASSWORD_BYTES, TICKS_MAX, TICKS_MIN
+from replispec.wire.zookeeper.constants import NO_SESSION, PASSWORD_BYTES
 from replispec.wire.zookeeper.options import MetastoreOptions
 
 LISTENER: Final = "clients"
@@ -72,11 +72,11 @@ class MetastoreNode:
             snapshot_bytes=options.snapshot_bytes,
             failed=self._outbox.halt,
         )
-        self.peers: Final = Peers(self._outbox, options.limits, self._take, self._forget)
+        self.peers: Final = Peers(
+            self._outbox, options.limits, options.jute_maxbuffer, self._take, self._forget
+        )
         self._requests = Requests(self)
         self.view = MetastoreView(self)
-        self._least_ms = options.min_session_timeout or TICKS_MIN * options.tick_time_ms
-        self._most_ms = max(options.max_session_timeout or TICKS_MAX * options.tick_time_ms, self._least_ms)
         # Sessions that are proposed and not on record yet.
         self._opening: set[int] = set()
         self.now_ms = 0
@@ -166,7 +166,9 @@ class MetastoreNode:
             raise RemoteProtocolError(
                 f"it has seen zxid {asked.last_zxid_seen}, here the last one is {self.tree.zxid}"
             )
-        timeout_ms = granted_ms(asked.timeout, self._least_ms, self._most_ms)
+        timeout_ms = granted_ms(
+            asked.timeout, self._options.min_session_timeout_ms, self._options.max_session_timeout_ms
+        )
         if asked.session_id != NO_SESSION:
             self._go_on(peer, asked, timeout_ms)
             return

@@ -61,18 +61,20 @@ class Peer:
 
 
 class Peers:
-    """All connections. `handle` is called with each frame in order; `dropped` with each connection that ends
+    """All connections; a frame has no more bytes after its length than it may. `handle` is called with each frame in order; `dropped` with each connection that ends
     on this side's account."""
 
     def __init__(
         self,
         outbox: Outbox,
         limits: MetastoreLimits,
+        frame_bytes_max: int,
         handle: Callable[[Peer, bytes, int], None],
         dropped: Callable[[Peer], None],
     ) -> None:
         self._outbox = outbox
         self._limits = limits
+        self._frame_bytes_max = frame_bytes_max
         self._handle = handle
         self._dropped = dropped
         self._peers: dict[int, Peer] = {}
@@ -100,7 +102,7 @@ class Peers:
         peer = Peer(
             event.connection,
             event.peer,
-            FrameBuffer(REQUESTS, limit_bytes=self._limits.jute_maxbuffer + _FRAME_HEAD),
+            FrameBuffer(REQUESTS, limit_bytes=self._frame_bytes_max + _FRAME_HEAD),
         )
         each_max = self._limits.max_client_cnxns
         is_full = len(self._peers) >= self._limits.max_cnxns

@@ -8,7 +8,6 @@ from typing import Final
 from replispec.metastore.zookeeper.node import MetastoreNode
 from replispec.runtime.storage import Storage, Stores
 from replispec.runtime.world import Member
-from replispec.wire.zookeeper import parameters as p
 from replispec.wire.zookeeper.options import MetastoreOptions
 
 METASTORE: Final = "metastore"
@@ -17,10 +16,7 @@ LOG_NAME: Final = "metastore.log.sqlite"
 
 
 def members(options: MetastoreOptions, storage: Storage, seed: int) -> Sequence[Member]:
-    """The node of a metastore. Raises ConfigurationError and StorageFailed."""
-    least, most = options.min_session_timeout, options.max_session_timeout
-    if least and most and most < least:
-        raise p.MAX_SESSION_TIMEOUT.refuse(options, f"no less than minSessionTimeout, which is {least}")
+    """The node of a metastore. Raises StorageFailed."""
     journal = storage.journal(f"{options.data_dir}/{LOG_NAME}")
     node = MetastoreNode(options, journal, seed)
     return (Member(METASTORE, node, Stores(journal=journal), node.view),)

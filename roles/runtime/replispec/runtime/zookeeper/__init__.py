@@ -1,4 +1,5 @@
-"""What roles share that keep their records in a metastore, without a socket.
+"""What ZooKeeper's machines call as `rules`, and what roles share that keep their records in a metastore.
 
-client      a session at a metastore, whichever server keeps it
+    rules       algorithms of sessions
+    client      a session at a metastore, whichever server keeps it, without a socket
 """

@@ -1,4 +1,5 @@
-"""Which sessions are heard of, on which connection, and which one was not heard of in time.
+"""Which sessions are heard of, on which connection, and which one was not heard of in time: what the machine
+`metastore_session` says of each, for all of them by one timer.
 
 That a session lives is on record (`Tree.sessions`); when it was heard of is not: whoever starts hears of all
 sessions anew. Source: apache/zookeeper 3.5.9, SessionTrackerImpl, ExpiryQueue.
@@ -8,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+from replispec.runtime.zookeeper.rules import ticks_of
 
 
 @dataclass(slots=True, eq=False)
@@ -33,7 +36,7 @@ class Sessions:
 
     def begin(self, session: int, timeout_ms: int, now_ms: int) -> None:
         """A session is on record; its time begins."""
-        found = _Heard(timeout_ms, self._end(now_ms + timeout_ms))
+        found = _Heard(timeout_ms, self._due_ms(timeout_ms, now_ms))
         self._heard[session] = found
         self._due.setdefault(found.due_ms, {})[session] = None
 
@@ -42,7 +45,7 @@ class Sessions:
         found = self._heard.get(session)
         if found is None or found.is_closing:
             return
-        due_ms = self._end(now_ms + found.timeout_ms)
+        due_ms = self._due_ms(found.timeout_ms, now_ms)
         if due_ms > found.due_ms:
             self._move(session, found, due_ms)
 
@@ -118,6 +121,11 @@ class Sessions:
         """The sessions of a log that was read, with their timeouts: each has its whole time."""
         for session, timeout_ms in on_record:
             self.begin(session, timeout_ms, now_ms)
+
+    def _due_ms(self, timeout_ms: int, now_ms: int) -> int:
+        """At the end of which tick a timeout is over that begins now."""
+        ticks = ticks_of(timeout_ms, self._tick_ms)
+        return self._end(now_ms) + (ticks - 1) * self._tick_ms
 
     def _end(self, at_ms: int) -> int:
         """The end of the tick of a moment."""
