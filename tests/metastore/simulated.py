@@ -296,6 +296,10 @@ class Simulation:
             asker.is_quiet = True
         self.world.run_for(10_000)
 
+    def is_down(self) -> bool:
+        """Whether the metastore does not run."""
+        return not self.world.processes["metastore"].is_alive
+
     def tree(self) -> object:
         """The metastore's tree now."""
         (life,) = self.world.processes["metastore"].lives

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from typing import Any
 
 from replispec.metastore.zookeeper.node import LISTENER, MetastoreNode
 from replispec.runtime.primitives.binary import BinaryMessage
@@ -124,11 +125,15 @@ class Talk:
             self.give(Ticked(self.now_ms))
         self.now_ms = end_ms
 
-    def client(self, **how: object) -> Client:
+    def client(self, **how: Any) -> Client:
         """A new client with a session of its own, or the one that it is given."""
         client = self.connection()
         client.connect(**how)
         return client
+
+    def serves(self, client: Client) -> bool:
+        """Whether the node has not hung up on a client."""
+        return not client.is_closed
 
     def connection(self, address: str = "10.0.0.1:1") -> Client:
         """A connection on which nothing was said yet."""
@@ -215,7 +220,8 @@ class Client:
         """The data of a node that is there."""
         error, message = self.ask(GetDataRequest(path, watch))
         assert error == 0, error
-        return message.data  # type: ignore[union-attr]
+        data: bytes | None = message.data  # type: ignore[union-attr]
+        return data
 
     def take(self, data: bytes) -> None:
         """Bytes came."""

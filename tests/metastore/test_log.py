@@ -58,7 +58,7 @@ class Life:
 
     def write(self) -> list[Persist]:
         """Carry out all that is wanted on the disk, and what follows from it; which writes there were."""
-        found = []
+        found: list[Persist] = []
         while True:
             self.log.commit()
             self.asked += [each for each in self.outbox.take() if isinstance(each, Persist)]

@@ -65,7 +65,7 @@ def test_a_crash_inside_any_write_of_the_metastore_forgets_nothing_that_was_told
         process = world.processes["metastore"]
         process.loses_power = power
         process.disk.crash_at(at)
-        crashed = world.run_until(lambda process=process: not process.is_alive, at_most_ms=12_000)
+        crashed = world.run_until(simulation.is_down, at_most_ms=12_000)
         assert crashed, f"no change {at}"
         snapshots += process.disk.changes[-1].startswith("replace")
         process.disk.mend()

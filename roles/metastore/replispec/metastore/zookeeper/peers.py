@@ -61,8 +61,8 @@ class Peer:
 
 
 class Peers:
-    """All connections; a frame has no more bytes after its length than it may. `handle` is called with each frame in order; `dropped` with each connection that ends
-    on this side's account."""
+    """All connections; a frame has `frame_bytes_max` bytes after its length at most. `handle` is called with
+    each frame in order, `dropped` with each connection that ends on this side's account."""
 
     def __init__(
         self,
