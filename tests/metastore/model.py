@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from replispec.metastore.zookeeper.core.values import (
-    Check,
+    CheckVersion,
     CloseSession,
     Create,
     Delete,
@@ -75,7 +75,7 @@ class Model:
                 return str(no), place
         return results
 
-    def _do(self, now: int, session: int, change: Create | Delete | SetData | Check) -> object:
+    def _do(self, now: int, session: int, change: Create | Delete | SetData | CheckVersion) -> object:
         if isinstance(change, Create):
             return self._create(now, session, change)
         names = split(change.path)

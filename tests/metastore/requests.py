@@ -3,14 +3,14 @@
 from hypothesis import strategies as st
 
 from replispec.metastore.zookeeper.core.values import (
-    Check,
+    CheckVersion,
     CloseSession,
     Create,
     Delete,
     OpenSession,
     Request,
     SetData,
-    Write,
+    WriteNodes,
 )
 
 NAMES = st.sampled_from(("a", "b", "c-"))
@@ -23,9 +23,9 @@ CHANGES = st.one_of(
     st.builds(Create, PATHS, DATA),
     st.builds(Delete, st.one_of(PATHS, st.just("/")), VERSIONS),
     st.builds(SetData, PATHS, DATA, VERSIONS),
-    st.builds(Check, PATHS, VERSIONS),
+    st.builds(CheckVersion, PATHS, VERSIONS),
 )
-WRITES = st.builds(Write, SESSIONS, st.lists(CHANGES, min_size=1, max_size=4).map(tuple))
+WRITES = st.builds(WriteNodes, SESSIONS, st.lists(CHANGES, min_size=1, max_size=4).map(tuple))
 REQUESTS: st.SearchStrategy[Request] = st.one_of(
     WRITES,
     WRITES,

@@ -21,7 +21,7 @@ from replispec.runtime.world import (
     Started,
     Ticked,
 )
-from replispec.runtime.zookeeper.client import Answer, MetastoreClient, Seen, Standing
+from replispec.runtime.zookeeper.client import MetastoreAnswer, MetastoreClient, SeenNode, SessionStanding
 from replispec.runtime.zookeeper.client.client import create_of
 from replispec.runtime.zookeeper.client.settling import change, error_of
 from replispec.wire.zookeeper.codes import CreateFlags, ErrorCode
@@ -111,8 +111,8 @@ class Asker:
         self.outbox = Outbox()
         self.client = MetastoreClient(self.outbox, servers, 4_000, stands=self._stands)
         self.known: dict[str, State] = dict.fromkeys(PATHS)
-        self.seen: dict[str, Seen] = {}
-        self.stood: list[Standing] = []
+        self.seen: dict[str, SeenNode] = {}
+        self.stood: list[SessionStanding] = []
         self.next_ms = 0
         self.now_ms = 0
         self.count = 0
@@ -149,9 +149,9 @@ class Asker:
             return deadline_ms
         return self.next_ms if deadline_ms is None else min(self.next_ms, deadline_ms)
 
-    def _stands(self, standing: Standing) -> None:
+    def _stands(self, standing: SessionStanding) -> None:
         self.stood.append(standing)
-        if standing is Standing.LOST:
+        if standing is SessionStanding.LOST:
             self._begins_again = True
 
     def _act(self) -> None:
@@ -201,7 +201,7 @@ class Asker:
 
         return ended
 
-    def _got(self, path: str, ended: Callable[[Did | int | None], Did], answer: Answer) -> None:
+    def _got(self, path: str, ended: Callable[[Did | int | None], Did], answer: MetastoreAnswer) -> None:
         if isinstance(answer.message, GetDataResponse):
             stat, data = answer.message.stat, answer.message.data
             self.known[path] = (stat.version, data)
@@ -212,7 +212,7 @@ class Asker:
         else:
             ended(None)
 
-    def _changed(self, path: str, ended: Callable[[Did | int | None], Did], answer: Answer) -> None:
+    def _changed(self, path: str, ended: Callable[[Did | int | None], Did], answer: MetastoreAnswer) -> None:
         error = error_of(answer)
         did = ended(None if error in UNKNOWN and answer.was_sent else error)
         known = self.known[path]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replispec.metastore.zookeeper.core.watches import Watched
+from replispec.metastore.zookeeper.core.watches import WatchedPart
 from replispec.runtime.primitives.rng import Rng
 from replispec.runtime.sim.disk import Disk
 from replispec.runtime.world import Persisted, Received
@@ -98,7 +98,7 @@ def test_who_reads_nothing_is_not_answered_without_end_and_not_told_a_part() -> 
     assert len(lazy.told) == 50
     lazy.wants_writable = False
     for each in range(600):
-        lazy.talk.node.watches.add(lazy.number, Watched.DATA, "/a")
+        lazy.talk.node.watches.add(lazy.number, WatchedPart.DATA, "/a")
         one.set("/a", bytes([each % 256]))
         one.drain()
         if lazy.is_closed:

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replispec.metastore.zookeeper.core.tree import Tree
+from replispec.metastore.zookeeper.core.tree import NodeTree
 from replispec.metastore.zookeeper.core.values import (
     Create,
     Delete,
     OpenSession,
-    Outcome,
-    Refusal,
     Request,
     SetData,
-    Write,
+    TreeOutcome,
+    TreeRefusal,
+    WriteNodes,
 )
 from replispec.metastore.zookeeper.log import MetastoreLog
 from replispec.runtime.primitives.rng import Rng
@@ -36,12 +36,12 @@ class Life:
     """One process with a log, whose writes are carried out when it is told so."""
 
     def __init__(self, disk: Disk, *, snapshot_bytes: int = 1 << 30) -> None:
-        self.outbox, self.tree = Outbox(), Tree()
+        self.outbox, self.tree = Outbox(), NodeTree()
         self.writes = Writes(self.outbox)
         journal = SimulatedJournal(disk)
         self.stores = Stores(journal=journal)
         self.failures: list[str] = []
-        self.answers: list[tuple[int, Outcome]] = []
+        self.answers: list[tuple[int, TreeOutcome]] = []
         self.log = MetastoreLog(
             self.outbox,
             self.writes,
@@ -77,11 +77,11 @@ class Life:
 
 def changes(count: int) -> list[Request]:
     """Requests that each change something."""
-    first = Write(SESSION, (Create("/n", b""),))
+    first = WriteNodes(SESSION, (Create("/n", b""),))
     return [
         OPEN,
         first,
-        *(Write(SESSION, (SetData("/n", bytes([each]) * 40, each),)) for each in range(count)),
+        *(WriteNodes(SESSION, (SetData("/n", bytes([each]) * 40, each),)) for each in range(count)),
     ]
 
 
@@ -129,12 +129,12 @@ def test_a_crash_inside_any_write_loses_nothing_that_was_acknowledged(
         else:
             assert at > len(requests) // 3, "no write was crashed in"
             return
-        again, model = Life(disk, snapshot_bytes=snapshot_bytes), Tree()
+        again, model = Life(disk, snapshot_bytes=snapshot_bytes), NodeTree()
         assert again.tree.zxid >= len(life.answers), f"crash in change {at}"
         for zxid, request in enumerate(requests[: again.tree.zxid], 1):
             model.apply(zxid, 1_000, request)
         assert everything(again.tree) == everything(model)
-        again.propose(0, Write(SESSION, (Create("/after", b""),)))
+        again.propose(0, WriteNodes(SESSION, (Create("/after", b""),)))
         again.write()
         assert len(again.answers) == 1
 
@@ -173,12 +173,12 @@ def test_a_full_disk_refuses_what_it_cannot_keep_and_nothing_else() -> None:
         life.propose(number, request)
     life.write()
     before, disk.room_bytes = everything(life.tree), disk.used_bytes()
-    life.propose(100, Write(SESSION, (Delete("/n", -1),)))
+    life.propose(100, WriteNodes(SESSION, (Delete("/n", -1),)))
     life.write()
-    assert life.answers[-1] == (100, Outcome(refusal=Refusal.SYSTEM_ERROR))
+    assert life.answers[-1] == (100, TreeOutcome(refusal=TreeRefusal.SYSTEM_ERROR))
     assert everything(life.tree) == before
     disk.room_bytes = None
-    life.propose(101, Write(SESSION, (Delete("/n", -1),)))
+    life.propose(101, WriteNodes(SESSION, (Delete("/n", -1),)))
     life.write()
     assert life.answers[-1][1].refusal is None
     disk.crash()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from replispec.metastore.zookeeper.core.values import Refusal
+from replispec.metastore.zookeeper.core.values import TreeRefusal
 from replispec.wire.zookeeper.codes import ErrorCode, OpCode, WatchEvent
 from replispec.wire.zookeeper.connection import RequestFrame
 from replispec.wire.zookeeper.operations import (
@@ -51,7 +51,7 @@ def multi(*messages: CreateRequest | DeleteRequest | SetDataRequest | CheckVersi
 
 
 def test_every_refusal_has_a_code() -> None:
-    assert {ErrorCode[each.name] for each in Refusal}
+    assert {ErrorCode[each.name] for each in TreeRefusal}
 
 
 def test_a_session_is_granted_what_it_wishes_between_two_and_twenty_ticks() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from replispec.runtime.zookeeper.client import Standing
+from replispec.runtime.zookeeper.client import SessionStanding
 from tests.linearizable.checker import contradiction, shown
 from tests.metastore.simulated import PATHS, Node, Simulation
 
@@ -43,7 +43,7 @@ def test_what_clients_were_told_is_one_history_and_watches_end_at_its_end(seed: 
 def test_the_simulations_disturb_what_they_claim_to() -> None:
     simulations = [ended(seed) for seed in range(4)]
     stood = {standing for each in simulations for asker in each.askers for standing in asker.stood}
-    assert stood >= {Standing.CONNECTING, Standing.CONNECTED, Standing.LOST}
+    assert stood >= {SessionStanding.CONNECTING, SessionStanding.CONNECTED, SessionStanding.LOST}
     operations = [each for one in simulations for path in PATHS for each in one.history.done[path]]
     assert len(operations) > 400
     assert sum(each.what.error == 0 and each.what.kind != "get" for each in operations) > 100

@@ -7,27 +7,27 @@ from hypothesis import given, settings
 
 from replispec.metastore.zookeeper.core.paths import check_path
 from replispec.metastore.zookeeper.core.records import (
-    LogDamaged,
+    MetastoreLogDamaged,
     decode_record,
     encode_record,
     encode_snapshot,
     restore,
 )
-from replispec.metastore.zookeeper.core.tree import Tree, bytes_of
+from replispec.metastore.zookeeper.core.tree import NodeTree, bytes_of
 from replispec.metastore.zookeeper.core.values import (
-    Check,
+    CheckVersion,
     CloseSession,
     Create,
     Delete,
     Happened,
     NodeStat,
     OpenSession,
-    Outcome,
-    Refusal,
-    Refused,
     Request,
     SetData,
-    Write,
+    TreeOutcome,
+    TreeRefusal,
+    TreeRefused,
+    WriteNodes,
 )
 from tests.metastore.model import Model, ModelNode
 from tests.metastore.requests import HISTORIES, REQUESTS
@@ -52,7 +52,7 @@ def as_model(stat: NodeStat, data: bytes | None, made: int) -> ModelNode:
     )
 
 
-def everything(tree: Tree) -> object:
+def everything(tree: NodeTree) -> object:
     """All that can be asked of a tree."""
     nodes = {path: (tree.data(path), tree.children(path), node.created) for path, node in tree.nodes()}
     sessions = {
@@ -62,7 +62,7 @@ def everything(tree: Tree) -> object:
     return tree.zxid, tree.bytes, nodes, sessions
 
 
-def check_alike(tree: Tree, model: Model) -> None:
+def check_alike(tree: NodeTree, model: Model) -> None:
     """Whether a tree is what the model says."""
     told = {path: as_model(node.stat(), node.data, node.created) for path, node in tree.nodes()}
     assert told == {"/" + "/".join(names): node for names, node in model.nodes.items()}
@@ -76,15 +76,15 @@ def check_alike(tree: Tree, model: Model) -> None:
     assert tree.bytes == sum(bytes_of(path, node.data) for path, node in tree.nodes())
 
 
-def in_model_words(outcome: Outcome) -> object:
+def in_model_words(outcome: TreeOutcome) -> object:
     if outcome.refusal is not None:
         return outcome.refusal.name, outcome.refused_at
     return [(each.version, each.mzxid) if isinstance(each, NodeStat) else each for each in outcome.results]
 
 
-def applied(*requests: Request) -> tuple[Tree, list[Outcome]]:
+def applied(*requests: Request) -> tuple[NodeTree, list[TreeOutcome]]:
     """A tree after these requests, a second apart, and what came of each."""
-    tree, outcomes = Tree(), []
+    tree, outcomes = NodeTree(), []
     for zxid, request in enumerate(requests, 1):
         outcome = tree.apply(zxid, zxid * 1_000, request)
         assert outcome is not None
@@ -94,7 +94,7 @@ def applied(*requests: Request) -> tuple[Tree, list[Outcome]]:
 
 @given(history=HISTORIES)
 def test_the_tree_does_what_the_model_does(history: list[Request]) -> None:
-    tree, model = Tree(), Model()
+    tree, model = NodeTree(), Model()
     for zxid, request in enumerate(history, 1):
         outcome = tree.apply(zxid, zxid * 10, request)
         assert outcome is not None
@@ -116,7 +116,7 @@ def test_a_record_that_comes_again_changes_nothing(history: list[Request], reque
 
 @given(history=HISTORIES)
 def test_a_refused_request_leaves_the_tree_as_it_was(history: list[Request]) -> None:
-    tree, model = Tree(), Model()
+    tree, model = NodeTree(), Model()
     for zxid, request in enumerate(history, 1):
         before = everything(tree)
         outcome = tree.apply(zxid, zxid, request)
@@ -131,7 +131,7 @@ def test_a_refused_request_leaves_the_tree_as_it_was(history: list[Request]) -> 
 @given(history=HISTORIES, more=HISTORIES)
 def test_a_snapshot_stands_for_its_records(history: list[Request], more: list[Request]) -> None:
     tree, _ = applied(*history)
-    other = Tree()
+    other = NodeTree()
     restore(other, tree.zxid, encode_snapshot(tree))
     assert everything(other) == everything(tree)
     for zxid, request in enumerate(more, tree.zxid + 1):
@@ -146,15 +146,15 @@ def test_what_is_written_of_a_request_is_the_request(request: Request) -> None:
 
 @pytest.mark.parametrize("damage", [b"\x08\x02", b"\x08\x01", b"\xff", b"\x08\x01\x22\x00\xa0\x06\x01"])
 def test_a_record_that_no_metastore_wrote_is_told_with_its_place(damage: bytes) -> None:
-    with pytest.raises(LogDamaged, match="record 17"):
+    with pytest.raises(MetastoreLogDamaged, match="record 17"):
         decode_record(17, damage)
 
 
 def test_an_end_of_a_session_takes_its_ephemerals_in_one_record() -> None:
     tree, outcomes = applied(
         OPEN,
-        Write(SESSION, (Create("/p", b""),)),
-        Write(SESSION, (Create("/p/a", b"", is_ephemeral=True), Create("/p/b", b"", is_ephemeral=True))),
+        WriteNodes(SESSION, (Create("/p", b""),)),
+        WriteNodes(SESSION, (Create("/p/a", b"", is_ephemeral=True), Create("/p/b", b"", is_ephemeral=True))),
         CloseSession(SESSION, is_expired=True),
     )
     assert tree.children("/p")[0] == []
@@ -169,10 +169,10 @@ def test_an_end_of_a_session_takes_its_ephemerals_in_one_record() -> None:
 def test_all_of_a_request_or_nothing_of_it_is_done() -> None:
     tree, outcomes = applied(
         OPEN,
-        Write(SESSION, (Create("/a", b"1"), Create("/a/b", b""), Delete("/a", -1))),
-        Write(SESSION, (Create("/a", b"1"), SetData("/a", b"2", 0), Delete("/a", 1))),
+        WriteNodes(SESSION, (Create("/a", b"1"), Create("/a/b", b""), Delete("/a", -1))),
+        WriteNodes(SESSION, (Create("/a", b"1"), SetData("/a", b"2", 0), Delete("/a", 1))),
     )
-    assert (outcomes[1].refusal, outcomes[1].refused_at) == (Refusal.NOT_EMPTY, 2)
+    assert (outcomes[1].refusal, outcomes[1].refused_at) == (TreeRefusal.NOT_EMPTY, 2)
     assert outcomes[2].refusal is None
     assert tree.size == 1
 
@@ -180,10 +180,10 @@ def test_all_of_a_request_or_nothing_of_it_is_done() -> None:
 def test_a_sequential_name_ends_in_how_many_were_made_and_no_number_comes_again() -> None:
     tree, outcomes = applied(
         OPEN,
-        Write(SESSION, (Create("/q", b""),)),
-        Write(SESSION, (Create("/q/n-", b"", is_sequential=True),)),
-        Write(SESSION, (Delete("/q/n-0000000000", -1),)),
-        Write(SESSION, (Create("/q/", b"", is_sequential=True),)),
+        WriteNodes(SESSION, (Create("/q", b""),)),
+        WriteNodes(SESSION, (Create("/q/n-", b"", is_sequential=True),)),
+        WriteNodes(SESSION, (Delete("/q/n-0000000000", -1),)),
+        WriteNodes(SESSION, (Create("/q/", b"", is_sequential=True),)),
     )
     assert outcomes[2].results == ("/q/n-0000000000",)
     assert outcomes[4].results == ("/q/0000000001",)
@@ -191,16 +191,16 @@ def test_a_sequential_name_ends_in_how_many_were_made_and_no_number_comes_again(
 
 
 def test_no_data_is_not_the_same_as_empty_data() -> None:
-    tree, _ = applied(OPEN, Write(SESSION, (Create("/n", None), Create("/e", b""))))
+    tree, _ = applied(OPEN, WriteNodes(SESSION, (Create("/n", None), Create("/e", b""))))
     assert [tree.data(path)[0] for path in ("/n", "/e")] == [None, b""]
-    other = Tree()
+    other = NodeTree()
     restore(other, tree.zxid, encode_snapshot(tree))
     assert [other.data(path)[0] for path in ("/n", "/e")] == [None, b""]
 
 
 def test_who_has_no_session_changes_nothing() -> None:
-    tree, outcomes = applied(Write(SESSION, (Create("/a", b"", is_ephemeral=True),)))
-    assert outcomes[0].refusal is Refusal.SESSION_EXPIRED
+    tree, outcomes = applied(WriteNodes(SESSION, (Create("/a", b"", is_ephemeral=True),)))
+    assert outcomes[0].refusal is TreeRefusal.SESSION_EXPIRED
     assert tree.size == 1
 
 
@@ -209,17 +209,17 @@ def test_who_has_no_session_changes_nothing() -> None:
     ["", "a", "a/b", "/a/", "//", "/a//b", "/.", "/a/..", "/a/./b", "/a\x00", "/\x1f", "/\ue000", "/\uffff"],
 )
 def test_what_is_no_path_is_refused_everywhere(path: str) -> None:
-    with pytest.raises(Refused, match="BAD_ARGUMENTS"):
+    with pytest.raises(TreeRefused, match="BAD_ARGUMENTS"):
         check_path(path)
     tree, outcomes = applied(
         OPEN,
-        Write(SESSION, (Create(path, b""),)),
-        Write(SESSION, (Delete(path, -1),)),
-        Write(SESSION, (SetData(path, b"", -1),)),
-        Write(SESSION, (Check(path, -1),)),
+        WriteNodes(SESSION, (Create(path, b""),)),
+        WriteNodes(SESSION, (Delete(path, -1),)),
+        WriteNodes(SESSION, (SetData(path, b"", -1),)),
+        WriteNodes(SESSION, (CheckVersion(path, -1),)),
     )
-    assert {each.refusal for each in outcomes[1:]} == {Refusal.BAD_ARGUMENTS}
-    with pytest.raises(Refused, match="BAD_ARGUMENTS"):
+    assert {each.refusal for each in outcomes[1:]} == {TreeRefusal.BAD_ARGUMENTS}
+    with pytest.raises(TreeRefused, match="BAD_ARGUMENTS"):
         tree.data(path)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from replispec.metastore.consensus.interface import Entry, Ready
+from replispec.metastore.consensus.interface import LogEntry, LogReady
 
 
 class Alone:
@@ -12,7 +12,7 @@ class Alone:
     there."""
 
     def __init__(self, records: Sequence[tuple[int, bytes]], *, replaced: int = 0) -> None:
-        self._recovered: Sequence[Entry] = [Entry(index, data) for index, data in records]
+        self._recovered: Sequence[LogEntry] = [LogEntry(index, data) for index, data in records]
         self._index = replaced + len(records)
         self._proposal = 0
         self._waiting: list[tuple[int, bytes]] = []
@@ -29,17 +29,17 @@ class Alone:
         self._waiting.append((self._proposal, data))
         return self._proposal
 
-    def ready(self) -> Ready | None:
+    def ready(self) -> LogReady | None:
         """All that was proposed and not handed out yet; at first what the disk held, as it is."""
         if self._recovered:
             recovered, self._recovered = self._recovered, ()
-            return Ready(recovered, is_to_be_persisted=False)
+            return LogReady(recovered, is_to_be_persisted=False)
         if self._handed_out or not self._waiting:
             return None
         waiting, self._waiting = self._waiting, []
         self._handed_out = len(waiting)
         first = self._index + 1
-        return Ready([Entry(first + at, data, proposal) for at, (proposal, data) in enumerate(waiting)])
+        return LogReady([LogEntry(first + at, data, proposal) for at, (proposal, data) in enumerate(waiting)])
 
     def persisted(self) -> None:
         """What `ready` handed out last is on the disk."""

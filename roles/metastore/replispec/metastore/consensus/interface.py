@@ -14,7 +14,7 @@ from replispec.runtime.primitives.immutable import immutable
 
 
 @immutable
-class Entry:
+class LogEntry:
     """One record of the log that is agreed on, at its place from 1. `proposal`: the number under which this
     member proposed it, if it did."""
 
@@ -24,14 +24,14 @@ class Entry:
 
 
 @immutable
-class Ready:
+class LogReady:
     """Persist the `entries`, if they are to be, and then apply them in order."""
 
-    entries: Sequence[Entry]
+    entries: Sequence[LogEntry]
     is_to_be_persisted: bool = True
 
 
-class Consensus(Protocol):
+class LogConsensus(Protocol):
     """One member of the group that agrees on the log."""
 
     @property
@@ -43,7 +43,7 @@ class Consensus(Protocol):
         """Put a record at the end of the log and return the number of the proposal."""
         ...
 
-    def ready(self) -> Ready | None:
+    def ready(self) -> LogReady | None:
         """What is to be done since the last call; None when nothing is, or while something that was handed
         out is still being persisted."""
         ...

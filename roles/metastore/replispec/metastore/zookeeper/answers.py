@@ -8,8 +8,8 @@ from typing import Final
 from replispec.metastore.zookeeper.core.values import (
     Happened,
     NodeStat,
-    Outcome,
-    Refusal,
+    TreeOutcome,
+    TreeRefusal,
 )
 from replispec.wire.zookeeper.codes import ErrorCode, OpCode, SessionStatus, WatchEvent
 from replispec.wire.zookeeper.commands import REPLY_FRAME
@@ -17,20 +17,25 @@ from replispec.wire.zookeeper.connection import ConnectResponse, ReplyFrame
 from replispec.wire.zookeeper.constants import NO_SESSION, NO_ZXID, PASSWORD_BYTES
 from replispec.wire.zookeeper.operations import (
     CreateResponse,
+    ExistsResponse,
+    GetChildren2Response,
+    GetChildrenResponse,
+    GetDataResponse,
     MultiResponse,
     MultiResult,
     SetDataResponse,
     Stat,
+    SyncResponse,
     WatchNotification,
 )
 
-CODES: Final = {each: ErrorCode[each.name] for each in Refusal}
+CODES: Final = {each: ErrorCode[each.name] for each in TreeRefusal}
 """The number of each refusal."""
 _EVENTS: Final = {each: WatchEvent[each.name] for each in Happened}
 (_UNASKED,) = REPLY_FRAME.unasked
 _NOTHING: Final = b""
 # A request as a whole is refused so, whatever it consists of.
-_OF_ALL: Final = frozenset({Refusal.SESSION_EXPIRED, Refusal.SYSTEM_ERROR})
+_OF_ALL: Final = frozenset({TreeRefusal.SESSION_EXPIRED, TreeRefusal.SYSTEM_ERROR})
 
 
 def reply(xid: int, zxid: int, body: bytes = _NOTHING, error: int = ErrorCode.OK) -> bytes:
@@ -38,7 +43,7 @@ def reply(xid: int, zxid: int, body: bytes = _NOTHING, error: int = ErrorCode.OK
     return ReplyFrame(xid, zxid, error, body).encode()
 
 
-def refusal(xid: int, zxid: int, why: Refusal) -> bytes:
+def refusal(xid: int, zxid: int, why: TreeRefusal) -> bytes:
     """The frame of an answer that refuses."""
     return ReplyFrame(xid, zxid, CODES[why], _NOTHING).encode()
 
@@ -77,7 +82,7 @@ def no_session(*, read_only: bool | None) -> bytes:
     return greeting(0, NO_SESSION, bytes(PASSWORD_BYTES), read_only=read_only)
 
 
-def written(xid: int, zxid: int, outcome: Outcome) -> bytes:
+def written(xid: int, zxid: int, outcome: TreeOutcome) -> bytes:
     """The answer to one change."""
     if outcome.refusal is not None:
         return refusal(xid, zxid, outcome.refusal)
@@ -89,7 +94,7 @@ def written(xid: int, zxid: int, outcome: Outcome) -> bytes:
     return reply(xid, zxid, SetDataResponse(stat_of(result)).encode())
 
 
-def written_all(xid: int, zxid: int, kinds: Sequence[int], outcome: Outcome) -> bytes:
+def written_all(xid: int, zxid: int, kinds: Sequence[int], outcome: TreeOutcome) -> bytes:
     """The answer to changes of which all or none were made; `kinds` are their types. One that was refused has
     its error, those before it none, those after it that of not having been done."""
     if outcome.refusal in _OF_ALL:
@@ -101,7 +106,7 @@ def written_all(xid: int, zxid: int, kinds: Sequence[int], outcome: Outcome) -> 
             code = ErrorCode.OK
             if place >= outcome.refused_at:
                 code = CODES[
-                    outcome.refusal if place == outcome.refused_at else Refusal.RUNTIME_INCONSISTENCY
+                    outcome.refusal if place == outcome.refused_at else TreeRefusal.RUNTIME_INCONSISTENCY
                 ]
             results.append(MultiResult(OpCode.ERROR, code, failed=code))
     else:
@@ -110,3 +115,28 @@ def written_all(xid: int, zxid: int, kinds: Sequence[int], outcome: Outcome) -> 
             changed = SetDataResponse(stat_of(result)) if isinstance(result, NodeStat) else None
             results.append(MultiResult(kind, ErrorCode.OK, made, changed))
     return reply(xid, zxid, MultiResponse(results).encode())
+
+
+def there(stat: NodeStat) -> ExistsResponse:
+    """A node is there."""
+    return ExistsResponse(stat_of(stat))
+
+
+def data(held: bytes | None, stat: NodeStat) -> GetDataResponse:
+    """What a node holds."""
+    return GetDataResponse(held, stat_of(stat))
+
+
+def children(names: Sequence[str]) -> GetChildrenResponse:
+    """The names of a node's children."""
+    return GetChildrenResponse(list(names))
+
+
+def children_and_stat(names: Sequence[str], stat: NodeStat) -> GetChildren2Response:
+    """The names of a node's children, and what is known of it."""
+    return GetChildren2Response(list(names), stat_of(stat))
+
+
+def synced(path: str) -> SyncResponse:
+    """All that was asked before is done."""
+    return SyncResponse(path)

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from replispec.metastore.zookeeper.core.values import (
     Change,
-    Check,
+    CheckVersion,
     Create,
     Delete,
-    Refusal,
-    Refused,
     SetData,
+    TreeRefusal,
+    TreeRefused,
 )
 from replispec.wire.zookeeper.codes import CreateFlags, OpCode, Permission
 from replispec.wire.zookeeper.constants import EVERYBODY_ID, EVERYBODY_SCHEME
@@ -34,7 +34,7 @@ _FLAGS: Final = {int(each): (each in _EPHEMERAL, each in _SEQUENTIAL) for each i
 def path_of(said: str | None) -> str:
     """A path. Raises Refused for none."""
     if said is None:
-        raise Refused(Refusal.BAD_ARGUMENTS)
+        raise TreeRefused(TreeRefusal.BAD_ARGUMENTS)
     return said
 
 
@@ -43,10 +43,10 @@ def create_of(said: CreateRequest) -> Create:
     can show here who he is."""
     kind = _FLAGS.get(said.flags)
     if kind is None:
-        raise Refused(Refusal.BAD_ARGUMENTS)
+        raise TreeRefused(TreeRefusal.BAD_ARGUMENTS)
     path = path_of(said.path)
     if not said.acl or not all(map(_is_for_everybody, said.acl)):
-        raise Refused(Refusal.INVALID_ACL)
+        raise TreeRefused(TreeRefusal.INVALID_ACL)
     return Create(path, said.data, *kind)
 
 
@@ -60,9 +60,9 @@ def set_data_of(said: SetDataRequest) -> SetData:
     return SetData(path_of(said.path), said.data, said.version)
 
 
-def check_of(said: CheckVersionRequest) -> Check:
+def check_of(said: CheckVersionRequest) -> CheckVersion:
     """The version that a node must have. Raises Refused."""
-    return Check(path_of(said.path), said.version)
+    return CheckVersion(path_of(said.path), said.version)
 
 
 CHANGES: Final[Mapping[int, Callable[[Any], Change]]] = {
@@ -85,13 +85,13 @@ def operation_of(said: MultiOperation) -> Change:
     return check_of(said.check)
 
 
-def operations_of(said: Sequence[MultiOperation]) -> tuple[tuple[Change, ...], Refusal | None]:
+def operations_of(said: Sequence[MultiOperation]) -> tuple[tuple[Change, ...], TreeRefusal | None]:
     """The changes before the first one that is refused as it stands, and its refusal."""
     changes: list[Change] = []
     for each in said:
         try:
             changes.append(operation_of(each))
-        except Refused as refused:
+        except TreeRefused as refused:
             return tuple(changes), refused.refusal
     return tuple(changes), None
 

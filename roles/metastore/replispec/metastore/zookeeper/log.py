@@ -10,21 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from replispec.metastore.consensus import Alone, Consensus, Ready
+from replispec.metastore.consensus import Alone, LogConsensus, LogReady
 from replispec.metastore.zookeeper.core.records import (
-    LogDamaged,
+    MetastoreLogDamaged,
     decode_record,
     encode_record,
     encode_snapshot,
     restore,
 )
-from replispec.metastore.zookeeper.core.tree import Tree
-from replispec.metastore.zookeeper.core.values import Outcome, Refusal, Request
+from replispec.metastore.zookeeper.core.tree import NodeTree
+from replispec.metastore.zookeeper.core.values import Request, TreeOutcome, TreeRefusal
 from replispec.runtime.primitives.errors import LocalProtocolError
 from replispec.runtime.storage import AppendRecords, JournalReader, ReplaceRecords
 from replispec.runtime.world import Level, Outbox, Persisted, Writes, Written
 
-Then = Callable[[Outcome, int], None]
+Then = Callable[[TreeOutcome, int], None]
 """What is done once it is known what came of a request; it is given the time."""
 
 
@@ -46,7 +46,7 @@ class MetastoreLog:
         outbox: Outbox,
         writes: Writes,
         journal: JournalReader,
-        tree: Tree,
+        tree: NodeTree,
         *,
         snapshot_bytes: int,
         failed: Callable[[str], None],
@@ -57,9 +57,9 @@ class MetastoreLog:
         self._tree = tree
         self._snapshot_bytes = snapshot_bytes
         self._failed = failed
-        self._consensus: Consensus | None = None
+        self._consensus: LogConsensus | None = None
         self._proposed: dict[int, _Proposed] = {}
-        self._under_way: Ready | None = None
+        self._under_way: LogReady | None = None
         self._log_bytes = self._last_snapshot_bytes = 0
         self._is_broken = False
         self.is_full = False
@@ -78,7 +78,9 @@ class MetastoreLog:
             restore(self._tree, *kept)
             self._last_snapshot_bytes = len(kept[1])
         elif records and records[0][0] != 1:
-            raise LogDamaged(f"the log begins with record {records[0][0]} and has no snapshot before it")
+            raise MetastoreLogDamaged(
+                f"the log begins with record {records[0][0]} and has no snapshot before it"
+            )
         self._consensus = Alone(records, replaced=self._tree.zxid)
         ready = self._consensus.ready()
         for entry in () if ready is None else ready.entries:
@@ -137,11 +139,11 @@ class MetastoreLog:
             self._consensus.refused()
             self._room(is_full=True, reason=event.reason)
             for entry in ready.entries:
-                self._taken(entry.proposal).then(Outcome(refusal=Refusal.SYSTEM_ERROR), event.now_ms)
+                self._taken(entry.proposal).then(TreeOutcome(refusal=TreeRefusal.SYSTEM_ERROR), event.now_ms)
         else:
             self._break(event.reason)
 
-    def _apply(self, ready: Ready, now_ms: int) -> None:
+    def _apply(self, ready: LogReady, now_ms: int) -> None:
         for entry in ready.entries:
             proposed = self._taken(entry.proposal)
             outcome = self._tree.apply(entry.index, proposed.time_ms, proposed.request)

@@ -12,19 +12,19 @@ from functools import partial
 from typing import Final
 
 from replispec.metastore.zookeeper import answers
-from replispec.metastore.zookeeper.core.records import LogDamaged
+from replispec.metastore.zookeeper.core.records import MetastoreLogDamaged
 from replispec.metastore.zookeeper.core.sessions import Sessions, granted_ms
-from replispec.metastore.zookeeper.core.tree import Tree
+from replispec.metastore.zookeeper.core.tree import NodeTree
 from replispec.metastore.zookeeper.core.values import (
     CloseSession,
     Happened,
     OpenSession,
-    Outcome,
+    TreeOutcome,
 )
 from replispec.metastore.zookeeper.core.watches import Watches
 from replispec.metastore.zookeeper.log import MetastoreLog
-from replispec.metastore.zookeeper.peers import Peer, Peers
-from replispec.metastore.zookeeper.requests import Requests
+from replispec.metastore.zookeeper.peers import ClientPeers, Peer
+from replispec.metastore.zookeeper.requests import ClientRequests
 from replispec.metastore.zookeeper.view import MetastoreView
 from replispec.metastore.zookeeper.words import answer_of, word_in
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -61,7 +61,7 @@ class MetastoreNode:
         self._rng = Rng(seed)
         self._outbox = Outbox()
         self._writes = Writes(self._outbox)
-        self.tree: Final = Tree()
+        self.tree: Final = NodeTree()
         self.sessions: Final = Sessions(options.tick_time_ms)
         self.watches: Final = Watches(options.limits.watches_max)
         self.log: Final = MetastoreLog(
@@ -72,10 +72,10 @@ class MetastoreNode:
             snapshot_bytes=options.snapshot_bytes,
             failed=self._outbox.halt,
         )
-        self.peers: Final = Peers(
+        self.peers: Final = ClientPeers(
             self._outbox, options.limits, options.jute_maxbuffer, self._take, self._forget
         )
-        self._requests = Requests(self)
+        self._requests = ClientRequests(self)
         self.view = MetastoreView(self)
         # Sessions that are proposed and not on record yet.
         self._opening: set[int] = set()
@@ -127,7 +127,7 @@ class MetastoreNode:
         self.view.address = {**self.listeners, **event.addresses}[LISTENER]
         try:
             self.log.start()
-        except (StorageFailed, LogDamaged) as error:
+        except (StorageFailed, MetastoreLogDamaged) as error:
             self._outbox.halt(str(error))
             return
         on_record = [(number, each.timeout_ms) for number, each in self.tree.sessions.items()]
@@ -179,7 +179,7 @@ class MetastoreNode:
         self.log.propose(opened, self.now_ms, partial(self._opened, peer, asked, opened))
 
     def _opened(
-        self, peer: Peer, asked: ConnectRequest, opened: OpenSession, outcome: Outcome, now_ms: int
+        self, peer: Peer, asked: ConnectRequest, opened: OpenSession, outcome: TreeOutcome, now_ms: int
     ) -> None:
         self._opening.discard(opened.session)
         if outcome.refusal is not None:
@@ -231,7 +231,7 @@ class MetastoreNode:
         session: int,
         *,
         is_expired: bool = False,
-        then: Callable[[Outcome], None] = lambda _outcome: None,
+        then: Callable[[TreeOutcome], None] = lambda _outcome: None,
     ) -> None:
         """Have a session end, and hang up on its client once it has; `then` is called before that."""
         if self.sessions.close(session):
@@ -239,7 +239,12 @@ class MetastoreNode:
             self.log.propose(CloseSession(session, is_expired), self.now_ms, ended)
 
     def _ended(
-        self, session: int, is_expired: bool, then: Callable[[Outcome], None], outcome: Outcome, now_ms: int
+        self,
+        session: int,
+        is_expired: bool,
+        then: Callable[[TreeOutcome], None],
+        outcome: TreeOutcome,
+        now_ms: int,
     ) -> None:
         if outcome.refusal is not None:
             self.sessions.reopen(session, now_ms)

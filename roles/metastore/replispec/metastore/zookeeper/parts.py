@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Protocol
 
 from replispec.metastore.zookeeper.core.sessions import Sessions
-from replispec.metastore.zookeeper.core.tree import Tree
+from replispec.metastore.zookeeper.core.tree import NodeTree
 from replispec.metastore.zookeeper.core.watches import Watches
 from replispec.metastore.zookeeper.log import MetastoreLog
-from replispec.metastore.zookeeper.peers import Peers
+from replispec.metastore.zookeeper.peers import ClientPeers
 
 
-class Parts(Protocol):
+class MetastoreParts(Protocol):
     """The node, to be looked at."""
 
     @property
-    def tree(self) -> Tree:
+    def tree(self) -> NodeTree:
         """All that is applied."""
         ...
 
@@ -35,6 +35,6 @@ class Parts(Protocol):
         ...
 
     @property
-    def peers(self) -> Peers:
+    def peers(self) -> ClientPeers:
         """All connections."""
         ...

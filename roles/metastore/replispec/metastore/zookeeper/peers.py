@@ -27,7 +27,7 @@ Answer = Callable[[], bytes]
 
 
 @dataclass(slots=True, eq=False)
-class Turn:
+class AnswerTurn:
     """One request whose answer has its turn after those before it: `answer` when it may be made."""
 
     answer: Answer | None = None
@@ -46,7 +46,7 @@ class Peer:
     is_greeted: bool = False
     is_closing: bool = False
     waiting: deque[bytes] = field(default_factory=deque)
-    turns: deque[Turn] = field(default_factory=deque)
+    turns: deque[AnswerTurn] = field(default_factory=deque)
     out: list[bytes] = field(default_factory=list)
     waiting_bytes: int = 0
     held_bytes: int = 0
@@ -60,7 +60,7 @@ class Peer:
         return self.address.rpartition(":")[0]
 
 
-class Peers:
+class ClientPeers:
     """All connections; a frame has `frame_bytes_max` bytes after its length at most. `handle` is called with
     each frame in order, `dropped` with each connection that ends on this side's account."""
 
@@ -184,17 +184,17 @@ class Peers:
 
     # Answers
 
-    def turn(self, peer: Peer, answer: Answer | None = None) -> Turn:
+    def turn(self, peer: Peer, answer: Answer | None = None) -> AnswerTurn:
         """The next request of a connection has its turn; one with an answer is answered once all before it
         are."""
-        turn = Turn(answer)
+        turn = AnswerTurn(answer)
         if peer.turns or answer is None:
             peer.turns.append(turn)
         else:
             self.send(peer, answer())
         return turn
 
-    def answer(self, peer: Peer, turn: Turn, answer: Answer) -> None:
+    def ready(self, peer: Peer, turn: AnswerTurn, answer: Answer) -> None:
         """A request may be answered, and with it all behind it that wait for nothing else."""
         turn.answer = answer
         turns = peer.turns

@@ -12,42 +12,37 @@ from replispec.metastore.zookeeper.core.values import (
     Change,
     Create,
     Happened,
-    Outcome,
-    Refusal,
-    Refused,
     SetData,
-    Write,
+    TreeOutcome,
+    TreeRefusal,
+    TreeRefused,
+    WriteNodes,
 )
-from replispec.metastore.zookeeper.core.watches import Watched, missed
-from replispec.metastore.zookeeper.parts import Parts
-from replispec.metastore.zookeeper.peers import Peer, Turn
+from replispec.metastore.zookeeper.core.watches import WatchedPart, missed
+from replispec.metastore.zookeeper.parts import MetastoreParts
+from replispec.metastore.zookeeper.peers import AnswerTurn, Peer
 from replispec.runtime.primitives.binary import BinaryMessage
 from replispec.wire.zookeeper.codes import ErrorCode, OpCode
 from replispec.wire.zookeeper.commands import REPLY_FRAME
 from replispec.wire.zookeeper.connection import RequestFrame
 from replispec.wire.zookeeper.operations import (
     ExistsRequest,
-    ExistsResponse,
-    GetChildren2Response,
     GetChildrenRequest,
-    GetChildrenResponse,
     GetDataRequest,
-    GetDataResponse,
     MultiRequest,
     SetWatchesRequest,
     SyncRequest,
-    SyncResponse,
 )
 from replispec.wire.zookeeper.options import MetastoreOptions
 
-Answered = Callable[[Outcome], bytes]
+Answered = Callable[[TreeOutcome], bytes]
 _FORMS: Final = {
     form.code: form.request for form in REPLY_FRAME.forms if issubclass(form.request, BinaryMessage)
 }
 _NUMBERS: Final = REPLY_FRAME.numbers
 
 
-class Owner(Parts, Protocol):
+class RequestOwner(MetastoreParts, Protocol):
     """The node, as far as requests need it."""
 
     @property
@@ -64,15 +59,15 @@ class Owner(Parts, Protocol):
         """Tell those who watch."""
         ...
 
-    def end_session(self, session: int, *, then: Callable[[Outcome], None]) -> None:
+    def end_session(self, session: int, *, then: Callable[[TreeOutcome], None]) -> None:
         """Have a session end."""
         ...
 
 
-class Requests:
+class ClientRequests:
     """Serves the requests of all clients."""
 
-    def __init__(self, owner: Owner) -> None:
+    def __init__(self, owner: RequestOwner) -> None:
         self._owner = owner
         self._reads: dict[int, Callable[[Peer, Any], BinaryMessage | None]] = {
             OpCode.EXISTS: self._exists,
@@ -92,7 +87,7 @@ class Requests:
             # Told out of turn: that the session lives is no part of what is asked.
             self._owner.peers.send(peer, self._reply(xid))
         elif form is None or _NUMBERS.get(xid, kind) != kind:
-            self._refuse(peer, xid, Refusal.UNIMPLEMENTED)
+            self._refuse(peer, xid, TreeRefusal.UNIMPLEMENTED)
         elif kind == OpCode.AUTH:
             self._refuse_credentials(peer, xid)
         elif kind == OpCode.CLOSE_SESSION:
@@ -109,7 +104,7 @@ class Requests:
         zxid = self._owner.tree.zxid
         return answers.reply(xid, zxid) if message is None else answers.reply(xid, zxid, message.encode())
 
-    def _refuse(self, peer: Peer, xid: int, why: Refusal) -> None:
+    def _refuse(self, peer: Peer, xid: int, why: TreeRefusal) -> None:
         """Refuse, once all before it is answered."""
         self._owner.peers.turn(peer, lambda: answers.refusal(xid, self._owner.tree.zxid, why))
 
@@ -118,7 +113,7 @@ class Requests:
     def _change(self, peer: Peer, xid: int, kind: int, said: Any) -> None:
         try:
             change = CHANGES[kind](said)
-        except Refused as refused:
+        except TreeRefused as refused:
             self._refuse(peer, xid, refused.refusal)
             return
         self._write(peer, (change,), lambda outcome: answers.written(xid, self._owner.tree.zxid, outcome))
@@ -127,7 +122,7 @@ class Requests:
         changes, why = operations_of(said.operations)
         kinds = [each.op_code for each in said.operations]
 
-        def answered(outcome: Outcome) -> bytes:
+        def answered(outcome: TreeOutcome) -> bytes:
             return answers.written_all(xid, self._owner.tree.zxid, kinds, outcome)
 
         if why is None and changes:
@@ -136,20 +131,20 @@ class Requests:
 
         def refused() -> bytes:
             # What stands before the one that is refused as it stands may be refused before.
-            before = self._owner.tree.refuses(Write(peer.session, changes))
+            before = self._owner.tree.refuses(WriteNodes(peer.session, changes))
             if before is not None or why is None:
-                return answered(before or Outcome())
-            return answered(Outcome(refusal=why, refused_at=len(changes)))
+                return answered(before or TreeOutcome())
+            return answered(TreeOutcome(refusal=why, refused_at=len(changes)))
 
         self._owner.peers.turn(peer, refused)
 
     def _write(self, peer: Peer, changes: tuple[Change, ...], answered: Answered) -> None:
         """Have changes put on record, unless that would come to nothing."""
-        owner, request = self._owner, Write(peer.session, changes)
+        owner, request = self._owner, WriteNodes(peer.session, changes)
         grows = _growth(changes)
         room = owner.options.limits.tree_bytes_max - owner.tree.bytes - owner.log.growing_bytes
         if grows and grows > room:
-            full = Outcome(refusal=Refusal.SYSTEM_ERROR)
+            full = TreeOutcome(refusal=TreeRefusal.SYSTEM_ERROR)
             owner.peers.turn(peer, lambda: answered(full))
             return
         if not owner.log.is_writing and (refused := owner.tree.refuses(request)) is not None:
@@ -157,19 +152,19 @@ class Requests:
             return
         turn = owner.peers.turn(peer)
 
-        def applied(outcome: Outcome, _now_ms: int) -> None:
+        def applied(outcome: TreeOutcome, _now_ms: int) -> None:
             owner.tell(outcome.events)
             said = answered(outcome)
-            owner.peers.answer(peer, turn, lambda: said)
+            owner.peers.ready(peer, turn, lambda: said)
 
         owner.log.propose(request, owner.now_ms, applied, grows=grows)
 
     def _close_session(self, peer: Peer, xid: int) -> None:
-        turn: Turn = self._owner.peers.turn(peer)
+        turn: AnswerTurn = self._owner.peers.turn(peer)
         # What it says after that is not heard.
         peer.is_closing = True
 
-        def ended(outcome: Outcome) -> None:
+        def ended(outcome: TreeOutcome) -> None:
             peer.is_closing = outcome.refusal is None
             zxid = self._owner.tree.zxid
             said = (
@@ -177,7 +172,7 @@ class Requests:
                 if outcome.refusal is None
                 else answers.refusal(xid, zxid, outcome.refusal)
             )
-            self._owner.peers.answer(peer, turn, lambda: said)
+            self._owner.peers.ready(peer, turn, lambda: said)
 
         self._owner.end_session(peer.session, then=ended)
 
@@ -192,55 +187,55 @@ class Requests:
     def _read(self, peer: Peer, xid: int, kind: int, request: Any) -> bytes:
         try:
             return self._reply(xid, self._reads[kind](peer, request))
-        except Refused as refused:
+        except TreeRefused as refused:
             return answers.refusal(xid, self._owner.tree.zxid, refused.refusal)
 
-    def _watch(self, peer: Peer, watched: Watched, path: str) -> None:
+    def _watch(self, peer: Peer, watched: WatchedPart, path: str) -> None:
         """Watch for a client. Raises Refused when it has too many watches."""
         watches = self._owner.watches
         if self._owner.peers.get(peer.number) is not peer:
             return
         if not watches.has_room(peer.number, 1):
-            raise Refused(Refusal.SYSTEM_ERROR)
+            raise TreeRefused(TreeRefusal.SYSTEM_ERROR)
         watches.add(peer.number, watched, path)
 
     def _exists(self, peer: Peer, said: ExistsRequest) -> BinaryMessage:
         path, tree = path_of(said.path), self._owner.tree
         try:
             stat = tree.stat(path)
-        except Refused as refused:
+        except TreeRefused as refused:
             # What is not there may be watched, too.
-            if said.watch and refused.refusal is Refusal.NO_NODE:
-                self._watch(peer, Watched.DATA, path)
+            if said.watch and refused.refusal is TreeRefusal.NO_NODE:
+                self._watch(peer, WatchedPart.DATA, path)
             raise
         if said.watch:
-            self._watch(peer, Watched.DATA, path)
-        return ExistsResponse(answers.stat_of(stat))
+            self._watch(peer, WatchedPart.DATA, path)
+        return answers.there(stat)
 
     def _get_data(self, peer: Peer, said: GetDataRequest) -> BinaryMessage:
         path = path_of(said.path)
         data, stat = self._owner.tree.data(path)
         if said.watch:
-            self._watch(peer, Watched.DATA, path)
-        return GetDataResponse(data, answers.stat_of(stat))
+            self._watch(peer, WatchedPart.DATA, path)
+        return answers.data(data, stat)
 
     def _get_children(self, peer: Peer, said: GetChildrenRequest) -> BinaryMessage:
         path = path_of(said.path)
         names, _ = self._owner.tree.children(path)
         if said.watch:
-            self._watch(peer, Watched.CHILDREN, path)
-        return GetChildrenResponse(list(names))
+            self._watch(peer, WatchedPart.CHILDREN, path)
+        return answers.children(names)
 
     def _get_children_2(self, peer: Peer, said: GetChildrenRequest) -> BinaryMessage:
         path = path_of(said.path)
         names, stat = self._owner.tree.children(path)
         if said.watch:
-            self._watch(peer, Watched.CHILDREN, path)
-        return GetChildren2Response(list(names), answers.stat_of(stat))
+            self._watch(peer, WatchedPart.CHILDREN, path)
+        return answers.children_and_stat(names, stat)
 
     def _sync(self, _peer: Peer, said: SyncRequest) -> BinaryMessage:
         """All that is applied is all there is, once what this client asked before is."""
-        return SyncResponse(path_of(said.path))
+        return answers.synced(path_of(said.path))
 
     def _set_watches(self, peer: Peer, said: SetWatchesRequest) -> None:
         owner = self._owner
@@ -248,7 +243,7 @@ class Requests:
             tuple(each or ()) for each in (said.data_watches, said.exist_watches, said.child_watches)
         )
         if not owner.watches.has_room(peer.number, len(data) + len(exist) + len(child)):
-            raise Refused(Refusal.SYSTEM_ERROR)
+            raise TreeRefused(TreeRefusal.SYSTEM_ERROR)
         for happened, watched, path in missed(owner.tree, said.relative_zxid, data, exist, child):
             if happened is not None:
                 owner.peers.tell(peer.number, answers.notification(happened, path))

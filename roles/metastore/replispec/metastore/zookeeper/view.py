@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from replispec.metastore.zookeeper.parts import Parts
+from replispec.metastore.zookeeper.parts import MetastoreParts
 from replispec.runtime.primitives.latencies import Latencies
 from replispec.runtime.primitives.metrics import Sample
 from replispec.runtime.version import VERSION
@@ -18,7 +18,7 @@ ROLE: Final = "metastore"
 class MetastoreView:
     """Reads the node, and changes nothing; see `replispec.runtime.world.RoleView`."""
 
-    def __init__(self, node: Parts) -> None:
+    def __init__(self, node: MetastoreParts) -> None:
         self._node = node
         self.address = ""
         """Where the node listens, once it does."""

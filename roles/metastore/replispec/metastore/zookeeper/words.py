@@ -5,7 +5,7 @@ Source: apache/zookeeper 3.5.9, FourLetterCommands, SrvrCommand; their texts are
 
 from __future__ import annotations
 
-from replispec.metastore.zookeeper.parts import Parts
+from replispec.metastore.zookeeper.parts import MetastoreParts
 from replispec.runtime.version import VERSION
 from replispec.wire.zookeeper.codes import AdminWord
 from replispec.wire.zookeeper.connection import AdminWordFrame
@@ -20,7 +20,7 @@ def word_in(frame: bytes) -> int | None:
     return AdminWordFrame.decode(frame).word
 
 
-def answer_of(word: int, node: Parts) -> bytes:
+def answer_of(word: int, node: MetastoreParts) -> bytes:
     """What a word is answered."""
     match word:
         case AdminWord.RUOK:
@@ -37,7 +37,7 @@ def answer_of(word: int, node: Parts) -> bytes:
     return said.encode()
 
 
-def _srvr(node: Parts) -> str:
+def _srvr(node: MetastoreParts) -> str:
     peers, tree = node.peers, node.tree
     lines = (
         f"Zookeeper version: {VERSION}, replispec",

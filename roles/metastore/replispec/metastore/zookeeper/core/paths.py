@@ -5,7 +5,7 @@ Source: apache/zookeeper 3.5.9, PathUtils.validatePath.
 
 from __future__ import annotations
 
-from replispec.metastore.zookeeper.core.values import Refusal, Refused
+from replispec.metastore.zookeeper.core.values import TreeRefusal, TreeRefused
 from replispec.wire.zookeeper.constants import ROOT, SEQUENCE_FORMAT
 
 
@@ -14,11 +14,11 @@ def check_path(path: str) -> None:
     if path == ROOT:
         return
     if not path.startswith(ROOT) or path.endswith(ROOT):
-        raise Refused(Refusal.BAD_ARGUMENTS)
+        raise TreeRefused(TreeRefusal.BAD_ARGUMENTS)
     if path.isascii() and path.isprintable() and "//" not in path and "/." not in path:
         return
     if any(name in ("", ".", "..") for name in path[1:].split(ROOT)) or any(map(_is_refused, path)):
-        raise Refused(Refusal.BAD_ARGUMENTS)
+        raise TreeRefused(TreeRefusal.BAD_ARGUMENTS)
 
 
 def parent_of(path: str) -> str:

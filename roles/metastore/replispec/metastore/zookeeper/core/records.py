@@ -14,24 +14,24 @@ from replispec.event.v1.metastore_pb2 import (
     MetastoreSession,
     MetastoreSnapshot,
 )
-from replispec.metastore.zookeeper.core.tree import SessionOnRecord, Tree, TreeNode
+from replispec.metastore.zookeeper.core.tree import NodeTree, SessionOnRecord, TreeNode
 from replispec.metastore.zookeeper.core.values import (
     Change,
-    Check,
+    CheckVersion,
     CloseSession,
     Create,
     Delete,
     OpenSession,
     Request,
     SetData,
-    Write,
+    WriteNodes,
 )
 from replispec.runtime.documents.official_seam import decode, encode
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.wire.zookeeper import constants
 
 
-class LogDamaged(Exception):
+class MetastoreLogDamaged(Exception):
     """What lies on the disk is not what a metastore writes: starting on it could break a promise."""
 
 
@@ -41,7 +41,7 @@ def encode_record(request: Request, time_ms: int) -> bytes:
         format=constants.METASTORE_RECORD_FORMAT, time_ms=time_ms, session=request.session
     )
     match request:
-        case Write(_, changes):
+        case WriteNodes(_, changes):
             into = record.changes.changes
             for change in changes:
                 _fill(into.add(), change)
@@ -66,16 +66,16 @@ def decode_record(index: int, data: bytes) -> tuple[int, Request]:
             limit_bytes=constants.METASTORE_RECORD_BYTES_MAX,
         )
     except RemoteProtocolError as error:
-        raise LogDamaged(f"record {index} of the log: {error}") from error
+        raise MetastoreLogDamaged(f"record {index} of the log: {error}") from error
     if record.format != constants.METASTORE_RECORD_FORMAT:
-        raise LogDamaged(
+        raise MetastoreLogDamaged(
             f"record {index} of the log is of format {record.format}, this release reads "
             f"{constants.METASTORE_RECORD_FORMAT}"
         )
     return record.time_ms, _request_of(record, index)
 
 
-def encode_snapshot(tree: Tree) -> bytes:
+def encode_snapshot(tree: NodeTree) -> bytes:
     """The bytes of all that the records up to now have made."""
     snapshot = MetastoreSnapshot(format=constants.METASTORE_SNAPSHOT_FORMAT, index=tree.zxid)
     for number, session in tree.sessions.items():
@@ -96,7 +96,7 @@ def encode_snapshot(tree: Tree) -> bytes:
     return encode(snapshot, limit_bytes=constants.METASTORE_SNAPSHOT_BYTES_MAX)
 
 
-def restore(tree: Tree, index: int, data: bytes) -> None:
+def restore(tree: NodeTree, index: int, data: bytes) -> None:
     """Make a tree what a snapshot says. Raises LogDamaged."""
     try:
         snapshot = decode(
@@ -106,16 +106,16 @@ def restore(tree: Tree, index: int, data: bytes) -> None:
             limit_bytes=constants.METASTORE_SNAPSHOT_BYTES_MAX,
         )
     except RemoteProtocolError as error:
-        raise LogDamaged(f"the snapshot of the log: {error}") from error
+        raise MetastoreLogDamaged(f"the snapshot of the log: {error}") from error
     if snapshot.format != constants.METASTORE_SNAPSHOT_FORMAT or snapshot.index != index:
-        raise LogDamaged(
+        raise MetastoreLogDamaged(
             f"the snapshot is of format {snapshot.format} and of record {snapshot.index}, this release reads "
             f"{constants.METASTORE_SNAPSHOT_FORMAT}, and record {index} is missing"
         )
     try:
         tree.restore(index, map(_session_of, snapshot.sessions), dict(map(_node_of, snapshot.nodes)))
     except KeyError as error:
-        raise LogDamaged(f"the snapshot of the log lacks {error}") from error
+        raise MetastoreLogDamaged(f"the snapshot of the log lacks {error}") from error
 
 
 def _fill(into: MetastoreChange, change: Change) -> None:
@@ -132,7 +132,7 @@ def _fill(into: MetastoreChange, change: Change) -> None:
                 into.create.data = data
         case Delete(_, version):
             into.delete_version = version
-        case Check(_, version):
+        case CheckVersion(_, version):
             into.check_version = version
         case _:
             assert_never(change)
@@ -141,14 +141,16 @@ def _fill(into: MetastoreChange, change: Change) -> None:
 def _request_of(record: MetastoreRecord, index: int) -> Request:
     match record.WhichOneof("request"):
         case "changes":
-            return Write(record.session, tuple(_change_of(each, index) for each in record.changes.changes))
+            return WriteNodes(
+                record.session, tuple(_change_of(each, index) for each in record.changes.changes)
+            )
         case "opened":
             opened = record.opened
             return OpenSession(opened.id, opened.password, opened.timeout_ms)
         case "closed":
             return CloseSession(record.session, record.closed.is_expired)
         case _:
-            raise LogDamaged(f"record {index} of the log asks for nothing")
+            raise MetastoreLogDamaged(f"record {index} of the log asks for nothing")
 
 
 def _change_of(said: MetastoreChange, index: int) -> Change:
@@ -163,9 +165,9 @@ def _change_of(said: MetastoreChange, index: int) -> Change:
             data = said.set_data.data if said.set_data.HasField("data") else None
             return SetData(said.path, data, said.set_data.version)
         case "check_version":
-            return Check(said.path, said.check_version)
+            return CheckVersion(said.path, said.check_version)
         case _:
-            raise LogDamaged(f"record {index} of the log changes a node and does not say how")
+            raise MetastoreLogDamaged(f"record {index} of the log changes a node and does not say how")
 
 
 def _session_of(said: MetastoreSession) -> tuple[int, SessionOnRecord]:

@@ -12,24 +12,24 @@ from typing import assert_never
 from replispec.metastore.zookeeper.core.paths import check_path, numbered, parent_of
 from replispec.metastore.zookeeper.core.values import (
     Change,
-    Check,
+    CheckVersion,
     CloseSession,
     Create,
     Delete,
     Happened,
     NodeStat,
     OpenSession,
-    Outcome,
-    Refusal,
-    Refused,
     Request,
     Result,
     SetData,
-    Write,
+    TreeOutcome,
+    TreeRefusal,
+    TreeRefused,
+    WriteNodes,
 )
 from replispec.wire.zookeeper.constants import ANY_VERSION, NO_SESSION, NODE_BYTES, ROOT
 
-_NOTHING_SAID = Outcome()
+_NOTHING_SAID = TreeOutcome()
 
 
 @dataclass(slots=True, eq=False)
@@ -72,7 +72,7 @@ class SessionOnRecord:
     ephemerals: dict[str, None] = field(default_factory=dict)
 
 
-class Tree:
+class NodeTree:
     """All that the records up to `zxid` have made. Only `apply` changes it."""
 
     def __init__(self) -> None:
@@ -117,14 +117,14 @@ class Tree:
 
     # What changes it.
 
-    def apply(self, zxid: int, time_ms: int, request: Request) -> Outcome | None:
+    def apply(self, zxid: int, time_ms: int, request: Request) -> TreeOutcome | None:
         """Have one record take effect and return what came of it; None of one that the tree has already."""
         if zxid <= self.zxid:
             return None
         assert zxid == self.zxid + 1, f"record {zxid} after {self.zxid}"
         self.zxid = zxid
         match request:
-            case Write():
+            case WriteNodes():
                 return self._write(request, time_ms)
             case OpenSession(session, password, timeout_ms):
                 self.sessions[session] = SessionOnRecord(password, timeout_ms)
@@ -134,7 +134,7 @@ class Tree:
             case _:
                 assert_never(request)
 
-    def refuses(self, request: Write) -> Outcome | None:
+    def refuses(self, request: WriteNodes) -> TreeOutcome | None:
         """The refusal with which a request would meet now, which then need not be on record; None: none."""
         outcome = self._write(request, 0)
         for take_back in reversed(self._undo):
@@ -162,21 +162,21 @@ class Tree:
             self._put(path, node)
         self._nodes[ROOT]
 
-    def _write(self, request: Write, time_ms: int) -> Outcome:
+    def _write(self, request: WriteNodes, time_ms: int) -> TreeOutcome:
         self._undo, self._events = [], []
         session = self.sessions.get(request.session)
         if session is None:
-            return Outcome(refusal=Refusal.SESSION_EXPIRED)
+            return TreeOutcome(refusal=TreeRefusal.SESSION_EXPIRED)
         results: list[Result] = []
         try:
             for change in request.changes:
                 results.append(self._change(change, request.session, session, time_ms))  # noqa: PERF401
-        except Refused as refused:
+        except TreeRefused as refused:
             for take_back in reversed(self._undo):
                 take_back()
             self._undo = []
-            return Outcome(refusal=refused.refusal, refused_at=len(results))
-        return Outcome(tuple(results), tuple(self._events))
+            return TreeOutcome(refusal=refused.refusal, refused_at=len(results))
+        return TreeOutcome(tuple(results), tuple(self._events))
 
     def _change(self, change: Change, owner: int, session: SessionOnRecord, time_ms: int) -> Result:
         match change:
@@ -186,10 +186,10 @@ class Tree:
                 return self._create(change, owner, session, time_ms)
             case Delete(path, version):
                 if path == ROOT:
-                    raise Refused(Refusal.BAD_ARGUMENTS)
+                    raise TreeRefused(TreeRefusal.BAD_ARGUMENTS)
                 self._remove(path, _fits(self._there(path), version))
                 return None
-            case Check(path, version):
+            case CheckVersion(path, version):
                 _fits(self._there(path), version)
                 return None
             case _:
@@ -202,13 +202,13 @@ class Tree:
         above = parent_of(path) if path != ROOT or change.is_sequential else ROOT
         parent = self._nodes.get(above)
         if parent is None:
-            raise Refused(Refusal.NO_NODE)
+            raise TreeRefused(TreeRefusal.NO_NODE)
         if change.is_sequential:
             path = numbered(path, parent.created)
         if path in self._nodes:
-            raise Refused(Refusal.NODE_EXISTS)
+            raise TreeRefused(TreeRefusal.NODE_EXISTS)
         if parent.ephemeral_owner != NO_SESSION:
-            raise Refused(Refusal.NO_CHILDREN_FOR_EPHEMERALS)
+            raise TreeRefused(TreeRefusal.NO_CHILDREN_FOR_EPHEMERALS)
         node = TreeNode(change.data, self.zxid, self.zxid, self.zxid, time_ms, time_ms)
         if change.is_ephemeral:
             node.ephemeral_owner = owner
@@ -232,7 +232,7 @@ class Tree:
 
     def _remove(self, path: str, node: TreeNode) -> None:
         if node.children:
-            raise Refused(Refusal.NOT_EMPTY)
+            raise TreeRefused(TreeRefusal.NOT_EMPTY)
         above = parent_of(path)
         parent = self._nodes[above]
         name, pzxid, siblings = _name(path, above), parent.pzxid, parent.children
@@ -268,21 +268,21 @@ class Tree:
         self._events.append((Happened.DATA_CHANGED, path))
         return node.stat()
 
-    def _close(self, number: int) -> Outcome:
+    def _close(self, number: int) -> TreeOutcome:
         session = self.sessions.get(number)
         if session is None:
-            return Outcome(refusal=Refusal.SESSION_EXPIRED)
+            return TreeOutcome(refusal=TreeRefusal.SESSION_EXPIRED)
         self._undo, self._events = [], []
         for path in tuple(session.ephemerals):
             self._remove(path, self._nodes[path])
         del self.sessions[number]
-        return Outcome(events=tuple(self._events))
+        return TreeOutcome(events=tuple(self._events))
 
     def _there(self, path: str) -> TreeNode:
         node = self._nodes.get(path)
         if node is None:
             check_path(path)
-            raise Refused(Refusal.NO_NODE)
+            raise TreeRefused(TreeRefusal.NO_NODE)
         return node
 
     def _put(self, path: str, node: TreeNode) -> None:
@@ -302,7 +302,7 @@ def bytes_of(path: str, data: bytes | None) -> int:
 def _fits(node: TreeNode, version: int) -> TreeNode:
     """The node, if this is its version or any is. Raises Refused."""
     if version not in (ANY_VERSION, node.version):
-        raise Refused(Refusal.BAD_VERSION)
+        raise TreeRefused(TreeRefusal.BAD_VERSION)
     return node
 
 

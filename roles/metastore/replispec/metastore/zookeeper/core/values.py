@@ -7,7 +7,7 @@ import enum
 from replispec.runtime.primitives.immutable import immutable
 
 
-class Refusal(enum.Enum):
+class TreeRefusal(enum.Enum):
     """Why a change or a question is refused, by the protocol's name of the error."""
 
     BAD_ARGUMENTS = enum.auto()
@@ -23,10 +23,10 @@ class Refusal(enum.Enum):
     UNIMPLEMENTED = enum.auto()
 
 
-class Refused(Exception):
+class TreeRefused(Exception):
     """A change or a question is refused."""
 
-    def __init__(self, refusal: Refusal) -> None:
+    def __init__(self, refusal: TreeRefusal) -> None:
         super().__init__(refusal.name)
         self.refusal = refusal
 
@@ -68,18 +68,18 @@ class SetData:
 
 
 @immutable
-class Check:
+class CheckVersion:
     """Change nothing, but refuse if `version` does not fit."""
 
     path: str
     version: int
 
 
-Change = Create | Delete | SetData | Check
+Change = Create | Delete | SetData | CheckVersion
 
 
 @immutable
-class Write:
+class WriteNodes:
     """What a session wants to change: all of it or nothing."""
 
     session: int
@@ -103,7 +103,7 @@ class CloseSession:
     is_expired: bool = False
 
 
-Request = Write | OpenSession | CloseSession
+Request = WriteNodes | OpenSession | CloseSession
 
 
 @immutable
@@ -127,11 +127,11 @@ Result = str | NodeStat | None
 
 
 @immutable
-class Outcome:
+class TreeOutcome:
     """What came of a request. `refusal` at the place `refused_at` of its changes: nothing was changed; else
     `results` has one for each change. `events` are what happened, in order, to be told to those who watch."""
 
     results: tuple[Result, ...] = ()
     events: tuple[tuple[Happened, str], ...] = ()
-    refusal: Refusal | None = None
+    refusal: TreeRefusal | None = None
     refused_at: int = 0

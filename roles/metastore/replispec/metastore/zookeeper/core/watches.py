@@ -9,11 +9,11 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator
 
-from replispec.metastore.zookeeper.core.tree import Tree
+from replispec.metastore.zookeeper.core.tree import NodeTree
 from replispec.metastore.zookeeper.core.values import Happened
 
 
-class Watched(enum.Enum):
+class WatchedPart(enum.Enum):
     """What of a node is watched: itself with its data, or which children it has."""
 
     DATA = enum.auto()
@@ -21,14 +21,14 @@ class Watched(enum.Enum):
 
 
 _HEARD_BY = {
-    Happened.CREATED: (Watched.DATA,),
-    Happened.DATA_CHANGED: (Watched.DATA,),
-    Happened.DELETED: (Watched.DATA, Watched.CHILDREN),
-    Happened.CHILDREN_CHANGED: (Watched.CHILDREN,),
+    Happened.CREATED: (WatchedPart.DATA,),
+    Happened.DATA_CHANGED: (WatchedPart.DATA,),
+    Happened.DELETED: (WatchedPart.DATA, WatchedPart.CHILDREN),
+    Happened.CHILDREN_CHANGED: (WatchedPart.CHILDREN,),
 }
 """Which watches an event meets; a connection that has both hears of it once."""
 
-_Key = tuple[Watched, str]
+_Key = tuple[WatchedPart, str]
 
 
 class Watches:
@@ -45,7 +45,7 @@ class Watches:
         """Whether a connection may have so many more."""
         return len(self._by_connection.get(connection, ())) + more <= self._each_max
 
-    def add(self, connection: int, watched: Watched, path: str) -> None:
+    def add(self, connection: int, watched: WatchedPart, path: str) -> None:
         """Tell a connection once of what happens next to a node."""
         key = watched, path
         mine = self._by_connection.setdefault(connection, {})
@@ -76,24 +76,24 @@ class Watches:
 
 
 def missed(
-    tree: Tree, since_zxid: int, data: tuple[str, ...], exist: tuple[str, ...], child: tuple[str, ...]
-) -> Iterator[tuple[Happened | None, Watched, str]]:
+    tree: NodeTree, since_zxid: int, data: tuple[str, ...], exist: tuple[str, ...], child: tuple[str, ...]
+) -> Iterator[tuple[Happened | None, WatchedPart, str]]:
     """Of nodes that a client watched on a connection before and knows up to a zxid: what happened to each
     meanwhile, in the order in which it says them; None: nothing, it is watched again. `exist` were watched
     while they were not there."""
     for path in data:
         node = tree.find(path)
         if node is None:
-            yield Happened.DELETED, Watched.DATA, path
+            yield Happened.DELETED, WatchedPart.DATA, path
         else:
             is_new = node.mzxid > since_zxid
-            yield Happened.DATA_CHANGED if is_new else None, Watched.DATA, path
+            yield Happened.DATA_CHANGED if is_new else None, WatchedPart.DATA, path
     for path in exist:
-        yield None if tree.find(path) is None else Happened.CREATED, Watched.DATA, path
+        yield None if tree.find(path) is None else Happened.CREATED, WatchedPart.DATA, path
     for path in child:
         node = tree.find(path)
         if node is None:
-            yield Happened.DELETED, Watched.CHILDREN, path
+            yield Happened.DELETED, WatchedPart.CHILDREN, path
         else:
             is_new = node.pzxid > since_zxid
-            yield Happened.CHILDREN_CHANGED if is_new else None, Watched.CHILDREN, path
+            yield Happened.CHILDREN_CHANGED if is_new else None, WatchedPart.CHILDREN, path

@@ -5,9 +5,17 @@ became of a change whose answer was lost, `watching` reads again what it watches
 of many changes.
 """
 
-from replispec.runtime.zookeeper.client.batches import Item, change_all
+from replispec.runtime.zookeeper.client.batches import BatchItem, change_all
 from replispec.runtime.zookeeper.client.client import MetastoreClient
-from replispec.runtime.zookeeper.client.session import Answer, Standing
-from replispec.runtime.zookeeper.client.watching import Seen, Watching
+from replispec.runtime.zookeeper.client.session import MetastoreAnswer, SessionStanding
+from replispec.runtime.zookeeper.client.watching import SeenNode, Watching
 
-__all__ = ["Answer", "Item", "MetastoreClient", "Seen", "Standing", "Watching", "change_all"]
+__all__ = [
+    "BatchItem",
+    "MetastoreAnswer",
+    "MetastoreClient",
+    "SeenNode",
+    "SessionStanding",
+    "Watching",
+    "change_all",
+]

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from replispec.runtime.world import Closed, Connected, Outbox, Received
-from replispec.runtime.zookeeper.client.batches import Item, change_all
-from replispec.runtime.zookeeper.client.session import Request, Session, Standing, Then
+from replispec.runtime.zookeeper.client.batches import BatchItem, change_all
+from replispec.runtime.zookeeper.client.session import MetastoreRequest, Session, SessionStanding, Then
 from replispec.runtime.zookeeper.client.settling import Change, change, change_together
-from replispec.runtime.zookeeper.client.watching import Seen, Watched, Watching
+from replispec.runtime.zookeeper.client.watching import SeenNode, WatchedNodes, Watching
 from replispec.wire.zookeeper.codes import CreateFlags, Permission
 from replispec.wire.zookeeper.constants import EVERYBODY_ID, EVERYBODY_SCHEME
 from replispec.wire.zookeeper.operations import (
@@ -34,10 +34,10 @@ class MetastoreClient:
         servers: Sequence[str],
         timeout_ms: int,
         *,
-        stands: Callable[[Standing], None] = lambda _standing: None,
+        stands: Callable[[SessionStanding], None] = lambda _standing: None,
     ) -> None:
         self._tell_standing = stands
-        self._watched = Watched()
+        self._watched = WatchedNodes()
         self.session = Session(outbox, servers, timeout_ms, told=self._told, stands=self._stands)
 
     def begin(self, now_ms: int) -> None:
@@ -50,7 +50,7 @@ class MetastoreClient:
 
     # What is asked
 
-    def read(self, request: Request, then: Then) -> None:
+    def read(self, request: MetastoreRequest, then: Then) -> None:
         """Ask what changes nothing; without an answer it is asked again by whoever needs it."""
         self.session.ask(request, then)
 
@@ -72,11 +72,11 @@ class MetastoreClient:
         """Make all of these changes or none."""
         change_together(self.session, changes, then)
 
-    def change_all(self, items: Sequence[Item], *, fence: CheckVersionRequest | None = None) -> None:
+    def change_all(self, items: Sequence[BatchItem], *, fence: CheckVersionRequest | None = None) -> None:
         """Make many changes in few requests; see `batches`."""
         change_all(self.session, items, fence=fence)
 
-    def watch(self, path: str, seen: Callable[[Seen], None], *, children: bool = False) -> Watching:
+    def watch(self, path: str, seen: Callable[[SeenNode], None], *, children: bool = False) -> Watching:
         """Be told what a node holds, or which children it has, now and after each change."""
         watching = Watching(self.session, path, seen, children=children)
         self._watched.add(watching)
@@ -107,7 +107,7 @@ class MetastoreClient:
     def _told(self, told: WatchNotification) -> None:
         self._watched.told(told)
 
-    def _stands(self, standing: Standing) -> None:
+    def _stands(self, standing: SessionStanding) -> None:
         self._tell_standing(standing)
         self._watched.stands(standing)
 

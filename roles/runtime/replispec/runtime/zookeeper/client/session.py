@@ -37,7 +37,7 @@ _XID_MAX: Final = (1 << 31) - 2
 """Numbers of requests begin anew behind it."""
 
 
-class Standing(enum.Enum):
+class SessionStanding(enum.Enum):
     """Where a session stands. LOST: the metastore does not know it any more, and all that went with it is
     gone."""
 
@@ -47,7 +47,7 @@ class Standing(enum.Enum):
     CLOSED = enum.auto()
 
 
-class Request(Protocol):
+class MetastoreRequest(Protocol):
     """A request that has a code."""
 
     CODES: ClassVar[tuple[int, ...]]
@@ -58,7 +58,7 @@ class Request(Protocol):
 
 
 @immutable
-class Answer:
+class MetastoreAnswer:
     """What came of a request: an error, OK if none, with what its answer says. With CONNECTION_LOSS it may be
     done or not, with SESSION_EXPIRED too if it `was_sent`. `zxid`: the newest change that the server knew."""
 
@@ -68,7 +68,7 @@ class Answer:
     was_sent: bool = True
 
 
-Then = Callable[[Answer], None]
+Then = Callable[[MetastoreAnswer], None]
 
 
 @dataclass(slots=True, eq=False)
@@ -89,7 +89,7 @@ class Session:
         timeout_ms: int,
         *,
         told: Callable[[WatchNotification], None],
-        stands: Callable[[Standing], None],
+        stands: Callable[[SessionStanding], None],
     ) -> None:
         assert servers, "a session at no server"
         self._outbox = outbox
@@ -97,7 +97,7 @@ class Session:
         self._wish_ms = timeout_ms
         self._told = told
         self._stands = stands
-        self.standing = Standing.CLOSED
+        self.standing = SessionStanding.CLOSED
         self.number = NO_SESSION
         self.last_zxid = 0
         self._timeout_ms = timeout_ms
@@ -117,23 +117,23 @@ class Session:
     @property
     def is_connected(self) -> bool:
         """Whether a server serves it now."""
-        return self.standing is Standing.CONNECTED
+        return self.standing is SessionStanding.CONNECTED
 
     def begin(self, now_ms: int) -> None:
         """Begin a new session; one that there was is lost."""
-        assert self.standing in (Standing.CLOSED, Standing.LOST), "a session that lives begins"
+        assert self.standing in (SessionStanding.CLOSED, SessionStanding.LOST), "a session that lives begins"
         self.number, self._password = NO_SESSION, bytes(PASSWORD_BYTES)
-        self._stand(Standing.CONNECTING)
+        self._stand(SessionStanding.CONNECTING)
         self._dial(now_ms)
 
-    def ask(self, request: Request, then: Then) -> None:
+    def ask(self, request: MetastoreRequest, then: Then) -> None:
         """Send a request, now or with the next connection; `then` is called once."""
         (code,) = type(request).CODES
         asked = _Asked(code, request.encode(), then)
-        if self.standing in (Standing.LOST, Standing.CLOSED):
-            then(Answer(ErrorCode.SESSION_EXPIRED, was_sent=False))
+        if self.standing in (SessionStanding.LOST, SessionStanding.CLOSED):
+            then(MetastoreAnswer(ErrorCode.SESSION_EXPIRED, was_sent=False))
         elif len(self._waiting) >= CLIENT_WAITING_MAX:
-            then(Answer(ErrorCode.CONNECTION_LOSS, was_sent=False))
+            then(MetastoreAnswer(ErrorCode.CONNECTION_LOSS, was_sent=False))
         elif self.is_connected and not self._waiting and len(self._sent) < CLIENT_REQUESTS_MAX:
             self._send(asked)
         else:
@@ -148,7 +148,7 @@ class Session:
             self._outbox.close(self._connection)
         self._connection = self._dial_at_ms = None
         self._give_back(ErrorCode.SESSION_EXPIRED, everything=True)
-        self._stand(Standing.CLOSED)
+        self._stand(SessionStanding.CLOSED)
 
     # Events
 
@@ -240,30 +240,30 @@ class Session:
         self._dial_at_ms = now_ms + (CLIENT_PAUSE_MS if pauses else 0)
         if was_connected:
             self._outbox.note(Level.INFO, "metastore lost", reason=reason)
-            self._stand_quietly(Standing.CONNECTING)
+            self._stand_quietly(SessionStanding.CONNECTING)
             self._give_back(ErrorCode.CONNECTION_LOSS, everything=False)
-            self._stands(Standing.CONNECTING)
+            self._stands(SessionStanding.CONNECTING)
 
     def _greeted(self, said: ConnectResponse, now_ms: int) -> None:
         if not said.timeout:
             assert self._connection is not None
             self._outbox.close(self._connection)
             self._connection = None
-            self._stand_quietly(Standing.LOST)
+            self._stand_quietly(SessionStanding.LOST)
             self._give_back(ErrorCode.SESSION_EXPIRED, everything=True)
-            self._stands(Standing.LOST)
+            self._stands(SessionStanding.LOST)
             return
         self.number, self._password = said.session_id, said.password or b""
         self._timeout_ms, self._failed = said.timeout, 0
         self._heard_ms = self._spoke_ms = now_ms
-        self._stand(Standing.CONNECTED)
+        self._stand(SessionStanding.CONNECTED)
         self._send_waiting()
 
-    def _stand(self, standing: Standing) -> None:
+    def _stand(self, standing: SessionStanding) -> None:
         self._stand_quietly(standing)
         self._stands(standing)
 
-    def _stand_quietly(self, standing: Standing) -> None:
+    def _stand_quietly(self, standing: SessionStanding) -> None:
         self.standing = standing
 
     # Frames
@@ -282,7 +282,7 @@ class Session:
             self._is_pinging = False
         else:
             asked = self._sent.popleft()
-            asked.then(Answer(reply.error, answered.message, reply.zxid))
+            asked.then(MetastoreAnswer(reply.error, answered.message, reply.zxid))
             self._send_waiting()
 
     def _send_waiting(self) -> None:
@@ -310,8 +310,8 @@ class Session:
         """Tell those who wait for an answer that there is none."""
         sent, self._sent = self._sent, deque()
         for asked in sent:
-            asked.then(Answer(error))
+            asked.then(MetastoreAnswer(error))
         if everything:
             waiting, self._waiting = self._waiting, deque()
             for asked in waiting:
-                asked.then(Answer(error, was_sent=False))
+                asked.then(MetastoreAnswer(error, was_sent=False))

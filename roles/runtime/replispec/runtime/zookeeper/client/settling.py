@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from replispec.runtime.zookeeper.client.session import Answer, Request, Session, Then
+from replispec.runtime.zookeeper.client.session import MetastoreAnswer, MetastoreRequest, Session, Then
 from replispec.wire.zookeeper.codes import CreateFlags, ErrorCode, OpCode
 from replispec.wire.zookeeper.constants import ANY_VERSION, NO_SESSION
 from replispec.wire.zookeeper.operations import (
@@ -51,7 +51,7 @@ def multi_of(changes: Sequence[Change]) -> MultiRequest:
     return MultiRequest([_operation_of(each) for each in changes])
 
 
-def error_of(answer: Answer) -> int:
+def error_of(answer: MetastoreAnswer) -> int:
     """The error of an answer; of a multi that of the change that was refused."""
     if answer.error == ErrorCode.OK and isinstance(answer.message, MultiResponse):
         failed = (ErrorCode.OK, ErrorCode.RUNTIME_INCONSISTENCY)
@@ -62,7 +62,9 @@ def error_of(answer: Answer) -> int:
 class _Settling:
     """One change until it is known what became of it."""
 
-    def __init__(self, session: Session, request: Request, changes: tuple[Change, ...], then: Then) -> None:
+    def __init__(
+        self, session: Session, request: MetastoreRequest, changes: tuple[Change, ...], then: Then
+    ) -> None:
         self._session = session
         self._request = request
         self._witness = next((each for each in changes if _can_tell(each)), None)
@@ -73,7 +75,7 @@ class _Settling:
     def ask(self) -> None:
         self._session.ask(self._request, self._answered)
 
-    def _answered(self, answer: Answer) -> None:
+    def _answered(self, answer: MetastoreAnswer) -> None:
         error = error_of(answer)
         if error == ErrorCode.CONNECTION_LOSS:
             if self._witness is None and answer.was_sent:
@@ -85,7 +87,9 @@ class _Settling:
             else:
                 self._then(answer)
         elif error in (ErrorCode.OK, ErrorCode.SESSION_EXPIRED) or not self._was_lost:
-            self._then(answer if error == answer.error else Answer(error, answer.message, answer.zxid))
+            self._then(
+                answer if error == answer.error else MetastoreAnswer(error, answer.message, answer.zxid)
+            )
         else:
             self._look(error)
 
@@ -95,7 +99,7 @@ class _Settling:
         assert witness is not None
         assert witness.path is not None
 
-        def read(answer: Answer) -> None:
+        def read(answer: MetastoreAnswer) -> None:
             if answer.error == ErrorCode.CONNECTION_LOSS and answer.was_sent:
                 self._look(error)
             elif answer.error == ErrorCode.SESSION_EXPIRED:
@@ -105,25 +109,31 @@ class _Settling:
 
         self._session.ask(GetDataRequest(witness.path, False), read)
 
-    def _told_by(self, witness: Change, answer: Answer, error: int) -> Answer:
+    def _told_by(self, witness: Change, answer: MetastoreAnswer, error: int) -> MetastoreAnswer:
         """What the node says, read after the change was refused with an error: that it was done, that it was
         not, or nothing."""
         found = answer.message if isinstance(answer.message, GetDataResponse) else None
-        done = Answer(ErrorCode.OK, None, answer.zxid)
-        refused = Answer(error, None, answer.zxid)
-        unknown = Answer(ErrorCode.CONNECTION_LOSS, None, answer.zxid)
+        done = MetastoreAnswer(ErrorCode.OK, None, answer.zxid)
+        refused = MetastoreAnswer(error, None, answer.zxid)
+        unknown = MetastoreAnswer(ErrorCode.CONNECTION_LOSS, None, answer.zxid)
         if found is None:
             return done if isinstance(witness, DeleteRequest) else unknown
         is_older = found.stat.czxid <= self._since_zxid
         match witness:
             case SetDataRequest(_, data, version) if found.stat.version == version + 1:
                 is_ours = found.data == data
-                return Answer(ErrorCode.OK, SetDataResponse(found.stat), answer.zxid) if is_ours else refused
+                return (
+                    MetastoreAnswer(ErrorCode.OK, SetDataResponse(found.stat), answer.zxid)
+                    if is_ours
+                    else refused
+                )
             case CreateRequest(path, data, _, flags) if not found.stat.version:
                 is_ephemeral = flags == CreateFlags.EPHEMERAL
                 owner = self._session.number if is_ephemeral else NO_SESSION
                 is_ours = found.data == data and found.stat.ephemeral_owner == owner and not is_older
-                return Answer(ErrorCode.OK, CreateResponse(path), answer.zxid) if is_ours else refused
+                return (
+                    MetastoreAnswer(ErrorCode.OK, CreateResponse(path), answer.zxid) if is_ours else refused
+                )
             case DeleteRequest() if is_older:
                 return refused
             case _:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from replispec.runtime.primitives.immutable import immutable
-from replispec.runtime.zookeeper.client.session import Answer, Session, Standing
+from replispec.runtime.zookeeper.client.session import MetastoreAnswer, Session, SessionStanding
 from replispec.wire.zookeeper.codes import ErrorCode
 from replispec.wire.zookeeper.operations import (
     ExistsRequest,
@@ -23,7 +23,7 @@ from replispec.wire.zookeeper.operations import (
 
 
 @immutable
-class Seen:
+class SeenNode:
     """What a node is: of one that is not there `stat` is None."""
 
     stat: Stat | None
@@ -34,7 +34,9 @@ class Seen:
 class Watching:
     """One node that is watched, its data or its children, until `stop`."""
 
-    def __init__(self, session: Session, path: str, seen: Callable[[Seen], None], *, children: bool) -> None:
+    def __init__(
+        self, session: Session, path: str, seen: Callable[[SeenNode], None], *, children: bool
+    ) -> None:
         self._session = session
         self.path = path
         self._seen = seen
@@ -63,27 +65,27 @@ class Watching:
         else:
             self._session.ask(GetDataRequest(self.path, True), self._read)
 
-    def _read(self, answer: Answer) -> None:
+    def _read(self, answer: MetastoreAnswer) -> None:
         match answer.message:
             case GetDataResponse(data, stat) if answer.error == ErrorCode.OK:
-                self._tell(Seen(stat, data))
+                self._tell(SeenNode(stat, data))
             case GetChildren2Response(children, stat) if answer.error == ErrorCode.OK:
-                self._tell(Seen(stat, children=tuple(children or ())))
+                self._tell(SeenNode(stat, children=tuple(children or ())))
             case _ if answer.error == ErrorCode.NO_NODE:
                 # What is not there is watched by asking whether it is.
                 self._session.ask(ExistsRequest(self.path, True), self._looked)
             case _:
                 self._is_reading = False
 
-    def _looked(self, answer: Answer) -> None:
+    def _looked(self, answer: MetastoreAnswer) -> None:
         if answer.error == ErrorCode.NO_NODE:
-            self._tell(Seen(None))
+            self._tell(SeenNode(None))
             return
         self._is_reading = False
         if answer.error == ErrorCode.OK:
             self.look()
 
-    def _tell(self, seen: Seen) -> None:
+    def _tell(self, seen: SeenNode) -> None:
         self._is_reading = False
         if self._is_stale:
             # It has changed meanwhile: what is read then is told.
@@ -92,7 +94,7 @@ class Watching:
             self._seen(seen)
 
 
-class Watched:
+class WatchedNodes:
     """All that one session watches."""
 
     def __init__(self) -> None:
@@ -114,8 +116,8 @@ class Watched:
         for each in left:
             each.look()
 
-    def stands(self, standing: Standing) -> None:
+    def stands(self, standing: SessionStanding) -> None:
         """Of a new connection nothing is watched yet."""
-        if standing is Standing.CONNECTED:
+        if standing is SessionStanding.CONNECTED:
             for each in [each for every in self._by_path.values() for each in every]:
                 each.look()
