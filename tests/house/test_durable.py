@@ -15,7 +15,7 @@ IN_MEMORY = {"ha_replica": {"confirm_offset"}}
 """What a role hands from one instance of a machine to the next while the process lives, and nowhere else."""
 
 COMPARED = {"metastore_session"}
-"""Of each there are many at once, kept in one table: tests/metastore/test_machine.py steps both side by side."""
+"""Of it there are many at once, in one table: tests/metastore/test_machine.py steps both side by side."""
 
 
 def beginnings() -> Iterator[tuple[str, frozenset[str]]]:

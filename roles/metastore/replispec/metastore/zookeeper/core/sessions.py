@@ -51,8 +51,9 @@ class Sessions:
 
     def grant(self, session: int, timeout_ms: int, now_ms: int) -> None:
         """A client goes on with a session, and another timeout."""
-        self._heard[session].timeout_ms = timeout_ms
-        self.hear(session, now_ms)
+        found = self._heard[session]
+        found.timeout_ms = timeout_ms
+        self._move(session, found, self._due_ms(timeout_ms, now_ms))
 
     def attach(self, session: int, connection: int) -> int | None:
         """The session is spoken for on this connection; the one on which it was before."""
