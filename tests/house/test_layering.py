@@ -90,6 +90,7 @@ class Layer:
 ROLES = (
     "replispec.controller",
     "replispec.nameserver",
+    "replispec.metastore",
     "replispec.broker",
     "replispec.learner",
     "replispec.administrator",
@@ -114,6 +115,7 @@ RUNTIME_PARTS = (
     "rocketmq.membership",
     "rocketmq.parameters",
     "rocketmq.derived_options",
+    "zookeeper.client",
 )
 PARTS = tuple(f"replispec.runtime.{name}" for name in RUNTIME_PARTS)
 BELOW_ROLES = (
@@ -121,6 +123,7 @@ BELOW_ROLES = (
     "replispec.runtime.rocketmq.rules",
     "replispec.runtime.rocketmq.queues",
     "replispec.runtime.kafka.rules",
+    "replispec.runtime.zookeeper.rules",
     AGREEMENT,
     DOCUMENTS,
     *OWN_MESSAGES,
@@ -150,7 +153,11 @@ LAYERS = (
     ),
     *(
         Layer(rules, (rules, WIRE, PRIMITIVES), (*WORLD, *_ANYTHING_ELSE), pure=True)
-        for rules in ("replispec.runtime.rocketmq.rules", "replispec.runtime.kafka.rules")
+        for rules in (
+            "replispec.runtime.rocketmq.rules",
+            "replispec.runtime.kafka.rules",
+            "replispec.runtime.zookeeper.rules",
+        )
     ),
     Layer(
         "replispec.runtime.rocketmq.queues",

@@ -1,4 +1,4 @@
-"""`replispec controller`, `nameserver`, `broker`, `learner`: run one role as a process."""
+"""`replispec controller`, `nameserver`, `broker`, `learner`, `metastore`: run one role as a process."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -33,12 +33,14 @@ EXAMPLE_FILES = {
         "storePathRootDir=learner-store",
         "exportPath=messages.jsonl",
     ),
+    "metastore": ("clientPort=2181", "dataDir=metastore-store"),
 }
 ABOUT = {
     "controller": "Run a controller: it registers brokers, keeps their SyncStateSets and elects masters.",
     "nameserver": "Run a name server: brokers tell it their topics, clients ask it for routes.",
     "broker": "Run a broker in controller mode: it keeps messages, as master or as replica.",
     "learner": "Run a learner: it follows a broker set's log and never becomes part of the set.",
+    "metastore": "Run a metastore: a tree of small nodes that clients share, change by version and watch.",
 }
 DETAILS = """\
     Prints one line of JSON when it listens, with the process id and the real addresses; logs to standard
@@ -168,4 +170,4 @@ def _maker(role: str, family: str) -> "Callable[[Any, Storage, int], Sequence[Me
     return make
 
 
-COMMANDS = tuple(make_command(role) for role in ("controller", "nameserver", "broker", "learner"))
+COMMANDS = tuple(map(make_command, ("controller", "nameserver", "broker", "learner", "metastore")))

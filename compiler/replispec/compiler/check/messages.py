@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import combinations, pairwise
 
+from replispec.compiler.check.exchanges import check_exchanges
 from replispec.compiler.check.rights import check_rights
 from replispec.compiler.check.wire_options import check_wire_options
 from replispec.compiler.model.faults import attempt
@@ -24,6 +25,7 @@ def check_model(model: Model) -> None:
             _check_types,
             _check_given,
             _check_alternatives,
+            check_exchanges,
             check_wire_options,
         ):
             with attempt():
@@ -101,11 +103,14 @@ def _check_given(model: Model, message: Message) -> None:
             f"{message.name} is a frame of its own, so nobody gives it {message.given[0].name}",
             "put it into the frame as a field",
         )
-    if message.codes and message.layout == "BINARY" and [each.name for each in message.given] != ["version"]:
+    given = [each.name for each in message.given]
+    exchanges = [each.answers for each in model.messages.values() if each.answers]
+    is_exchanged = not given and any(not each.version for each in exchanges)
+    if message.codes and message.layout == "BINARY" and given != ["version"] and not is_exchanged:
         raise SpecificationError(
             message.place,
             f"{message.name} has a code, but no version goes with it",
-            'give it one, as given: {name: "version" first: 0 last: 1}',
+            'give it one, as given: {name: "version" first: 0 last: 1}, or say with answers how it is read',
         )
     for field in message.fields:
         element = model.messages.get(field.type)

@@ -1,0 +1,1 @@
+"""What the records of a metastore make: the tree, its sessions, its watches. No bytes, no clock."""

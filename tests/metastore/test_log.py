@@ -1,0 +1,198 @@
+"""What is acknowledged is on the disk, whatever happens to the process or the disk."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replispec.metastore.zookeeper.core.tree import NodeTree
+from replispec.metastore.zookeeper.core.values import (
+    Create,
+    Delete,
+    OpenSession,
+    Request,
+    SetData,
+    TreeOutcome,
+    TreeRefusal,
+    WriteNodes,
+)
+from replispec.metastore.zookeeper.log import MetastoreLog
+from replispec.runtime.primitives.rng import Rng
+from replispec.runtime.sim.disk import Crashed, Disk, Left
+from replispec.runtime.sim.journal import SimulatedJournal
+from replispec.runtime.storage import AppendRecords, StorageFailed, StorageFull, Stores
+from replispec.runtime.world import Outbox, Persist, Persisted, PersistFailed, Writes
+from tests.metastore.requests import HISTORIES
+from tests.metastore.test_tree import everything
+
+SESSION = 7
+OPEN = OpenSession(SESSION, b"p" * 16, 6_000)
+
+
+class Life:
+    """One process with a log, whose writes are carried out when it is told so."""
+
+    def __init__(self, disk: Disk, *, snapshot_bytes: int = 1 << 30) -> None:
+        self.outbox, self.tree = Outbox(), NodeTree()
+        self.writes = Writes(self.outbox)
+        journal = SimulatedJournal(disk)
+        self.stores = Stores(journal=journal)
+        self.failures: list[str] = []
+        self.answers: list[tuple[int, TreeOutcome]] = []
+        self.log = MetastoreLog(
+            self.outbox,
+            self.writes,
+            journal,
+            self.tree,
+            snapshot_bytes=snapshot_bytes,
+            failed=self.failures.append,
+        )
+        self.log.start()
+        self.asked: deque[Persist] = deque()
+
+    def propose(self, number: int, request: Request) -> None:
+        self.log.propose(request, 1_000, lambda outcome, _: self.answers.append((number, outcome)))
+
+    def write(self) -> list[Persist]:
+        """Carry out all that is wanted on the disk, and what follows from it; which writes there were."""
+        found: list[Persist] = []
+        while True:
+            self.log.commit()
+            self.asked += [each for each in self.outbox.take() if isinstance(each, Persist)]
+            if not self.asked:
+                return found
+            persist = self.asked.popleft()
+            found.append(persist)
+            try:
+                self.stores.carry_out(persist.operations)
+            except StorageFailed as error:
+                failed = PersistFailed(persist.token, str(error), isinstance(error, StorageFull), 1_000)
+                self.writes.answered(failed)
+            else:
+                self.writes.answered(Persisted(persist.token, 1_000))
+
+
+def changes(count: int) -> list[Request]:
+    """Requests that each change something."""
+    first = WriteNodes(SESSION, (Create("/n", b""),))
+    return [
+        OPEN,
+        first,
+        *(WriteNodes(SESSION, (SetData("/n", bytes([each]) * 40, each),)) for each in range(count)),
+    ]
+
+
+def test_what_arrives_together_is_flushed_together() -> None:
+    life = Life(Disk(Rng(1)))
+    for number, request in enumerate(changes(30)):
+        life.propose(number, request)
+    (persist,) = life.write()
+    (append,) = persist.operations
+    assert isinstance(append, AppendRecords)
+    assert len(append.records) == 32
+    assert [number for number, _ in life.answers] == list(range(32))
+
+
+def test_nothing_is_applied_before_it_is_on_the_disk() -> None:
+    life = Life(Disk(Rng(1)))
+    life.propose(0, OPEN)
+    life.log.commit()
+    assert life.answers == []
+    assert life.tree.sessions == {}
+    assert life.log.waiting_bytes > 0
+    life.write()
+    assert SESSION in life.tree.sessions
+    assert life.log.waiting_bytes == 0
+
+
+@pytest.mark.parametrize("left", Left)
+@pytest.mark.parametrize("snapshot_bytes", [1 << 30, 300])
+def test_a_crash_inside_any_write_loses_nothing_that_was_acknowledged(
+    left: Left, snapshot_bytes: int
+) -> None:
+    requests, at = changes(20), 0
+    while True:
+        at += 1
+        disk = Disk(Rng(at))
+        disk.crash_at(at, left)
+        life = Life(disk, snapshot_bytes=snapshot_bytes)
+        try:
+            for number, request in enumerate(requests):
+                life.propose(number, request)
+                if number % 3:
+                    life.write()
+        except Crashed:
+            disk.crash()
+        else:
+            assert at > len(requests) // 3, "no write was crashed in"
+            return
+        again, model = Life(disk, snapshot_bytes=snapshot_bytes), NodeTree()
+        assert again.tree.zxid >= len(life.answers), f"crash in change {at}"
+        for zxid, request in enumerate(requests[: again.tree.zxid], 1):
+            model.apply(zxid, 1_000, request)
+        assert everything(again.tree) == everything(model)
+        again.propose(0, WriteNodes(SESSION, (Create("/after", b""),)))
+        again.write()
+        assert len(again.answers) == 1
+
+
+def test_a_start_reads_no_more_than_the_tree_and_a_bounded_log() -> None:
+    disk, most = Disk(Rng(3)), 2_000
+    life = Life(disk, snapshot_bytes=most)
+    for number, request in enumerate(changes(2_00)):
+        life.propose(number, request)
+        life.write()
+        held = disk.journals["journal"]
+        assert sum(map(len, held.records.values())) <= most + 200
+    assert life.log.snapshots > 3
+    disk.crash()
+    assert everything(Life(disk).tree) == everything(life.tree)
+
+
+@given(history=HISTORIES, cuts=st.sets(st.integers(1, 40)), seed=st.integers(0, 1 << 32))
+def test_a_start_finds_what_was_there(history: list[Request], cuts: set[int], seed: int) -> None:
+    disk = Disk(Rng(seed))
+    life = Life(disk, snapshot_bytes=400)
+    for number, request in enumerate(history, 1):
+        life.propose(number, request)
+        if number in cuts:
+            life.write()
+            before = everything(life.tree)
+            disk.crash()
+            life = Life(disk, snapshot_bytes=400)
+            assert everything(life.tree) == before
+
+
+def test_a_full_disk_refuses_what_it_cannot_keep_and_nothing_else() -> None:
+    disk = Disk(Rng(1))
+    life = Life(disk)
+    for number, request in enumerate(changes(3)):
+        life.propose(number, request)
+    life.write()
+    before, disk.room_bytes = everything(life.tree), disk.used_bytes()
+    life.propose(100, WriteNodes(SESSION, (Delete("/n", -1),)))
+    life.write()
+    assert life.answers[-1] == (100, TreeOutcome(refusal=TreeRefusal.SYSTEM_ERROR))
+    assert everything(life.tree) == before
+    disk.room_bytes = None
+    life.propose(101, WriteNodes(SESSION, (Delete("/n", -1),)))
+    life.write()
+    assert life.answers[-1][1].refusal is None
+    disk.crash()
+    assert everything(Life(disk).tree) == everything(life.tree)
+    assert life.failures == []
+
+
+def test_a_disk_of_which_nothing_is_known_ends_all_decisions() -> None:
+    disk = Disk(Rng(1))
+    life = Life(disk)
+    disk.plan = lambda what: "broken" if what.startswith("append") else None
+    life.propose(0, OPEN)
+    life.write()
+    assert len(life.failures) == 1
+    assert life.answers == []
+    life.propose(1, OPEN)
+    assert life.write() == []

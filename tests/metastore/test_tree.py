@@ -1,0 +1,228 @@
+"""The tree of a metastore, against an independent one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+from replispec.metastore.zookeeper.core.paths import check_path
+from replispec.metastore.zookeeper.core.records import (
+    MetastoreLogDamaged,
+    decode_record,
+    encode_record,
+    encode_snapshot,
+    restore,
+)
+from replispec.metastore.zookeeper.core.tree import NodeTree, bytes_of
+from replispec.metastore.zookeeper.core.values import (
+    CheckVersion,
+    CloseSession,
+    Create,
+    Delete,
+    Happened,
+    NodeStat,
+    OpenSession,
+    Request,
+    SetData,
+    TreeOutcome,
+    TreeRefusal,
+    TreeRefused,
+    WriteNodes,
+)
+from tests.metastore.model import Model, ModelNode
+from tests.metastore.requests import HISTORIES, REQUESTS
+
+SESSION = 7
+OPEN = OpenSession(SESSION, b"p" * 16, 6_000)
+
+
+def as_model(stat: NodeStat, data: bytes | None, made: int) -> ModelNode:
+    """What is told of a node, in the model's words."""
+    return ModelNode(
+        data,
+        stat.czxid,
+        stat.mzxid,
+        stat.pzxid,
+        stat.ctime_ms,
+        stat.mtime_ms,
+        stat.version,
+        stat.cversion,
+        made,
+        stat.ephemeral_owner,
+    )
+
+
+def everything(tree: NodeTree) -> object:
+    """All that can be asked of a tree."""
+    nodes = {path: (tree.data(path), tree.children(path), node.created) for path, node in tree.nodes()}
+    sessions = {
+        number: (each.password, each.timeout_ms, sorted(each.ephemerals))
+        for number, each in tree.sessions.items()
+    }
+    return tree.zxid, tree.bytes, nodes, sessions
+
+
+def check_alike(tree: NodeTree, model: Model) -> None:
+    """Whether a tree is what the model says."""
+    told = {path: as_model(node.stat(), node.data, node.created) for path, node in tree.nodes()}
+    assert told == {"/" + "/".join(names): node for names, node in model.nodes.items()}
+    for names in model.nodes:
+        names_told, stat = tree.children("/" + "/".join(names))
+        assert list(names_told) == model.children(names)
+        assert stat.num_children == len(names_told)
+    assert set(tree.sessions) == model.sessions
+    owned = {path: node.ephemeral_owner for path, node in tree.nodes() if node.ephemeral_owner}
+    assert owned == {path: n for n, each in tree.sessions.items() for path in each.ephemerals}
+    assert tree.bytes == sum(bytes_of(path, node.data) for path, node in tree.nodes())
+
+
+def in_model_words(outcome: TreeOutcome) -> object:
+    if outcome.refusal is not None:
+        return outcome.refusal.name, outcome.refused_at
+    return [(each.version, each.mzxid) if isinstance(each, NodeStat) else each for each in outcome.results]
+
+
+def applied(*requests: Request) -> tuple[NodeTree, list[TreeOutcome]]:
+    """A tree after these requests, a second apart, and what came of each."""
+    tree, outcomes = NodeTree(), []
+    for zxid, request in enumerate(requests, 1):
+        outcome = tree.apply(zxid, zxid * 1_000, request)
+        assert outcome is not None
+        outcomes.append(outcome)
+    return tree, outcomes
+
+
+@given(history=HISTORIES)
+def test_the_tree_does_what_the_model_does(history: list[Request]) -> None:
+    tree, model = NodeTree(), Model()
+    for zxid, request in enumerate(history, 1):
+        outcome = tree.apply(zxid, zxid * 10, request)
+        assert outcome is not None
+        told = model.apply(zxid * 10, request)
+        if isinstance(told, list):
+            told = [(each.version, each.mzxid) if isinstance(each, ModelNode) else each for each in told]
+        assert in_model_words(outcome) == told
+        check_alike(tree, model)
+
+
+@given(history=HISTORIES, request=REQUESTS)
+def test_a_record_that_comes_again_changes_nothing(history: list[Request], request: Request) -> None:
+    tree, _ = applied(*history, request)
+    before = everything(tree)
+    for zxid, each in enumerate((*history, request), 1):
+        assert tree.apply(zxid, 1, each) is None
+    assert everything(tree) == before
+
+
+@given(history=HISTORIES)
+def test_a_refused_request_leaves_the_tree_as_it_was(history: list[Request]) -> None:
+    tree, model = NodeTree(), Model()
+    for zxid, request in enumerate(history, 1):
+        before = everything(tree)
+        outcome = tree.apply(zxid, zxid, request)
+        model.apply(zxid, request)
+        assert outcome is not None
+        if outcome.refusal is not None:
+            assert everything(tree)[1:] == before[1:]  # type: ignore[index]
+            assert outcome.events == ()
+
+
+@settings(max_examples=50)
+@given(history=HISTORIES, more=HISTORIES)
+def test_a_snapshot_stands_for_its_records(history: list[Request], more: list[Request]) -> None:
+    tree, _ = applied(*history)
+    other = NodeTree()
+    restore(other, tree.zxid, encode_snapshot(tree))
+    assert everything(other) == everything(tree)
+    for zxid, request in enumerate(more, tree.zxid + 1):
+        assert other.apply(zxid, zxid, request) == tree.apply(zxid, zxid, request)
+    assert everything(other) == everything(tree)
+
+
+@given(request=REQUESTS)
+def test_what_is_written_of_a_request_is_the_request(request: Request) -> None:
+    assert decode_record(1, encode_record(request, 12_345)) == (12_345, request)
+
+
+@pytest.mark.parametrize("damage", [b"\x08\x02", b"\x08\x01", b"\xff", b"\x08\x01\x22\x00\xa0\x06\x01"])
+def test_a_record_that_no_metastore_wrote_is_told_with_its_place(damage: bytes) -> None:
+    with pytest.raises(MetastoreLogDamaged, match="record 17"):
+        decode_record(17, damage)
+
+
+def test_an_end_of_a_session_takes_its_ephemerals_in_one_record() -> None:
+    tree, outcomes = applied(
+        OPEN,
+        WriteNodes(SESSION, (Create("/p", b""),)),
+        WriteNodes(SESSION, (Create("/p/a", b"", is_ephemeral=True), Create("/p/b", b"", is_ephemeral=True))),
+        CloseSession(SESSION, is_expired=True),
+    )
+    assert tree.children("/p")[0] == []
+    assert [path for happened, path in outcomes[-1].events if happened is Happened.DELETED] == [
+        "/p/a",
+        "/p/b",
+    ]
+    assert tree.stat("/p").pzxid == 4
+    assert tree.stat("/p").cversion == 4
+
+
+def test_all_of_a_request_or_nothing_of_it_is_done() -> None:
+    tree, outcomes = applied(
+        OPEN,
+        WriteNodes(SESSION, (Create("/a", b"1"), Create("/a/b", b""), Delete("/a", -1))),
+        WriteNodes(SESSION, (Create("/a", b"1"), SetData("/a", b"2", 0), Delete("/a", 1))),
+    )
+    assert (outcomes[1].refusal, outcomes[1].refused_at) == (TreeRefusal.NOT_EMPTY, 2)
+    assert outcomes[2].refusal is None
+    assert tree.size == 1
+
+
+def test_a_sequential_name_ends_in_how_many_were_made_and_no_number_comes_again() -> None:
+    tree, outcomes = applied(
+        OPEN,
+        WriteNodes(SESSION, (Create("/q", b""),)),
+        WriteNodes(SESSION, (Create("/q/n-", b"", is_sequential=True),)),
+        WriteNodes(SESSION, (Delete("/q/n-0000000000", -1),)),
+        WriteNodes(SESSION, (Create("/q/", b"", is_sequential=True),)),
+    )
+    assert outcomes[2].results == ("/q/n-0000000000",)
+    assert outcomes[4].results == ("/q/0000000001",)
+    assert tree.stat("/q").cversion == 3
+
+
+def test_no_data_is_not_the_same_as_empty_data() -> None:
+    tree, _ = applied(OPEN, WriteNodes(SESSION, (Create("/n", None), Create("/e", b""))))
+    assert [tree.data(path)[0] for path in ("/n", "/e")] == [None, b""]
+    other = NodeTree()
+    restore(other, tree.zxid, encode_snapshot(tree))
+    assert [other.data(path)[0] for path in ("/n", "/e")] == [None, b""]
+
+
+def test_who_has_no_session_changes_nothing() -> None:
+    tree, outcomes = applied(WriteNodes(SESSION, (Create("/a", b"", is_ephemeral=True),)))
+    assert outcomes[0].refusal is TreeRefusal.SESSION_EXPIRED
+    assert tree.size == 1
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["", "a", "a/b", "/a/", "//", "/a//b", "/.", "/a/..", "/a/./b", "/a\x00", "/\x1f", "/\ue000", "/\uffff"],
+)
+def test_what_is_no_path_is_refused_everywhere(path: str) -> None:
+    with pytest.raises(TreeRefused, match="BAD_ARGUMENTS"):
+        check_path(path)
+    tree, outcomes = applied(
+        OPEN,
+        WriteNodes(SESSION, (Create(path, b""),)),
+        WriteNodes(SESSION, (Delete(path, -1),)),
+        WriteNodes(SESSION, (SetData(path, b"", -1),)),
+        WriteNodes(SESSION, (CheckVersion(path, -1),)),
+    )
+    assert {each.refusal for each in outcomes[1:]} == {TreeRefusal.BAD_ARGUMENTS}
+    with pytest.raises(TreeRefused, match="BAD_ARGUMENTS"):
+        tree.data(path)
+
+
+@pytest.mark.parametrize("path", ["/", "/a", "/.a", "/a b", "/ä", "/a./..b", "/日本"])
+def test_what_is_a_path_is_taken(path: str) -> None:
+    check_path(path)
