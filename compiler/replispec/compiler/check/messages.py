@@ -101,11 +101,13 @@ def _check_given(model: Model, message: Message) -> None:
             f"{message.name} is a frame of its own, so nobody gives it {message.given[0].name}",
             "put it into the frame as a field",
         )
-    if message.codes and message.layout == "BINARY" and [each.name for each in message.given] != ["version"]:
+    given = [each.name for each in message.given]
+    is_exchanged = not given and any(each.answers and not each.answers.version for each in model.messages.values())
+    if message.codes and message.layout == "BINARY" and given != ["version"] and not is_exchanged:
         raise SpecificationError(
             message.place,
             f"{message.name} has a code, but no version goes with it",
-            'give it one, as given: {name: "version" first: 0 last: 1}',
+            'give it one, as given: {name: "version" first: 0 last: 1}, or say by answers how it is exchanged',
         )
     for field in message.fields:
         element = model.messages.get(field.type)

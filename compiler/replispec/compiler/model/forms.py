@@ -46,9 +46,11 @@ def stream_names(model: Model) -> list[str]:
     return list(dict.fromkeys(name for message in model.messages.values() for name in message.streams))
 
 
-def stream_members(model: Model, name: str) -> list[Message]:
-    """The messages that a stream carries, in the order in which they are tried."""
-    return [message for message in model.messages.values() if name in message.streams]
+def stream_members(model: Model, name: str, *, opens: bool = False) -> list[Message]:
+    """The messages that a stream carries, in the order in which they are tried: those of which the first frame
+    of a connection is one, or all others."""
+    members = (message for message in model.messages.values() if name in message.streams)
+    return [message for message in members if message.opens == opens]
 
 
 def form_of(message: Message) -> Form:

@@ -58,12 +58,28 @@ def wire_fields(message: Message) -> tuple[Field, ...]:
 
 def is_fixed(field: Field) -> bool:
     """True when the field's size does not depend on other bytes."""
-    return field.size > 0 and field.wider is None and not field.repeated and field.when is None
+    always = field.when is None and not (field.optional and field.type != "bytes")
+    return field.size > 0 and field.wider is None and not field.repeated and always
 
 
 def is_number_list(field: Field) -> bool:
     """True for a counted list of numbers, each of `size` bytes."""
     return field.repeated and field.type in ("int32", "uint32", "int64")
+
+
+def is_text_list(field: Field) -> bool:
+    """True for a counted list of texts, each after its length."""
+    return field.repeated and field.type == "string" and field.count > 0
+
+
+def is_inner(field: Field) -> bool:
+    """True for a message that lies within another one, and ends where it ends."""
+    return field.is_message and not field.repeated
+
+
+def is_last_number(field: Field) -> bool:
+    """True for a number at the end of a message that older peers leave out."""
+    return field.optional and field.size > 0 and field.type != "bytes"
 
 
 def fixed_size(message: Message) -> int:
@@ -128,10 +144,19 @@ def check_layout(message: Message) -> None:
 def _check_size(message: Message, field: Field) -> None:
     where = f"{message.name}.{field.name}"
     widest = 4 if field.is_enum else TYPE_BYTES.get(field.type)
-    if field.repeated and not (field.is_message or is_number_list(field)):
+    if field.repeated and not (field.is_message or is_number_list(field) or is_text_list(field)):
         raise SpecificationError(
             field.place, f"{where}: lists of {field.type} do not exist", "make it a list of messages"
         )
+    if is_text_list(field) and not field.prefix:
+        raise SpecificationError(
+            field.place, f"{where}: nothing tells where a text ends", "give the bytes of its length, as prefix: 4"
+        )
+    if is_text_list(field):
+        return
+    if is_inner(field):
+        _check_inner(field, where)
+        return
     if is_number_list(field) and not field.count:
         raise SpecificationError(
             field.place, f"{where}: no count tells how many numbers there are", "give its bytes, as count: 4"
@@ -150,12 +175,19 @@ def _check_size(message: Message, field: Field) -> None:
                 field.place, f"{where}: numbers of {field.size} bytes do not exist", "use 1, 2, 3, 4 or 8"
             )
         return
-    ways = [bool(field.size), bool(field.prefix), bool(field.length), bool(field.count)]
+    ways = [bool(way) for way in (field.size, field.prefix, field.length, field.count, field.until)]
     if sum(ways) != 1:
         raise SpecificationError(
             field.place,
             f"{where}: nothing, or more than one thing, tells where it ends",
-            "give one of size, prefix, length, count",
+            "give one of size, prefix, length, count, until",
+        )
+
+
+def _check_inner(field: Field, where: str) -> None:
+    if field.size or field.prefix or field.length or field.count or field.nullable:
+        raise SpecificationError(
+            field.place, f"{where}: a message ends where it ends", "drop size, prefix, length, count and nullable"
         )
 
 
@@ -178,7 +210,8 @@ def _check_absence(message: Message, field: Field, seen: set[str]) -> None:
                 f"{where} refers to {field.when.field!r}, which no earlier field has and nobody gives",
                 "name a field that stands before it, or a given number",
             )
-        if not is_fixed(tested) or tested.type not in TYPE_BYTES or tested.name in derived_fields(message):
+        is_number = tested.type in TYPE_BYTES or tested.is_enum
+        if not is_fixed(tested) or not is_number or tested.name in derived_fields(message):
             raise SpecificationError(
                 field.place, f"{where}: {tested.name} decides nothing", "test a number that is always there"
             )

@@ -150,6 +150,8 @@ class Field:
     passes: tuple[str, ...] = ()
     checksum: Checksum | None = None
     counts: str = ""
+    until: str = ""
+    among: tuple[int, ...] = ()
     unquoted_keys: bool = False
     object_keys: bool = False
     json_only: bool = False
@@ -159,6 +161,19 @@ class Field:
     enum: str = ""
     unit: str = ""
     clauses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """How the answers of a frame are read: by the request of the same `number` (empty: the oldest one) in
+    the frame `frame`, whose fields `code` and `version` (empty: none) say what its body is. Where the
+    answer's field `failed` is not 0 there is no body."""
+
+    frame: str
+    number: str
+    code: str
+    version: str
+    failed: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +191,9 @@ class Message:
     """One message with its layout and, for requests and answers, its place in the protocol.
 
     `hash_capacity` is that of the hash table in whose order keys are written, 0 for another order.
-    `hot` says why its codec is written out field by field; empty when it is a declaration.
+    `hot` says why its codec is written out field by field; empty when it is a declaration. A message that
+    `opens` is the first frame of a connection. `number` stands in the frames around it where others have
+    the number that pairs them.
     """
 
     name: str
@@ -208,6 +225,9 @@ class Message:
     places: str = ""
     needs: tuple[NeededRight, ...] = ()
     audited: bool = False
+    opens: bool = False
+    answers: Answers | None = None
+    number: int | None = None
 
     @property
     def is_request(self) -> bool:

@@ -16,6 +16,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from replispec.compiler.check.python_names import check_word
 from replispec.compiler.model.faults import attempt
 from replispec.compiler.model.message import (
+    Answers,
     Checksum,
     Enum,
     EnumValue,
@@ -220,6 +221,9 @@ class _FileReader:
             places=wire.places,
             needs=tuple(NeededRight(need.right, need.of, need.when) for need in wire.need),
             audited=wire.audited,
+            opens=wire.opens,
+            answers=_answers(wire),
+            number=_given_number(wire),
         )
 
     def _field(
@@ -269,6 +273,8 @@ class _FileReader:
             identifies=wire.identifies,
             checksum=_checksum(wire),
             counts=wire.counts,
+            until=wire.until,
+            among=tuple(wire.among),
             unquoted_keys=wire.unquoted_keys,
             object_keys=wire.object_keys,
             json_only=wire.json_only,
@@ -331,6 +337,18 @@ def _when(wire: Any) -> When | None:
         getattr(wire.when, name) if wire.when.HasField(name) else None for name in ("minimum", "maximum")
     )
     return When(wire.when.field, low, high)
+
+
+def _given_number(wire: Any) -> int | None:
+    number = wire.number
+    return int(number) if wire.HasField("number") else None
+
+
+def _answers(wire: Any) -> Answers | None:
+    said = wire.answers
+    if not wire.HasField("answers"):
+        return None
+    return Answers(said.frame, said.number, said.code, said.version, said.failed)
 
 
 def _checksum(wire: Any) -> Checksum | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from replispec.compiler.emit.python.messages import describe_when
+from replispec.compiler.model.layout import is_inner, is_last_number, is_text_list
 from replispec.compiler.model.message import Field, Message, Model
 
 _NOTE = "<!-- made by `make generate`; change the specification, not this page -->"
@@ -31,8 +32,13 @@ def _message(message: Message) -> Iterator[str]:
         facts.append(f"{_party(message.sender)} to {_party(message.receiver)}")
     if message.streams:
         facts.append(f"stream {', '.join(message.streams)}")
+        facts[-1] += ", the first frame of a connection" if message.opens else ""
     if message.bodies:
         facts.append(f"body {', '.join(f'[{name}](#{name.lower()})' for name in message.bodies)}")
+    if message.number is not None:
+        facts.append(f"number {message.number}")
+    if message.answers:
+        facts.append(f"answers to {message.answers.frame}")
     facts += [f"{given.name} {given.first} to {given.last}" for given in message.given]
     if message.versions:
         facts.append(f"releases {message.versions}")
@@ -71,6 +77,12 @@ def _bytes(field: Field) -> str:
         return "none (JSON only)"
     if field.length:
         return "the rest" if field.length == "rest" else field.length
+    if field.until:
+        return f"elements, then [{field.until}](#{field.until.lower()})"
+    if is_inner(field):
+        return "as it is"
+    if is_text_list(field):
+        return f"{field.count} (number), each {field.prefix} (length), content"
     if field.count:
         elements = f"{field.size} each" if field.size else "elements"
         return f"{field.count} (number), {elements}"
@@ -88,6 +100,10 @@ def _limits(field: Field) -> str:
     elif field.minimum is not None or field.maximum is not None:
         low, high = ("" if bound is None else str(bound) for bound in (field.minimum, field.maximum))
         limits.append(f"Range {low}..{high}.")
+    if field.among:
+        limits.append(f"One of {', '.join(map(str, field.among))}.")
+    if is_last_number(field):
+        limits.append("Absent where the bytes end before it.")
     if field.nullable:
         limits.append("A length or number of -1: there is none.")
     if field.distinct:

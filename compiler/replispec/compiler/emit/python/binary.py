@@ -33,7 +33,10 @@ from replispec.compiler.model.layout import (
     bounds,
     derived_fields,
     is_constant,
+    is_inner,
+    is_last_number,
     is_number_list,
+    is_text_list,
     steps,
 )
 from replispec.compiler.model.message import Field, Message
@@ -153,6 +156,8 @@ def _decode_checks(message: Message, field: Field, at: str) -> Iterator[str]:
         yield f"{field.name} = {_JSONS.name_of}({field.name}, {own(field.enum)})"
     if field.is_enum and not is_constant(field):
         yield f"{_BINARY.check_known}({field.name}, {own(field.type)}, {at}, {what})"
+    if field.among:
+        yield f"{_BINARY.check_among}({field.name}, {field.among!r}, {at}, {what})"
     low, high = (field.equals, field.equals) if is_constant(field) else (field.minimum, field.maximum)
     if low is not None or high is not None:
         edge = 8 * field.size - 1
@@ -182,6 +187,11 @@ def _size_expression(field: Field) -> str:
 
 
 def _decode_variable(message: Message, field: Field) -> Iterator[str]:
+    if is_last_number(field):
+        yield f"{field.name}: {attribute_type(field)} = None"
+        yield "if at < end:"
+        yield from ("    " + line for line in _decode_lone_number(field, f'"{message.name}.{field.name}"'))
+        return
     if field.when is None:
         yield from _decode_present(message, field)
         return
@@ -193,6 +203,13 @@ def _decode_variable(message: Message, field: Field) -> Iterator[str]:
 def _decode_present(message: Message, field: Field) -> Iterator[str]:
     """Lines that read a field that is there."""
     what = f'"{message.name}.{field.name}"'
+    if is_inner(field):
+        yield f"{field.name}, at = {own(field.type)}.decode_at(buffer, at, end{_passed(field)})"
+        return
+    if field.until:
+        read = f"{own(field.type)}.decode_at, {own(field.until)}().encode()"
+        yield f"{field.name}, at = {_BINARY.read_run}({read}, buffer, at, end, {what}{_passed(field)})"
+        return
     if field.count:
         yield from _decode_list(message, field, what)
         return
@@ -250,6 +267,9 @@ def _decode_elements(message: Message, field: Field, what: str) -> Iterator[str]
     if is_number_list(field):
         numbers = f"buffer, at, count, {field.size}, {field.type != 'uint32'}, end, {what}"
         yield f"{field.name}, at = {_BINARY.read_numbers}({numbers})"
+    elif is_text_list(field):
+        texts = f"buffer, at, count, {field.prefix}, end, {what}"
+        yield f"{field.name}, at = {_BINARY.read_strings}({texts})"
     else:
         alone = sum(other.repeated and other.is_message for other in message.fields) == 1
         element = "element" if alone else f"{field.name}_element"
@@ -265,6 +285,11 @@ def _decode_counted(field: Field, what: str) -> Iterator[str]:
     if is_number_list(field):
         numbers = f"buffer, at, {field.count}, {field.size}, {field.type != 'uint32'}, end, {what}"
         yield f"{field.name}, at = {_BINARY.read_number_list}({numbers})"
+        yield from _decode_distinct(field, what)
+        return
+    if is_text_list(field):
+        texts = f"buffer, at, {field.count}, {field.prefix}, end, {what}"
+        yield f"{field.name}, at = {_BINARY.read_string_list}({texts})"
         yield from _decode_distinct(field, what)
         return
     reader = _BINARY.read_distinct if field.distinct else _BINARY.read_list

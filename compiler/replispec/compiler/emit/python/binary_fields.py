@@ -15,7 +15,9 @@ from replispec.compiler.model.layout import (
     FixedRun,
     derived_fields,
     is_constant,
+    is_inner,
     is_number_list,
+    is_text_list,
     steps,
 )
 from replispec.compiler.model.message import Field, Message
@@ -53,12 +55,18 @@ def attribute_type(field: Field) -> str:
     if field.type == "map":
         return "dict[str, str | None] | None" if field.optional else "dict[str, str | None]"
     if field.repeated:
-        elements = f"list[{'int' if is_number_list(field) else own(field.type)}]"
+        elements = f"list[{_element_type(field)}]"
         return f"{elements} | None" if may_be_none(field) else elements
     base = "str" if is_named(field) else {"string": "str", "bytes": "bytes", "bool": "bool"}.get(field.type)
     if base is None:
         base = str(own(field.type)) if field.is_message else "int"
     return f"{base} | None" if (field.optional or field.checksum or may_be_none(field)) else base
+
+
+def _element_type(field: Field) -> str:
+    if is_text_list(field):
+        return "str"
+    return "int" if is_number_list(field) else str(own(field.type))
 
 
 def may_be_none(field: Field) -> bool:
@@ -74,6 +82,8 @@ def attribute_default(field: Field, named: Mapping[str, str]) -> str:
         return f"{DATACLASSES.field}(default_factory=dict)"
     if field.repeated:
         return f"{DATACLASSES.field}(default_factory=list)"
+    if is_inner(field):
+        return f"{DATACLASSES.field}(default_factory={own(field.type)})"
     if is_named(field):
         return f'"{named[field.enum]}"'
     return {"string": '""', "bytes": 'b""', "bool": "False"}.get(field.type, "0")
@@ -113,7 +123,7 @@ def condition(field: Field, own: str = "") -> str:
 
 def identities(field: Field, value: str) -> str:
     """What tells the elements of a list apart: numbers by themselves, messages by their `identity`."""
-    return value if is_number_list(field) else f"[element.identity for element in {value}]"
+    return value if is_number_list(field) or is_text_list(field) else f"[element.identity for element in {value}]"
 
 
 def is_plain(field: Field) -> bool:

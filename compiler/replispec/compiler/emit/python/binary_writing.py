@@ -23,7 +23,10 @@ from replispec.compiler.model.layout import (
     VariablePart,
     derived_fields,
     is_constant,
+    is_inner,
+    is_last_number,
     is_number_list,
+    is_text_list,
     steps,
     wire_fields,
 )
@@ -43,6 +46,9 @@ def encode_lines(message: Message) -> Iterator[str]:
         if isinstance(step, VariablePart):
             yield from _encode_variable(message, step.field)
     for field in wire_fields(message):
+        if field.among:
+            what = f'"{message.name}.{field.name}"'
+            yield f"{_BINARY.must_be_among}(self.{field.name}, {field.among!r}, {what})"
         if field.checksum and field.size:
             check = f"{_BINARY.crc32}(self.{field.checksum.over}, {field.checksum.mask})"
             yield f"{field.name} = {check} if self.{field.name} is None else self.{field.name}"
@@ -54,6 +60,10 @@ def encode_lines(message: Message) -> Iterator[str]:
 
 def _encode_variable(message: Message, field: Field) -> Iterator[str]:
     value = f"self.{field.name}"
+    if is_last_number(field):
+        number = _write_number(field, value, f'"{message.name}.{field.name}"')
+        yield f"{field.name}_bytes = b'' if {value} is None else {number}"
+        return
     if field.when is None:
         yield from _encode_present(message, field, value)
         return
@@ -85,7 +95,7 @@ def _encode_present(message: Message, field: Field, value: str) -> Iterator[str]
 def _encode_content(message: Message, field: Field, value: str) -> Iterator[str]:
     what = f'"{message.name}.{field.name}"'
     local = f"{field.name}_bytes"
-    if field.distinct and (is_number_list(field) or not field.count):
+    if field.distinct and (is_number_list(field) or is_text_list(field) or not field.count):
         yield f"{_BINARY.must_be_distinct}({identities(field, value)}, {what})"
     if field.type == "map":
         entries = f"{value} or {{}}" if field.optional else value
@@ -94,6 +104,19 @@ def _encode_content(message: Message, field: Field, value: str) -> Iterator[str]
     elif is_number_list(field):
         sizes = f"{field.count}, {field.size}, {field.type != 'uint32'}"
         yield f"{local} = {_BINARY.write_number_list}({value}, {sizes}, {what})"
+        return
+    elif is_text_list(field):
+        sizes = f"{field.count}, {field.prefix}"
+        yield f"{local} = {_BINARY.write_string_list}({value}, {sizes}, {what})"
+        return
+    elif is_inner(field) or field.until:
+        passed = ", ".join(f"{name}={_given(message, name)}" for name in field.passes)
+        if field.until:
+            more = f", {passed}" if passed else ""
+            mark = f"{own(field.until)}().encode()"
+            yield f"{local} = {_BINARY.write_run}({value}, {mark}, {what}{more})"
+        else:
+            yield f"{local} = {value}.encode({passed})"
         return
     elif field.repeated and field.count:
         writer = _BINARY.write_distinct if field.distinct else _BINARY.write_list

@@ -22,6 +22,7 @@ from replispec.compiler.model.forms import Form, form_of, stream_members, stream
 from replispec.compiler.model.message import Enum, EnumValue, Message, Model, VersionRange
 
 _COMMANDS = Names(f"{PRIMITIVES}.commands")
+_EXCHANGES = Names(f"{PRIMITIVES}.exchanges")
 _RELEASES = Names(f"{PRIMITIVES}.releases")
 _STREAMS = Names(f"{PRIMITIVES}.streams")
 
@@ -101,14 +102,19 @@ def streams_text(model: Model, sources: Mapping[str, bytes]) -> str:
         return ""
     nodes: list[Node] = []
     for name in stream_names(model):
-        members = stream_members(model, name)
-        forms = " ".join(f"{_form(form_of(each))}," for each in members)
-        sender = members[0].sender
-        nodes.append(Constant(name, f'{_STREAMS.Stream}(name="{name}", sender="{sender}", forms=({forms}))'))
+        members, opening = stream_members(model, name), stream_members(model, name, opens=True)
+        sender = (members or opening)[0].sender
+        first = f", first=({_forms(opening)})" if opening else ""
+        forms = f'name="{name}", sender="{sender}", forms=({_forms(members)}){first}'
+        nodes.append(Constant(name, f"{_STREAMS.Stream}({forms})"))
     joined = ", ".join(stream_names(model))
     nodes.append(Constant("STREAMS", f"({joined},)", f"tuple[{_STREAMS.Stream}, ...]"))
     name = f"replispec.wire.{model.family}.streams"
     return Module(name, certificate(sources), f"Byte streams of {model.family}.", nodes).text()
+
+
+def _forms(messages: Sequence[Message]) -> str:
+    return " ".join(f"{_form(form_of(each))}," for each in messages)
 
 
 def _form(form: Form) -> str:
@@ -137,17 +143,19 @@ def commands_text(model: Model, sources: Mapping[str, bytes]) -> str:
     commands = [message for message in model.messages.values() if message.codes]
     if not commands:
         return ""
-    headers = [message for message in commands if not message.given]
+    headers = [message for message in commands if message.layout != "BINARY"]
     numbered = [message for message in commands if message.given]
     nodes: list[Node] = []
     for title, kinds in (("REQUEST", ("REQUEST", "ONEWAY")), ("RESPONSE", ("RESPONSE",))):
         if headers:
             nodes += _header_tables(title, [message for message in headers if message.kind in kinds])
-        if numbered:
+        if numbered and any(message.kind in kinds for message in numbered):
             nodes.append(_numbered_table(title, [message for message in numbered if message.kind in kinds]))
     if headers:
         nodes.append(_senders_table(headers))
-    what = "headers and bodies by request code" if headers else "messages by code and version"
+    nodes += [_exchange(model, frame, commands) for frame in model.messages.values() if frame.answers]
+    what = "headers and bodies by request code" if headers else "messages by code"
+    what += " and version" if numbered else ""
     about = f"Commands of {model.family}: {what}."
     name = f"replispec.wire.{model.family}.commands"
     return Module(name, certificate(sources), about, nodes, homes(model)).text()
@@ -180,3 +188,56 @@ def _numbered_table(title: str, messages: Sequence[Message]) -> Constant:
             numbers = f"{code}, {given.first}, {given.last}"
             rows.append(f"{_COMMANDS.VersionedForm}({numbers}, {releases}, {own(message.name)}),")
     return Constant(f"{title}S", f"({' '.join(rows)})", f"tuple[{_COMMANDS.VersionedForm}, ...]")
+
+
+# ---- exchanges -----------------------------------------------------------------------------------
+
+
+def _exchange(model: Model, frame: Message, commands: Sequence[Message]) -> Constant:
+    """How the answers of a frame are read: the commands of its releases, a row for each code and range of
+    versions in which a request and its answer are one pair."""
+    said = frame.answers
+    assert said is not None
+    own_commands = [each for each in commands if _shares_releases(frame, each)]
+    requests = [each for each in own_commands if each.is_request]
+    answers = [each for each in own_commands if not each.is_request]
+    rows = [row for request in requests for row in _pairs(request, answers)]
+    numbers = [f"{each.number}: {each.codes[0]}," for each in requests if each.number is not None]
+    unasked = [
+        f"{each.number}: {own(each.name)},"
+        for each in model.messages.values()
+        if each.number is not None and not each.codes and _shares_releases(frame, each)
+    ]
+    named = [f'{name}="{getattr(said, name)}"' for name in ("number", "code", "version", "failed")]
+    parts = [
+        *(f"request={own(said.frame)}", f"answer={own(frame.name)}", *named, f"forms=({' '.join(rows)})"),
+        *([f"numbers={{{' '.join(numbers)}}}"] if numbers else []),
+        *([f"unasked={{{' '.join(unasked)}}}"] if unasked else []),
+    ]
+    name = "".join("_" + c if c.isupper() else c for c in frame.name).strip("_").upper()
+    return Constant(name, f"{_EXCHANGES.Exchange}({', '.join(parts)})", str(_EXCHANGES.Exchange))
+
+
+def _shares_releases(frame: Message, message: Message) -> bool:
+    return frame.versions is None or message.versions is None or frame.versions.overlaps(message.versions)
+
+
+def _pairs(request: Message, answers: Sequence[Message]) -> Iterator[str]:
+    """Rows of one request; where it has no answer, one with None."""
+    first, last = _version_range(request)
+    for code in request.codes:
+        fitting = [(each, *_version_range(each)) for each in answers if code in each.codes]
+        rows = [(each, max(first, low), min(last, high)) for each, low, high in fitting]
+        rows = [(each, low, high) for each, low, high in rows if low <= high]
+        for each, low, high in rows:
+            yield _exchange_form(code, low, high, request, str(own(each.name)))
+        if not rows:
+            yield _exchange_form(code, first, last, request, "None")
+
+
+def _version_range(message: Message) -> tuple[int, int]:
+    return (message.given[0].first, message.given[0].last) if message.given else (0, 0)
+
+
+def _exchange_form(code: int, first: int, last: int, request: Message, answer: str) -> str:
+    return f"{_EXCHANGES.ExchangeForm}({code}, {first}, {last}, {own(request.name)}, {answer}),"

@@ -24,6 +24,7 @@ from replispec.compiler.emit.python.tree import (
     Node,
     homes,
 )
+from replispec.compiler.model.layout import is_inner, is_last_number
 from replispec.compiler.model.message import Field, Message, Model, When
 
 
@@ -59,7 +60,9 @@ def _needed_first(messages: list[Message]) -> list[Message]:
     found: dict[str, Message] = {}
 
     def visit(message: Message) -> None:
-        for field in message.fields if message.layout == "JSON" else ():
+        for field in message.fields if message.layout in ("JSON", "BINARY") else ():
+            if message.layout == "BINARY" and not (is_inner(field) and field.when is None):
+                continue
             inner = by_name.get(field.map_value if emit_keyed.is_map(field) else field.type)
             if inner is not None and inner.name not in found and inner is not message:
                 visit(inner)
@@ -163,13 +166,17 @@ def describe_layout(field: Field) -> str:
     if field.size:
         facts.append(f"{field.size} bytes each" if field.repeated else f"{field.size} bytes")
     if field.prefix:
-        facts.append(f"length of {field.prefix} bytes before it")
+        facts.append(f"length of {field.prefix} bytes before {'each' if field.repeated else 'it'}")
     if field.nullable:
         facts.append("a length of -1: none")
     if field.distinct:
         facts.append("all distinct")
     if field.when:
         facts.append(f"there when {describe_when(field.when)}")
+    if is_last_number(field):
+        facts.append("absent where the bytes end before it")
+    if field.until:
+        facts.append(f"up to {field.until}")
     if field.unit:
         facts.append(field.unit.lower().replace("_", " "))
     if field.versions:

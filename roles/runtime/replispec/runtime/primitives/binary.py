@@ -306,6 +306,65 @@ def write_number_list(values: Collection[int], count_size: int, size: int, signe
     return write_prefix(len(values), count_size, what) + numbers
 
 
+def read_strings(
+    buffer: Buffer, at: int, count: int, prefix: int, end: int, what: str
+) -> tuple[list[str], int]:
+    """`count` texts, each after its length of `prefix` bytes, and the position after them.
+
+    Raises RemoteProtocolError, before any text is read when there is no room for so many lengths.
+    """
+    need(at, count * prefix, end, what)
+    texts = []
+    for _ in range(count):
+        text, at = read_string(buffer, at, prefix, end, what)
+        texts.append(text)
+    return texts, at
+
+
+def read_string_list(
+    buffer: Buffer, at: int, count_size: int, prefix: int, end: int, what: str
+) -> tuple[list[str], int]:
+    """Texts after their count, and the position after them. Raises RemoteProtocolError."""
+    count, at = read_count(buffer, at, count_size, end, what)
+    return read_strings(buffer, at, count, prefix, end, what)
+
+
+def write_string_list(texts: Collection[str], count_size: int, prefix: int, what: str) -> bytes:
+    """The inverse of read_string_list. Raises LocalProtocolError when a text is too long."""
+    content = b"".join([write_string(text, prefix, what) for text in texts])
+    return write_prefix(len(texts), count_size, what) + content
+
+
+def read_run(
+    read: Callable[..., tuple[Value, int]],
+    mark: bytes,
+    buffer: Buffer,
+    at: int,
+    end: int,
+    what: str,
+    **given: int,
+) -> tuple[list[Value], int]:
+    """The elements before the next `mark`, and the position after it. Raises RemoteProtocolError."""
+    elements, size = [], len(mark)
+    while bytes(buffer[at : min(at + size, end)]) != mark:
+        if at >= end:
+            raise RemoteProtocolError(f"{what}: nothing ends it", offset=at)
+        element, place = read(buffer, at, end, **given)
+        if place == at:
+            raise RemoteProtocolError(f"{what}: an element of no bytes", offset=at)
+        elements.append(element)
+        at = place
+    return elements, at + size
+
+
+def write_run(elements: Collection[Written], mark: bytes, what: str, **given: int) -> bytes:
+    """The inverse of read_run. Raises LocalProtocolError when an element would be taken for the mark."""
+    parts = [element.encode(**given) for element in elements]
+    if any(part.startswith(mark) for part in parts):
+        raise LocalProtocolError(f"{what}: an element looks like its end")
+    return b"".join((*parts, mark))
+
+
 def write_numbers(values: Iterable[int], size: int, signed: bool, what: str) -> bytes:
     """The numbers, `size` bytes each. Raises LocalProtocolError when one does not fit."""
     try:
@@ -341,6 +400,22 @@ def must_be_in(value: int, minimum: int, maximum: int, what: str) -> None:
     """Raises LocalProtocolError when `value` lies outside minimum..maximum."""
     if not minimum <= value <= maximum:
         raise LocalProtocolError(f"{what}: {value} is outside {minimum}..{maximum}")
+
+
+def check_among(value: int, among: Collection[int], at: int, what: str) -> None:
+    """Raises RemoteProtocolError when `value` is none of those that it may be."""
+    if value not in among:
+        raise RemoteProtocolError(f"{what}: {value} is none of {_listed(among)}", offset=at)
+
+
+def must_be_among(value: int, among: Collection[int], what: str) -> None:
+    """Raises LocalProtocolError when `value` is none of those that it may be."""
+    if value not in among:
+        raise LocalProtocolError(f"{what}: {value} is none of {_listed(among)}")
+
+
+def _listed(values: Iterable[int]) -> str:
+    return ", ".join(map(str, values))
 
 
 def check_distinct(identities: Collection[object], at: int, what: str) -> None:

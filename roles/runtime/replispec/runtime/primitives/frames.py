@@ -25,7 +25,8 @@ class FrameBuffer:
 
     def __init__(self, stream: Stream, *, limit_bytes: int | None = None) -> None:
         self._stream = stream
-        self._measure = measure_of(stream)
+        self._measure = measure_of(stream.opening)
+        self._of_others = measure_of(stream)
         self._limit = limit_bytes
         self._pieces: list[bytes | bytearray] = []
         self._waiting = 0
@@ -56,6 +57,7 @@ class FrameBuffer:
                 return frames
             if self._size:
                 frames.append(self._joined(memoryview(data)[:lacking]))
+                self._measure = self._of_others
                 self._consumed += self._size
                 at = lacking
             else:
@@ -86,6 +88,7 @@ class FrameBuffer:
                 break
             frames.append(data[at : at + size])
             at += size
+            size_of = self._measure = self._of_others
         return at
 
     def _keep(self, data: bytes) -> None:

@@ -65,11 +65,15 @@ class FrameForm:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """One direction of a connection as an ordered choice of frame forms."""
+    """One direction of a connection as an ordered choice of frame forms.
+
+    The first frame of a connection has one of the forms `first`, where there are some, and all others of `forms`.
+    """
 
     name: str
     sender: str
     forms: tuple[FrameForm, ...]
+    first: tuple[FrameForm, ...] = ()
     head_size: int = field(init=False)
     _by_number: dict[int, FrameForm] = field(init=False, repr=False, compare=False)
 
@@ -78,6 +82,11 @@ class Stream:
         ends += [form.length_end for form in self.forms]
         object.__setattr__(self, "head_size", max(ends, default=0))
         object.__setattr__(self, "_by_number", _by_number(self.forms))
+
+    @property
+    def opening(self) -> Stream:
+        """The stream of which the first frame of a connection is one."""
+        return Stream(self.name, self.sender, self.first) if self.first else self
 
     def measure(self, buffer: Buffer, at: int, end: int) -> int:
         """The size in bytes of the frame that starts at `buffer[at]`, of which `end` is the limit.
