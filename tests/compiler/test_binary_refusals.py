@@ -58,7 +58,7 @@ FAULTS: list[tuple[list[Message | Enum], str]] = [
     ([message("M", number("a", distinct=True))], r"M\.a is no list\. drop distinct"),
     ([message("M", number("a", repeated=True))], r"M\.a: no count tells how many numbers there are\. give"),
     ([message("M", number("a", type="string", repeated=True, count=2))],
-     r"M\.a: lists of string do not exist\. make it a list of messages"),
+     r"M\.a: nothing tells where a text ends\. give the bytes of its length, as prefix: 4"),
     ([message("M", element(distinct=True)), message("Part", number("a"))],
      r"nothing identifies a Part\. mark its keys with identifies: true"),
     ([message("M", element()), message("Part", number("a"), given=(ONE,))],

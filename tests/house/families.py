@@ -9,9 +9,9 @@ from pathlib import Path
 
 from tests.house.rules import imports
 
-FAMILIES = ("kafka", "raft", "rocketmq")
+FAMILIES = ("kafka", "raft", "rocketmq", "zookeeper")
 # Families, those that are to come, and whose they are.
-WORDS = re.compile("apache|dledger|kafka|qpid|\braft|rocketmq", re.IGNORECASE)
+WORDS = re.compile("apache|dledger|kafka|qpid|\braft|rocketmq|zookeeper", re.IGNORECASE)
 # A paragraph or comment that cites where something is written may say whose it is.
 CITATION = re.compile(r"#?\s*Source:")
 

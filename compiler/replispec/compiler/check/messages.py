@@ -102,12 +102,13 @@ def _check_given(model: Model, message: Message) -> None:
             "put it into the frame as a field",
         )
     given = [each.name for each in message.given]
-    is_exchanged = not given and any(each.answers and not each.answers.version for each in model.messages.values())
+    exchanges = [each.answers for each in model.messages.values() if each.answers]
+    is_exchanged = not given and any(not each.version for each in exchanges)
     if message.codes and message.layout == "BINARY" and given != ["version"] and not is_exchanged:
         raise SpecificationError(
             message.place,
             f"{message.name} has a code, but no version goes with it",
-            'give it one, as given: {name: "version" first: 0 last: 1}, or say by answers how it is exchanged',
+            'give it one, as given: {name: "version" first: 0 last: 1}, or say with answers how it is read',
         )
     for field in message.fields:
         element = model.messages.get(field.type)

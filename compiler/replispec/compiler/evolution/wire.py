@@ -192,6 +192,15 @@ def _tighter(says: str, looser: str, kind: Reach = Reach.COMPATIBLE) -> Judge:
     return judge
 
 
+def _among(difference: Difference, _context: Context) -> Ruling:
+    """The values that a number may have, none listed being all of them."""
+    before, after = (set(value or ()) for value in (difference.before, difference.after))
+    if after and (not before or before - after):
+        lost = shown(sorted(before - after)) if before else "another value"
+        return Ruling(Reach.WIRE, f"{peer(difference)} that sends {lost} is refused")
+    return Ruling(Reach.COMPATIBLE, "more values are read; a reader of the old text refuses them")
+
+
 def _order(difference: Difference, _context: Context) -> Ruling:
     if difference.node.facts.get("layout") in ("BINARY", "TEXT"):
         return Ruling(Reach.WIRE, f"the fields lie in another order: {peer(difference)} is misread")
@@ -237,6 +246,15 @@ WIRE: Table = {
     ("message", "kind"): fixed(
         Reach.WIRE, "{before} becomes {after}: {peer} waits for an answer that never comes"
     ),
+    ("message", "opens"): fixed(
+        Reach.WIRE, "{peer} that begins a connection as the old text says is not understood"
+    ),
+    **{
+        ("message", name): fixed(
+            Reach.WIRE, "{before} becomes {after}: {peer} finds another request for an answer than was meant"
+        )
+        for name in ("answers", "number")
+    },
     ("message", "streams"): fixed(
         Reach.WIRE, "{before} becomes {after}: {peer} finds it where it is not read"
     ),
@@ -263,6 +281,7 @@ WIRE: Table = {
         "{peer} that sends an element twice is refused", "elements may come twice"
     ),
     ("field", "checksum"): _checksum,
+    ("field", "among"): _among,
     ("field", "unit"): words("the bytes are the same; documents and the dissector say another unit"),
     **{
         ("field", name): words("the bytes are the same; what is replaced before a capture is shown is not")
@@ -283,7 +302,7 @@ WIRE: Table = {
                 "tells",
                 "wider",
             ),
-            *("when", "counts", "unquoted_keys", "object_keys", "json_only", "name_in_json"),
+            *("until", "when", "counts", "unquoted_keys", "object_keys", "json_only", "name_in_json"),
         )
     },
     ("given number", "added"): _LAYOUT,

@@ -47,8 +47,8 @@ def stream_names(model: Model) -> list[str]:
 
 
 def stream_members(model: Model, name: str, *, opens: bool = False) -> list[Message]:
-    """The messages that a stream carries, in the order in which they are tried: those of which the first frame
-    of a connection is one, or all others."""
+    """The messages that a stream carries, in the order in which they are tried: those of which the first
+    frame of a connection is one, or all others."""
     members = (message for message in model.messages.values() if name in message.streams)
     return [message for message in members if message.opens == opens]
 

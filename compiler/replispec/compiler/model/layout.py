@@ -150,7 +150,9 @@ def _check_size(message: Message, field: Field) -> None:
         )
     if is_text_list(field) and not field.prefix:
         raise SpecificationError(
-            field.place, f"{where}: nothing tells where a text ends", "give the bytes of its length, as prefix: 4"
+            field.place,
+            f"{where}: nothing tells where a text ends",
+            "give the bytes of its length, as prefix: 4",
         )
     if is_text_list(field):
         return
@@ -187,7 +189,9 @@ def _check_size(message: Message, field: Field) -> None:
 def _check_inner(field: Field, where: str) -> None:
     if field.size or field.prefix or field.length or field.count or field.nullable:
         raise SpecificationError(
-            field.place, f"{where}: a message ends where it ends", "drop size, prefix, length, count and nullable"
+            field.place,
+            f"{where}: a message ends where it ends",
+            "drop size, prefix, length, count and nullable",
         )
 
 

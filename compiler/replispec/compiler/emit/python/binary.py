@@ -15,6 +15,7 @@ from replispec.compiler.emit.python.binary_fields import (
     condition,
     constant_name,
     identities,
+    is_empty,
     is_lone_number,
     is_named,
     is_plain,
@@ -51,6 +52,8 @@ def members(message: Message, suffix: str) -> Iterator[FunctionDef]:
 
     `suffix` is appended to the names `decode` and `encode` when a message has two encodings.
     """
+    if is_empty(message):
+        return
     if not base(message):
         yield _decode_whole(message, suffix)
     yield FunctionDef(

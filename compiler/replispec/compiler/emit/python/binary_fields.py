@@ -100,10 +100,17 @@ def attributes(message: Message) -> list[Field]:
     return [field for field in message.fields if field.name not in derived and not is_constant(field)]
 
 
+def is_empty(message: Message) -> bool:
+    """True for a message that is nothing but its code."""
+    return not (message.fields or message.given or message.also)
+
+
 def base(message: Message) -> str:
     """The class of the runtime that reads a whole buffer; none for a message with two encodings."""
     if message.also:
         return ""
+    if is_empty(message):
+        return str(_BINARY.EmptyMessage)
     given = [each.name for each in message.given]
     if given == ["version"]:
         return str(_BINARY.VersionedBinary)
@@ -123,7 +130,11 @@ def condition(field: Field, own: str = "") -> str:
 
 def identities(field: Field, value: str) -> str:
     """What tells the elements of a list apart: numbers by themselves, messages by their `identity`."""
-    return value if is_number_list(field) or is_text_list(field) else f"[element.identity for element in {value}]"
+    return (
+        value
+        if is_number_list(field) or is_text_list(field)
+        else f"[element.identity for element in {value}]"
+    )
 
 
 def is_plain(field: Field) -> bool:

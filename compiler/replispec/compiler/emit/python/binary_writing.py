@@ -86,10 +86,15 @@ def _encode_present(message: Message, field: Field, value: str) -> Iterator[str]
     if not field.nullable:
         yield from _encode_content(message, field, value)
         return
+    none = f"{_BINARY.write_none}({field.count or field.prefix})"
+    lines = list(_encode_content(message, field, value))
+    if len(lines) == 1:
+        yield f"{field.name}_bytes = {none} if {value} is None else {lines[0].partition(' = ')[2]}"
+        return
     yield f"if {value} is None:"
-    yield f"    {field.name}_bytes = {_BINARY.write_none}({field.prefix or field.count})"
+    yield f"    {field.name}_bytes = {none}"
     yield "else:"
-    yield from ("    " + line for line in _encode_content(message, field, value))
+    yield from ("    " + line for line in lines)
 
 
 def _encode_content(message: Message, field: Field, value: str) -> Iterator[str]:
@@ -97,32 +102,14 @@ def _encode_content(message: Message, field: Field, value: str) -> Iterator[str]
     local = f"{field.name}_bytes"
     if field.distinct and (is_number_list(field) or is_text_list(field) or not field.count):
         yield f"{_BINARY.must_be_distinct}({identities(field, value)}, {what})"
+    whole = _whole_content(message, field, value)
+    if whole:
+        yield f"{local} = {whole}"
+        return
     if field.type == "map":
         entries = f"{value} or {{}}" if field.optional else value
         prefixes = f"{field.key_prefix}, {field.value_prefix}"
         yield f"{local} = {_BINARY.write_text_map}({entries}, {prefixes}, {what})"
-    elif is_number_list(field):
-        sizes = f"{field.count}, {field.size}, {field.type != 'uint32'}"
-        yield f"{local} = {_BINARY.write_number_list}({value}, {sizes}, {what})"
-        return
-    elif is_text_list(field):
-        sizes = f"{field.count}, {field.prefix}"
-        yield f"{local} = {_BINARY.write_string_list}({value}, {sizes}, {what})"
-        return
-    elif is_inner(field) or field.until:
-        passed = ", ".join(f"{name}={_given(message, name)}" for name in field.passes)
-        if field.until:
-            more = f", {passed}" if passed else ""
-            mark = f"{own(field.until)}().encode()"
-            yield f"{local} = {_BINARY.write_run}({value}, {mark}, {what}{more})"
-        else:
-            yield f"{local} = {value}.encode({passed})"
-        return
-    elif field.repeated and field.count:
-        writer = _BINARY.write_distinct if field.distinct else _BINARY.write_list
-        passed = "".join(f", {name}={_given(message, name)}" for name in field.passes)
-        yield f"{local} = {writer}({value}, {field.count}, {what}{passed})"
-        return
     elif field.repeated:
         passed = ", ".join(f"{name}={_given(message, name)}" for name in field.passes)
         yield f'{local} = b"".join([element.encode({passed}) for element in {value}])'
@@ -143,6 +130,27 @@ def _encode_content(message: Message, field: Field, value: str) -> Iterator[str]
                 f"{wider.size} if self.{wider.field} & {wider.mask} == {wider.equals} else {field.prefix}"
             )
         yield f"{local} = {_BINARY.write_prefix}(len({local}), {prefix}, {what}) + {local}"
+
+
+def _whole_content(message: Message, field: Field, value: str) -> str:
+    """The call that makes all bytes of a list, a run or a message within the message; none for others."""
+    what = f'"{message.name}.{field.name}"'
+    passed = [f"{name}={_given(message, name)}" for name in field.passes]
+    if is_inner(field):
+        return f"{value}.encode({', '.join(passed)})"
+    if not field.repeated:
+        return ""
+    if field.until:
+        return f"{_BINARY.write_run}({', '.join([value, f'{own(field.until)}().encode()', what, *passed])})"
+    if is_number_list(field):
+        sizes = f"{field.count}, {field.size}, {field.type != 'uint32'}"
+        return f"{_BINARY.write_number_list}({value}, {sizes}, {what})"
+    if is_text_list(field):
+        return f"{_BINARY.write_string_list}({value}, {field.count}, {field.prefix}, {what})"
+    if field.count:
+        writer = _BINARY.write_distinct if field.distinct else _BINARY.write_list
+        return f"{writer}({', '.join([value, str(field.count), what, *passed])})"
+    return ""
 
 
 def _write_number(field: Field, value: str, what: str) -> str:

@@ -68,6 +68,22 @@ class BinaryMessage:
         raise NotImplementedError
 
 
+class EmptyMessage(BinaryMessage):
+    """A message of no bytes: its code says all."""
+
+    __slots__ = ()
+
+    @classmethod
+    def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
+        """Nothing is read."""
+        del buffer, end
+        return cls(), at
+
+    def encode(self) -> bytes:
+        """No bytes."""
+        return b""
+
+
 class VersionedBinary:
     """A message whose fields depend on a version that is known from elsewhere."""
 

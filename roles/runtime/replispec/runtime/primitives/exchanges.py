@@ -80,7 +80,10 @@ class Exchange:
         return None
 
     def read_request(self, frame: Frame) -> Message | None:
-        """The request in the frame; None when what it asks for is not specified. Raises RemoteProtocolError."""
+        """The request in the frame; None when what it asks for is not specified.
+
+        Raises RemoteProtocolError.
+        """
         asked = self.asked(frame)
         form = self.form_of(asked.code, asked.version)
         return None if form is None else self._read(form.request, frame, asked)
@@ -125,8 +128,8 @@ class Pairing:
         return len(self._waiting) + self._apart.total()
 
     def ask(self, frame: Frame) -> Asked:
-        """Remember a request that is sent, or was seen. Raises LocalProtocolError when too many wait, or when its
-        number is that of another code."""
+        """Remember a request that is sent, or was seen. Raises LocalProtocolError when too many wait, or when
+        its number is that of another code."""
         asked = self._exchange.asked(frame)
         if len(self) >= self._most:
             raise LocalProtocolError(f"{len(self)} requests wait for their answers")
@@ -142,8 +145,8 @@ class Pairing:
         return asked
 
     def answered(self, frame: Frame) -> Answered:
-        """The answer in a frame, with what was asked. Raises RemoteProtocolError when nobody asked, when another
-        request is older, and when the body is not what its request demands."""
+        """The answer in a frame, with what was asked. Raises RemoteProtocolError when nobody asked, when
+        another request is older, and when the body is not what its request demands."""
         told = self._exchange.read_unasked(frame)
         if told is not None:
             return Answered(None, told)

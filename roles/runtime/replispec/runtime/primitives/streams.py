@@ -67,7 +67,7 @@ class FrameForm:
 class Stream:
     """One direction of a connection as an ordered choice of frame forms.
 
-    The first frame of a connection has one of the forms `first`, where there are some, and all others of `forms`.
+    The first frame of a connection has one of the forms `first`, where there are some, all others of `forms`.
     """
 
     name: str
