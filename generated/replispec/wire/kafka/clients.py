@@ -694,12 +694,11 @@ class ApacheFetchPartitionResponse(VersionedBinary):
             log_start_offset_bytes = write_numbers(
                 (log_start_offset,), 8, True, "ApacheFetchPartitionResponse.log_start_offset"
             )
-        if self.aborted_transactions is None:
-            aborted_transactions_bytes = write_none(4)
-        else:
-            aborted_transactions_bytes = write_list(
-                self.aborted_transactions, 4, "ApacheFetchPartitionResponse.aborted_transactions"
-            )
+        aborted_transactions_bytes = (
+            write_none(4)
+            if self.aborted_transactions is None
+            else write_list(self.aborted_transactions, 4, "ApacheFetchPartitionResponse.aborted_transactions")
+        )
         preferred_read_replica_bytes = b""
         preferred_read_replica = in_this_form(
             self.preferred_read_replica, version >= 11, "ApacheFetchPartitionResponse.preferred_read_replica"
@@ -1059,10 +1058,11 @@ class ApacheMetadataRequest(VersionedBinary):
 
     def encode(self, *, version: int) -> bytes:
         must_be_in(version, 1, 8, "ApacheMetadataRequest: version")
-        if self.topics is None:
-            topics_bytes = write_none(4)
-        else:
-            topics_bytes = write_list(self.topics, 4, "ApacheMetadataRequest.topics")
+        topics_bytes = (
+            write_none(4)
+            if self.topics is None
+            else write_list(self.topics, 4, "ApacheMetadataRequest.topics")
+        )
         allow_auto_topic_creation_bytes = b""
         allow_auto_topic_creation = in_this_form(
             self.allow_auto_topic_creation, version >= 4, "ApacheMetadataRequest.allow_auto_topic_creation"
