@@ -274,6 +274,7 @@ class _FileReader:
             checksum=_checksum(wire),
             counts=wire.counts,
             until=wire.until,
+            zigzag=wire.zigzag,
             among=tuple(wire.among),
             unquoted_keys=wire.unquoted_keys,
             object_keys=wire.object_keys,
@@ -354,4 +355,6 @@ def _answers(wire: Any) -> Answers | None:
 def _checksum(wire: Any) -> Checksum | None:
     if not wire.HasField("checksum"):
         return None
-    return Checksum(wire.checksum.over, wire.checksum.mask, wire.checksum.zero_unchecked)
+    said = wire.checksum
+    kind = said.DESCRIPTOR.fields_by_name["kind"].enum_type.values_by_number[said.kind].name
+    return Checksum(said.over, said.mask, said.zero_unchecked, str(kind))

@@ -1410,7 +1410,7 @@ class ApacheApiVersionsRequest(VersionedBinary):
 
     def encode(self, *, version: int) -> bytes:
         must_be_in(version, 0, 2, "ApacheApiVersionsRequest: version")
-        return
+        return b""
 
 
 @dataclass(slots=True)

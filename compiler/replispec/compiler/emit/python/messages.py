@@ -163,9 +163,11 @@ def describe_field(field: Field) -> str:
 def describe_layout(field: Field) -> str:
     """The same without the type, which an attribute says itself."""
     facts = []
-    if field.size:
+    if field.zigzag:
+        facts.append("zigzag" if field.size else "zigzag length" if field.prefix else "zigzag number of them")
+    elif field.size:
         facts.append(f"{field.size} bytes each" if field.repeated else f"{field.size} bytes")
-    if field.prefix:
+    if field.prefix and not field.zigzag:
         facts.append(f"length of {field.prefix} bytes before {'each' if field.repeated else 'it'}")
     if field.nullable:
         facts.append("a length of -1: none")

@@ -12,6 +12,8 @@ from enum import IntEnum
 from struct import Struct, error
 from typing import Any, Protocol, Self, TypeVar
 
+import google_crc32c
+
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 
 Buffer = bytes | bytearray | memoryview
@@ -186,6 +188,11 @@ def outside(value: int, minimum: int, maximum: int, at: int, what: str) -> Remot
 def crc32(data: Buffer, mask: int) -> int:
     """CRC-32 (IEEE 802.3) of `data`, masked."""
     return zlib.crc32(data) & mask
+
+
+def crc32c(data: Buffer, mask: int) -> int:
+    """CRC-32C (Castagnoli) of `data`, masked."""
+    return google_crc32c.value(bytes(data)) & mask
 
 
 def exactly(position: int, end: int, what: str) -> None:
