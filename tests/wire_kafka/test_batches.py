@@ -51,7 +51,7 @@ def test_kafkas_batch_is_read_as_kafka_means_it(said: dict[str, Any]) -> None:
     data = bytes.fromhex(said["bytes"])
     batch = the(data)
     head = batch.head
-    assert (head.base_offset, head.partition_leader_epoch, head.crc, head.count) == (
+    assert (head.base_offset, head.partition_leader_epoch, head.crc, head.records_count) == (
         said["base_offset"], said["leader_epoch"], said["crc"], said["count"]
     )  # fmt: skip
     assert (head.producer_id, head.producer_epoch, head.base_sequence, head.max_timestamp) == (
@@ -156,8 +156,8 @@ def edited(**fields: Any) -> bytes:
         (PLAIN[:16] + b"\x01" + PLAIN[17:], ErrorCode.INVALID_RECORD),
         (PLAIN[:16] + b"\x00" + PLAIN[17:], ErrorCode.INVALID_RECORD),
         (edited(producer_id=5), ErrorCode.INVALID_REQUEST),
-        (edited(count=1), ErrorCode.INVALID_RECORD),
-        (edited(count=0), ErrorCode.INVALID_RECORD),
+        (edited(records_count=1), ErrorCode.INVALID_RECORD),
+        (edited(records_count=0), ErrorCode.INVALID_RECORD),
         (edited(attributes=int(BatchAttribute.CONTROL)), ErrorCode.INVALID_RECORD),
         (edited(attributes=5), ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
         (edited(attributes=int(Compression.ZSTD)), ErrorCode.NONE),
@@ -204,8 +204,8 @@ def test_gzip_that_grows_beyond_the_bound_is_refused(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"count": 3}, r"Record\.length: 1 bytes needed, 0 left"),
-        ({"count": 1}, r"bytes after the last record of a batch"),
+        ({"records_count": 3}, r"Record\.length: 1 bytes needed, 0 left"),
+        ({"records_count": 1}, r"bytes after the last record of a batch"),
         ({"attributes": int(Compression.LZ4)}, r"are not read"),
         ({"attributes": int(Compression.GZIP)}, r"are no gzip"),
     ],

@@ -29,6 +29,7 @@ OURS = {
     "partition_errors": "errors",
     "forgotten_topics_data": "forgotten_topics",
     "record_set": "records",
+    "id": "broker_id",
 }
 # Only how many bytes there are, or nothing, is said of batches.
 RECORDS = ("records", "recordSet")

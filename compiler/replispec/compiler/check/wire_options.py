@@ -90,18 +90,22 @@ def _check_zigzag(message: Message, field: Field) -> None:
     if bool(field.size) != is_number or sizes not in ([4], [8]):
         raise SpecificationError(
             field.place,
-            f"{where}: one number of variable length stands for a number, a length or a count of 4 or 8 bytes",
+            f"{where}: it stands for a number, a length or a count of 4 or 8 bytes",
             "give an int32 or int64 its size, other fields prefix or count alone",
         )
     if field.equals is not None or field.tells or field.wider is not None or field.when is not None:
         raise SpecificationError(
-            field.place, f"{where}: a number of variable length is always there", "drop equals, tells, wider, when"
+            field.place,
+            f"{where}: a number of variable length is always there",
+            "drop equals, tells, wider, when",
         )
     is_first = message.fields[0] is field
-    if field.measures and (field.measures != AFTER or not is_first or message.streams or field.maximum is not None):
+    if field.measures and (
+        field.measures != AFTER or not is_first or message.streams or field.maximum is not None
+    ):
         raise SpecificationError(
             field.place,
-            f"{where}: a number of variable length measures what comes after it in a message that is no frame",
+            f"{where}: such a number measures what comes after it in a message that is no frame",
             "put it first, and write measures: after without bounds",
         )
 
@@ -111,7 +115,11 @@ def _check_sum_after(message: Message, field: Field) -> None:
     if field.checksum is None or field.checksum.over != AFTER:
         return
     found = steps(message)[0] if message.layout == "BINARY" else None
-    if not isinstance(found, FixedRun) or field not in found.fields or (field.type, field.size) != ("uint32", 4):
+    if (
+        not isinstance(found, FixedRun)
+        or field not in found.fields
+        or (field.type, field.size) != ("uint32", 4)
+    ):
         raise SpecificationError(
             field.place,
             f"{message.name}.{field.name} sums up what comes after it, but has no place of its own",

@@ -1406,6 +1406,7 @@ class ApacheApiVersionsRequest(VersionedBinary):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int, *, version: int) -> tuple[Self, int]:
         check_range(version, 0, 2, at, "ApacheApiVersionsRequest: version")
+        del buffer, end
         return cls(), at
 
     def encode(self, *, version: int) -> bytes:

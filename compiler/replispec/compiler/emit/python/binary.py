@@ -94,7 +94,10 @@ def _decode_at(message: Message) -> Iterator[str]:
     for each in message.given:
         what = f'"{message.name}: {each.name}"'
         yield f"{_BINARY.check_range}({each.name}, {each.first}, {each.last}, at, {what})"
-    for number, step in enumerate(steps(message)):
+    found = steps(message)
+    if not found:
+        yield "del buffer, end"
+    for number, step in enumerate(found):
         yield from _decode_step(message, number, step)
     if zigzag.measured(message):
         yield f'{_BINARY.exactly}(at, end, "{message.name}")'
@@ -392,9 +395,9 @@ def _properties(message: Message) -> Iterator[FunctionDef]:
         yield _property(name, "int", value, by_name[name].about or f"Bytes of {over.name}.")
     for field in message.fields:
         if field.checksum and field.size:
-            over = "what comes after it" if field.checksum.over == AFTER else field.checksum.over
-            about = f"True when {field.name} is absent or the checksum of {over}."
-            expected = checksum_of(message, field, f"self.{over}", "self.encode()")
+            summed = "what comes after it" if field.checksum.over == AFTER else field.checksum.over
+            about = f"True when {field.name} is absent or the checksum of {summed}."
+            expected = checksum_of(message, field, f"self.{field.checksum.over}", "self.encode()")
             value = f"self.{field.name} is None or self.{field.name} == {expected}"
             yield _property(f"{field.name}_holds", "bool", value, about)
 

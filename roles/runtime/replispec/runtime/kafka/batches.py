@@ -81,11 +81,13 @@ def fault_of(data: Buffer) -> ErrorCode:
         return ErrorCode.CORRUPT_MESSAGE
     if batch.head.producer_id != NO_PRODUCER:
         return ErrorCode.INVALID_REQUEST
-    if batch.head.count < 1 or batch.head.count != batch.head.last_offset_delta + 1:
+    if batch.head.records_count < 1 or batch.head.records_count != batch.head.last_offset_delta + 1:
         return ErrorCode.INVALID_RECORD
     if batch.head.attributes & BatchAttribute.CONTROL:
         return ErrorCode.INVALID_RECORD
-    return ErrorCode.NONE if compression_of(batch.head) is not None else ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    if compression_of(batch.head) is None:
+        return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    return ErrorCode.NONE
 
 
 def _magic(data: Buffer) -> int:
@@ -104,7 +106,7 @@ def next_offset(head: RecordBatchFixed) -> int:
 
 
 def place(buffer: bytearray | memoryview, batch: Batch, base_offset: int, leader_epoch: int) -> None:
-    """Write into a batch, where it lies, which offset it begins at and in which leader epoch it was appended."""
+    """Write into a batch, where it lies, the offset at which it begins and the leader epoch of this log."""
     for name, value in (("base_offset", base_offset), ("partition_leader_epoch", leader_epoch)):
         at, size = _PLACES[name]
         start = batch.start + at
@@ -112,7 +114,7 @@ def place(buffer: bytearray | memoryview, batch: Batch, base_offset: int, leader
 
 
 def records_of(buffer: Buffer, batch: Batch) -> list[Record]:
-    """The records of a batch, unpacked. Of a batch of gzip that is unpacked, too; other ways are not known here.
+    """The records of a batch. What gzip compressed is unpacked; other ways are not known here.
 
     Raises RemoteProtocolError when they are not as many as the head says, do not end where the batch does, or
     cannot be unpacked.
@@ -124,7 +126,7 @@ def records_of(buffer: Buffer, batch: Batch) -> list[Record]:
     elif compression is not Compression.NONE:
         raise RemoteProtocolError(f"records that are compressed in the way {compression!r} are not read")
     records, at = [], 0
-    for _ in range(batch.head.count):
+    for _ in range(batch.head.records_count):
         record, at = Record.decode_at(data, at, len(data))
         records.append(record)
     if at != len(data):
@@ -164,6 +166,6 @@ def batch_of(records: Sequence[tuple[int, bytes | None, bytes | None]], **said: 
         producer_id=NO_PRODUCER,
         producer_epoch=-1,
         base_sequence=-1,
-        count=len(made),
+        records_count=len(made),
         records=b"".join(each.encode() for each in made),
     ).encode()

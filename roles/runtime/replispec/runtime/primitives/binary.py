@@ -192,7 +192,7 @@ def crc32(data: Buffer, mask: int) -> int:
 
 def crc32c(data: Buffer, mask: int) -> int:
     """CRC-32C (Castagnoli) of `data`, masked."""
-    return google_crc32c.value(bytes(data)) & mask
+    return int(google_crc32c.value(bytes(data))) & mask
 
 
 def exactly(position: int, end: int, what: str) -> None:
