@@ -222,6 +222,7 @@ class Message:
     separator: str = ""
     lines: bool = False
     end_of_line: bool = False
+    properties: bool = False
     given: tuple[Given, ...] = ()
     clauses: tuple[str, ...] = ()
     hot: str = ""

@@ -214,6 +214,7 @@ class _FileReader:
             separator=wire.text.separator,
             lines=wire.text.lines,
             end_of_line=wire.text.end_of_line,
+            properties=wire.text.properties,
             given=tuple(Given(given.name, given.first, given.last) for given in wire.given),
             clauses=tuple(wire.clause),
             hot=wire.hot,

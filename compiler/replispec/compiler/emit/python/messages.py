@@ -98,10 +98,12 @@ def _attributes(message: Message, zeros: Mapping[str, str]) -> Iterator[Constant
 
 
 def _constants(message: Message) -> Iterator[Constant]:
+    if message.properties:
+        yield Constant("unknown", f"{DATACLASSES.field}(default_factory=dict)", "dict[str, str]")
     if message.also == "JSON":
         yield Constant("unknown", f"{DATACLASSES.field}(default_factory=dict)", "dict[str, object]")
         yield second_json.keys_constant(message)
-    if message.layout == "BINARY":
+    if message.layout in ("BINARY", "TEXT"):
         for field in message.fields:
             if field.equals is not None:
                 value, kind = str(field.equals), f"{TYPING.ClassVar}[int]"
