@@ -85,7 +85,7 @@ def _checked(field: Field, what: str) -> Iterator[str]:
 
 def _line_members(message: Message) -> list[FunctionDef]:
     what = message.name
-    parts = ", ".join(f"self.{field.name}" for field in message.fields)
+    parts = "".join(f"self.{field.name}, " for field in message.fields)
     ended = message.end_of_line
     one_line = f'"\\n".join({_TEXTS.split_lines}(data, "{what}", end_of_line={ended}))'
     return [
