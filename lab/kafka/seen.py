@@ -3,7 +3,7 @@
     VENV/bin/python lab/kafka/seen.py LIBS OUT
 
 `LIBS` holds the jars of kafka_2.13 2.8.2 (lab/kafka/pom.xml); kazoo 2.11.0 and kafka-python 3.0.12 must be
-importable. One ZooKeeper and one broker on 127.0.0.1, a topic, eight messages in two segments, a reassignment.
+importable. One ZooKeeper and one broker on 127.0.0.1, a topic, eight messages in four segments.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 DEADLINE_S = 60
+ROOTS = ("/brokers", "/controller", "/controller_epoch", "/cluster", "/admin", "/config")
 FILES = ("replication-offset-checkpoint", "meta.properties")
 
 
@@ -64,9 +66,6 @@ def nodes(store: Any, path: str) -> list[dict[str, Any]]:
 
 def main(libs: Path, out: Path) -> None:
     """Start both, let them work, take what they leave."""
-    from kafka import KafkaProducer
-    from kazoo.client import KazooClient
-
     work = Path(tempfile.mkdtemp(prefix="replispec-kafka-"))
     keeper, broker = free_port(), free_port()
     zookeeper = {
@@ -82,13 +81,13 @@ def main(libs: Path, out: Path) -> None:
     }  # fmt: skip
     processes = [start(libs, work, "org.apache.zookeeper.server.quorum.QuorumPeerMain", zookeeper)]
     try:
-        store = KazooClient(f"127.0.0.1:{keeper}")
+        store = import_module("kazoo.client").KazooClient(f"127.0.0.1:{keeper}")
         store.start(timeout=DEADLINE_S)
         processes.append(start(libs, work, "kafka.Kafka", kafka))
         wait("the broker", lambda: store.get_children("/brokers/ids"))
         store.create("/brokers/topics/t", b'{"version":1,"partitions":{"0":[1],"1":[1]}}')
         wait("a leader", lambda: store.exists("/brokers/topics/t/partitions/1/state"))
-        producer = wait("a producer", lambda: KafkaProducer(
+        producer = wait("a producer", lambda: import_module("kafka").KafkaProducer(
             bootstrap_servers=f"127.0.0.1:{broker}", enable_idempotence=False, acks="all",
         ))  # fmt: skip
         for number in range(8):
@@ -100,8 +99,7 @@ def main(libs: Path, out: Path) -> None:
             b'{"version":1,"partitions":[{"topic":"t","partition":1,"replicas":[1,9]}]}',
         )
         time.sleep(1)
-        seen = [each for root in ("/brokers", "/controller", "/controller_epoch", "/cluster", "/admin", "/config")
-                for each in nodes(store, root)]  # fmt: skip
+        seen = [each for root in ROOTS for each in nodes(store, root)]
         (out / "nodes.jsonl").write_text("".join(json.dumps(each) + "\n" for each in seen))
         store.stop()
     finally:

@@ -45,8 +45,8 @@ def test_a_path_is_a_template_and_a_row(tmp_path: Path) -> None:
     assert '(("name", None), ("number", 0), ("place", 4))' in module
     assert 'PATHS: dict[str, tuple[PathTemplate, ...]] = {"store": (STORE_MARK,)}' in module
     row = (
-        "| `/marks/{name}/{number:number}/{place:4}` | Mark | ephemeral, sequential | CALLER | CALLER by version,"
-        " CALLEE at any time | CALLEE (children) | CALLEE | A mark. |  |"
+        "| `/marks/{name}/{number:number}/{place:4}` | Mark | ephemeral, sequential | CALLER |"
+        " CALLER by version, CALLEE at any time | CALLEE (children) | CALLEE | A mark. |  |"
     )
     assert row in files["docs/small/paths.md"].splitlines()
     assert "## store (other@2.0..)" in files["docs/small/paths.md"]

@@ -150,7 +150,7 @@ def test_a_checksum_of_what_comes_after_it_is_computed_and_compared(sample: Modu
     [
         "| delta | zigzag, at most 8 bytes of number | int64 |  |  |  |",
         "| key | zigzag (length), content | bytes |  |  | A length or number of -1: there is none. |",
-        "| parts | zigzag (number), elements | list of Part |  |  | A length or number of -1: there is none. |",
+        "| name | zigzag (length), content | string |  |  |  |",
         "| crc | 4 | uint32 |  |  | CRC-32C of all bytes after it, masked with 0xffffffff. |",
     ],
 )

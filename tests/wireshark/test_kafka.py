@@ -1,7 +1,7 @@
 """Kafka's messages as Wireshark's own dissector reads them: a judge that knows nothing of ours.
 
-It knows Apache Kafka's bytes; the replication design V3 was never dissected by anybody. Every key is asked and
-answered in every version, with messages that Kafka's own classes wrote and batches of theirs in them.
+It knows Apache Kafka's bytes; the replication design V3 was never dissected by anybody. Every key is asked
+and answered in every version, with messages that Kafka's own classes wrote and batches of theirs in them.
 """
 
 from __future__ import annotations

@@ -349,6 +349,21 @@ def _python(family: FamilySpec) -> dict[str, str]:
         given = family.configuration, family.model.family, _only(family.sources, "parameters/")
         texts[f"{root}/options.py"] = options_text(*given)
         texts[f"{root}/parameters.py"] = parameters_text(*given)
+    texts |= _named(family, root)
+    golden = _only(family.sources, "vectors/")
+    if golden:
+        texts[f"{root}/vectors.py"] = vectors_text(family.model.family, golden)
+    if family.invariants:
+        sources = _only(family.sources, "invariants/")
+        texts[f"{root}/invariants.py"] = invariants_text(
+            family.invariants, family.model, family.machines, sources
+        )
+    return texts
+
+
+def _named(family: FamilySpec, root: str) -> dict[str, str]:
+    """The modules of what has a name and stands in no message: constants, metrics, paths."""
+    texts: dict[str, str] = {}
     if family.constants:
         given_by = _only(family.sources, "constants/")
         texts[f"{root}/constants.py"] = constants_text(family.constants, family.model.family, given_by)
@@ -358,14 +373,6 @@ def _python(family: FamilySpec) -> dict[str, str]:
     if family.paths:
         given_by = _only(family.sources, "paths/")
         texts[f"{root}/paths.py"] = paths_text(family.paths, family.model, given_by)
-    golden = _only(family.sources, "vectors/")
-    if golden:
-        texts[f"{root}/vectors.py"] = vectors_text(family.model.family, golden)
-    if family.invariants:
-        sources = _only(family.sources, "invariants/")
-        texts[f"{root}/invariants.py"] = invariants_text(
-            family.invariants, family.model, family.machines, sources
-        )
     return texts
 
 

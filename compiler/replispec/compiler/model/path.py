@@ -16,8 +16,11 @@ WATCHES = ("data", "exists", "children")
 
 @dataclass(frozen=True, slots=True)
 class PathSpec:
-    """One path of a layout. `fields` are the names in `template` with the digits of each: 0 for as many as a
-    number needs, None for a text. `holds` is a message, or empty; parties do what stands under their names."""
+    """One path of a layout.
+
+    `fields` are the names in `template` with the digits of each: 0 for as many as a number needs, None for a
+    text. `holds` is a message, or empty; parties do what stands under their names.
+    """
 
     name: str
     layout: str

@@ -19,9 +19,12 @@ _NUMBER: Final = "(?:0|[1-9][0-9]{0,18})"
 
 @dataclass(frozen=True, slots=True)
 class PathTemplate:
-    """One path of a layout. `fields` are its names with their digits: None for a text, 0 for as many digits as
-    the number needs. `holds` reads what is kept there; parties do what stands under their names: they make it,
-    change it (by version, at any time), watch it (its data, whether it exists, its children), remove it."""
+    """One path of a layout.
+
+    `fields` are its names with their digits: None for a text, 0 for as many digits as the number needs.
+    `holds` reads what is kept there. Parties do what stands under their names: they make it, change it (by
+    version, at any time), watch it (its data, whether it exists, its children), remove it.
+    """
 
     name: str
     template: str
