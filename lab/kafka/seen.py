@@ -2,7 +2,7 @@
 
     VENV/bin/python lab/kafka/seen.py LIBS OUT
 
-`LIBS` holds the jars of kafka_2.13 2.8.2 (lab/kafka/pom.xml); kazoo 2.11.0 and kafka-python 3.0.12 must be
+`LIBS` holds the jars of kafka_2.13 2.8.2; kazoo 2.11.0 and kafka-python 3.0.12 must be
 importable. One ZooKeeper and one broker on 127.0.0.1, a topic, eight messages in four segments.
 """
 

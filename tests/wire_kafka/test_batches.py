@@ -16,6 +16,7 @@ from replispec.runtime.kafka import batches
 from replispec.runtime.kafka.batches import Batch, batch_of, batches_in, fault_of, place, records_of
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 from replispec.runtime.primitives.frames import FrameBuffer
+from replispec.wire.kafka import constants
 from replispec.wire.kafka.codes import BatchAttribute, Compression, ErrorCode
 from replispec.wire.kafka.records import Record, RecordBatch, RecordBatchFixed, RecordHeader
 from replispec.wire.kafka.streams import SEGMENT
@@ -196,7 +197,7 @@ def test_counts_and_lengths_that_promise_gigabytes_are_refused_before_room_is_ma
 
 def test_gzip_that_grows_beyond_the_bound_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     data = edited(attributes=int(Compression.GZIP), records=gzip.compress(bytes(10_000)))
-    monkeypatch.setattr(batches, "UNPACKED_BYTES_MAX", 9_999)
+    monkeypatch.setattr(constants, "UNPACKED_BYTES_MAX", 9_999)
     with pytest.raises(RemoteProtocolError, match="more than 9999 bytes"):
         records_of(data, the(data))
 

@@ -13,13 +13,12 @@ from typing import Final, NamedTuple
 
 from replispec.runtime.primitives.binary import Buffer
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.wire.kafka import constants
 from replispec.wire.kafka.codes import BatchAttribute, Compression, ErrorCode
 from replispec.wire.kafka.records import Record, RecordBatch, RecordBatchFixed
 from replispec.wire.kafka.streams import SEGMENT
 
 __all__ = [
-    "NO_PRODUCER",
-    "UNPACKED_BYTES_MAX",
     "Batch",
     "batch_of",
     "batches_in",
@@ -30,10 +29,6 @@ __all__ = [
     "records_of",
 ]
 
-NO_PRODUCER: Final = -1
-"""The producer id of a producer that is neither idempotent nor transactional."""
-UNPACKED_BYTES_MAX: Final = 100 * 1024 * 1024
-"""How many bytes the records of one batch may become when they are unpacked."""
 _PLACES: Final = RecordBatchFixed.places()
 
 
@@ -79,7 +74,7 @@ def fault_of(data: Buffer) -> ErrorCode:
     batch = found[0]
     if not RecordBatchFixed.crc_holds(data, batch.start, batch.end):
         return ErrorCode.CORRUPT_MESSAGE
-    if batch.head.producer_id != NO_PRODUCER:
+    if batch.head.producer_id != constants.NO_PRODUCER:
         return ErrorCode.INVALID_REQUEST
     if batch.head.records_count < 1 or batch.head.records_count != batch.head.last_offset_delta + 1:
         return ErrorCode.INVALID_RECORD
@@ -137,11 +132,13 @@ def records_of(buffer: Buffer, batch: Batch) -> list[Record]:
 def _unpacked(data: Buffer) -> bytes:
     reader = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
     try:
-        found = reader.decompress(data, UNPACKED_BYTES_MAX)
+        found = reader.decompress(data, constants.UNPACKED_BYTES_MAX)
     except zlib.error as fault:
         raise RemoteProtocolError(f"records of a batch are no gzip: {fault}") from None
     if not reader.eof:
-        raise RemoteProtocolError(f"records of a batch are cut, or more than {UNPACKED_BYTES_MAX} bytes")
+        raise RemoteProtocolError(
+            f"records of a batch are cut, or more than {constants.UNPACKED_BYTES_MAX} bytes"
+        )
     return found
 
 
@@ -163,7 +160,7 @@ def batch_of(records: Sequence[tuple[int, bytes | None, bytes | None]], **said: 
         last_offset_delta=len(made) - 1,
         first_timestamp=first,
         max_timestamp=max(time for time, _, _ in records),
-        producer_id=NO_PRODUCER,
+        producer_id=constants.NO_PRODUCER,
         producer_epoch=-1,
         base_sequence=-1,
         records_count=len(made),
