@@ -3,7 +3,8 @@
 Folders mirror the rooms: `tests/broker` is for `roles/broker`. Beside those:
 
     house        the rules of docs/architecture.md: layers, names, lengths, words, what is generated
-    wire, wire_kafka, wireshark   generated codecs and the dissector, against golden bytes and real captures
+    wire, wire_kafka, wire_zookeeper, wireshark   generated codecs and dissectors, against golden bytes and
+                 real captures
     scenarios    machines as commented stories, and a proof that all edges are taken
     sim          whole clusters from one seed, a crash in every write, and mutants that must be found
     full_disk    roles on a real file system without room

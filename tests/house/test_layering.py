@@ -121,6 +121,7 @@ BELOW_ROLES = (
     "replispec.runtime.rocketmq.rules",
     "replispec.runtime.rocketmq.queues",
     "replispec.runtime.kafka.rules",
+    "replispec.runtime.zookeeper.rules",
     AGREEMENT,
     DOCUMENTS,
     *OWN_MESSAGES,
@@ -150,7 +151,11 @@ LAYERS = (
     ),
     *(
         Layer(rules, (rules, WIRE, PRIMITIVES), (*WORLD, *_ANYTHING_ELSE), pure=True)
-        for rules in ("replispec.runtime.rocketmq.rules", "replispec.runtime.kafka.rules")
+        for rules in (
+            "replispec.runtime.rocketmq.rules",
+            "replispec.runtime.kafka.rules",
+            "replispec.runtime.zookeeper.rules",
+        )
     ),
     Layer(
         "replispec.runtime.rocketmq.queues",

@@ -53,7 +53,7 @@ def put(folder: Path, kind: str) -> None:
 
 
 def test_every_compiled_folder_of_the_specification_is_a_family() -> None:
-    assert families.names() == ("kafka", "raft", "rocketmq")
+    assert families.names() == ("kafka", "raft", "rocketmq", "zookeeper")
     assert families.with_part("conformance") == ("rocketmq",)
 
 
@@ -77,7 +77,7 @@ def test_a_part_that_is_missing_is_refused_with_the_places_where_it_may_stand() 
 
 def test_a_family_of_another_distribution_is_found(toy: Path) -> None:
     put(toy, "lessor")
-    assert families.names() == ("kafka", "raft", "rocketmq", "toy")
+    assert families.names() == ("kafka", "raft", "rocketmq", "toy", "zookeeper")
     assert suite.family_of("lessor").name == "toy"
     assert suite.family_of("controller").name == "rocketmq"
 

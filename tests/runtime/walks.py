@@ -15,6 +15,7 @@ from replispec.runtime.kafka import rules as kafka_rules
 from replispec.runtime.primitives.machines import Machine
 from replispec.runtime.raft import rules as raft_rules
 from replispec.runtime.rocketmq import rules
+from replispec.runtime.zookeeper import rules as zookeeper_rules
 from replispec.wire.kafka.machines import partition, replica
 from replispec.wire.raft.machines import member
 from replispec.wire.raft.member import RaftEntry
@@ -69,6 +70,7 @@ from replispec.wire.rocketmq.machines import (
     static_topic_remapping,
 )
 from replispec.wire.rocketmq.static_topic import LogicQueueMappingItem
+from replispec.wire.zookeeper.machines import metastore_session
 
 KAFKA = (partition, replica)
 ROCKETMQ = (
@@ -102,7 +104,8 @@ ROCKETMQ = (
     static_topic_remapping,
 )
 RAFT = (member,)
-MODULES = (*ROCKETMQ, *KAFKA, *RAFT)
+ZOOKEEPER = (metastore_session,)
+MODULES = (*ROCKETMQ, *KAFKA, *RAFT, *ZOOKEEPER)
 MACHINES: dict[str, Machine[Any, Any]] = {module.MACHINE.name: module.MACHINE for module in MODULES}
 
 Chooser = Callable[[random.Random], Any]
@@ -192,7 +195,8 @@ def module_of(machine: Machine[Any, Any]) -> ModuleType:
 def rules_of(machine: Machine[Any, Any]) -> ModuleType:
     """The algorithms that the guards of a machine call: those of its family."""
     module = module_of(machine)
-    return kafka_rules if module in KAFKA else raft_rules if module in RAFT else rules
+    of_others = ((KAFKA, kafka_rules), (RAFT, raft_rules), (ZOOKEEPER, zookeeper_rules))
+    return next((own for modules, own in of_others if module in modules), rules)
 
 
 def random_event(machine: Machine[Any, Any], rng: random.Random) -> tuple[type, SimpleNamespace]:

@@ -78,13 +78,18 @@ def run_tshark(
 
 
 def packets(
-    capture: Path, home: Path, *, dissector: Path = DISSECTOR, preferences: Sequence[str] = ()
+    capture: Path,
+    home: Path,
+    *,
+    dissector: Path = DISSECTOR,
+    preferences: Sequence[str] = (),
+    protocols: Sequence[str] = PROTOCOLS,
 ) -> dict[int, list[Item]]:
     """Number of a packet from 1 -> the frames that end in it, each as a tree; other packets are left out."""
     shown = run_tshark(
         capture,
         home,
-        *("-T", "json", "-J", f"frame {' '.join(PROTOCOLS)}", "-Y", " or ".join(PROTOCOLS)),
+        *("-T", "json", "-J", f"frame {' '.join(protocols)}", "-Y", " or ".join(protocols)),
         dissector=dissector,
         preferences=preferences,
     )
@@ -93,7 +98,7 @@ def packets(
         (source,) = (item for item in packet if item.name == "_source")
         (layers,) = source.items
         (number,) = layers.values("frame.number")
-        found[int(number)] = [item for item in layers.items if item.name in PROTOCOLS]
+        found[int(number)] = [item for item in layers.items if item.name in protocols]
     return found
 
 

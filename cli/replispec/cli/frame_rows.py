@@ -30,8 +30,11 @@ def first_time_ns(decoded: DecodedCapture) -> int:
 def totals(decoded: DecodedCapture) -> str:
     """How much was decoded, in one line."""
     remoting = pc.sum(pc.equal(decoded.frames["protocol"], REMOTING)).as_py() or 0
+    replication = len(decoded.frames) - decoded.frames["message"].null_count
+    others = decoded.frames.num_rows - remoting - replication
     undecoded = pc.sum(decoded.streams["bytes_undecoded"]).as_py() or 0
     return (
-        f"{remoting} remoting frames, {decoded.frames.num_rows - remoting} replication frames, "
+        f"{remoting} remoting frames, {replication} replication frames, "
+        f"{f'{others} others, ' if others else ''}"
         f"{undecoded} bytes undecoded, {decoded.holes.num_rows} holes"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import combinations, pairwise
 
+from replispec.compiler.check.exchanges import check_exchanges
 from replispec.compiler.check.rights import check_rights
 from replispec.compiler.check.wire_options import check_wire_options
 from replispec.compiler.model.faults import attempt
@@ -24,6 +25,7 @@ def check_model(model: Model) -> None:
             _check_types,
             _check_given,
             _check_alternatives,
+            check_exchanges,
             check_wire_options,
         ):
             with attempt():

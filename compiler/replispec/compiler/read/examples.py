@@ -83,7 +83,7 @@ def _fields(tree: Tree, message: Message, model: Model) -> dict[str, object]:
 
 
 def _value(node: Node, field: Field, model: Model, *, repeated: bool) -> object:
-    if isinstance(node, Scalar) and node.value is None and (field.nullable or field.when):
+    if isinstance(node, Scalar) and node.value is None and (field.nullable or field.when or field.optional):
         return None
     if repeated and isinstance(node, Items):
         return [_value(item, field, model, repeated=False) for item in node.items]
@@ -92,7 +92,7 @@ def _value(node: Node, field: Field, model: Model, *, repeated: bool) -> object:
     if not repeated and isinstance(node, Scalar):
         if field.type == "bytes":
             return _hexadecimal(node)
-        if type(node.value) is _TYPES.get(field.type):
+        if type(node.value) is (int if field.is_enum else _TYPES.get(field.type)):
             return node.value
     raise SpecificationError(node.place, f"this is no value of {field.name}", f"give {field.type}")
 

@@ -85,10 +85,22 @@ def _from_start(space: SequenceSpace, kinds: Sequence[FrameReader]) -> Classifie
     chain = space.chains.get(0)
     for reader in kinds:
         if chain is not None and chain.from_syn and chain.kind == reader.kind:
-            return Classified(reader.kind, 0, aligned=True, sure=True, unmarked=not reader.searched)
+            return Classified(
+                reader.kind,
+                0,
+                aligned=True,
+                sure=True,
+                unmarked=not (reader.searched or reader.begins_marked),
+            )
     for reader in kinds:
         if opens(space, reader):
-            return Classified(reader.kind, 0, aligned=True, sure=True, unmarked=not reader.searched)
+            return Classified(
+                reader.kind,
+                0,
+                aligned=True,
+                sure=True,
+                unmarked=not (reader.searched or reader.begins_marked),
+            )
     return _searched(space, [reader for reader in kinds if reader.prefaced], 0, PREFACE_BYTES_MAXIMUM)
 
 

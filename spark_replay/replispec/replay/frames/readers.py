@@ -55,7 +55,8 @@ class FrameReader(Protocol):
     `evidence`: how many frames in a row prove that a place found by searching is a frame's start, when the
     bytes end after them. `decoded`: its frames are told one by one; else the stream is only recognised.
     `searched`: a frame can be told in the middle of a stream. `prefaced`: something else may come before the
-    first frame. `cut_head_opens`: a first head that was cut is taken on trust when what is seen of it fits.
+    first frame. `begins_marked`: the first frame is told by its bytes, whatever the others are.
+    `cut_head_opens`: a first head that was cut is taken on trust when what is seen of it fits.
     `has_records`: bodies may hold records of a log.
     """
 
@@ -65,6 +66,7 @@ class FrameReader(Protocol):
     decoded: bool
     searched: bool
     prefaced: bool
+    begins_marked: bool
     cut_head_opens: bool
     has_records: bool
 
@@ -97,6 +99,7 @@ class OneByOne:
     decoded = True
     searched = True
     prefaced = False
+    begins_marked = False
     cut_head_opens = False
     has_records = False
 

@@ -18,7 +18,8 @@ from replispec.compiler.emit.lua.text import Value, lua_value
 from replispec.compiler.emit.python.codes import certificate
 from replispec.compiler.model.declared import Dissection, Filter
 from replispec.compiler.model.forms import Form, Test, form_of, stream_members, stream_names
-from replispec.compiler.model.message import Enum, Field, Model, SpecificationError, Wider
+from replispec.compiler.model.layout import is_inner, is_last_number
+from replispec.compiler.model.message import Enum, Field, Model, SpecificationError, When, Wider
 
 _PARTS = Path(__file__).parent / "parts"
 
@@ -93,6 +94,7 @@ def _tables(model: Model, dissection: Dissection, guests: Sequence[Model]) -> di
         "messages": messages,
         "headers": {name: fields for each in (model, *guests) for name, fields in _headers(each).items()},
         **_commands((model, *guests)),
+        **_exchanges(model),
     }
 
 
@@ -130,7 +132,9 @@ def _names(enum: Enum) -> dict[int, str]:
 
 
 def _stream(model: Model, name: str) -> Value:
-    return {"forms": [_form(form_of(message)) for message in stream_members(model, name)]}
+    opening = [_form(form_of(message)) for message in stream_members(model, name, opens=True)]
+    forms = [_form(form_of(message)) for message in stream_members(model, name)]
+    return {"forms": forms, "first": opening or None}
 
 
 def _form(form: Form) -> Value:
@@ -185,7 +189,51 @@ def _field(model: Model, field: Field, *, keyed: bool) -> Value:
         "name_in_json": field.name_in_json or None,
         "json_only": field.json_only or None,
         "fields": [_field(model, element, keyed=False) for element in inner] or None,
+        **_further(model, field),
     }
+
+
+def _further(model: Model, field: Field) -> dict[str, Value]:
+    """What only some fields have: counts, conditions, values that are listed, marks that end a run."""
+    mark = model.messages[field.until].fields if field.until else ()
+    when = field.when
+    return {
+        "count": field.count or None,
+        "nullable": field.nullable or None,
+        "among": dict.fromkeys(field.among, True) or None,
+        "when": None if when is None else _when(when),
+        "mark": [_field(model, each, keyed=False) for each in mark] or None,
+        "inner": is_inner(field) or None,
+        "last": is_last_number(field) or None,
+    }
+
+
+def _when(when: When) -> Value:
+    bounds: dict[str, Value] = {"minimum": when.minimum, "maximum": when.maximum}
+    return {"field": when.field, **bounds}
+
+
+def _exchanges(model: Model) -> dict[str, Value]:
+    """How the answers of each frame are read; empty for a family whose frames are no pairs."""
+    found: dict[str, Value] = {}
+    for frame in model.messages.values():
+        if frame.answers is None:
+            continue
+        said = frame.answers
+        forms: dict[int, dict[str, Value]] = {}
+        numbers: dict[int, Value] = {}
+        unasked: dict[int, Value] = {}
+        for message in model.messages.values():
+            for code in message.codes:
+                side = "answer" if message.kind == "RESPONSE" else "request"
+                forms.setdefault(code, {})[side] = message.name
+            if message.number is not None and not message.codes:
+                unasked[message.number] = message.name
+            elif message.number is not None:
+                numbers[message.number] = message.codes[0]
+        names: dict[str, Value] = {"number": said.number, "code": said.code, "failed": said.failed}
+        found[frame.name] = {**names, "forms": forms, "numbers": numbers, "unasked": unasked}
+    return {"exchanges": found} if found else {}
 
 
 def _wider(wider: Wider) -> Value:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from replispec.compiler.model.declared import Dissection, Filter, Protocol
-from replispec.compiler.model.layout import wire_fields
+from replispec.compiler.model.layout import is_number_list, wire_fields
 from replispec.compiler.model.message import Field, Message, Model, SpecificationError
 
 
@@ -154,9 +154,10 @@ def shown_messages(model: Model, dissection: Dissection) -> Iterator[tuple[Proto
 
 
 def _check_readable(message: Message, field: Field) -> None:
-    if field.count or field.when or field.nullable:
+    if is_number_list(field) or (field.when and message.given_named(field.when.field)):
         raise SpecificationError(
             field.place,
-            f"{message.name}.{field.name}: the dissector reads no counted, conditional or nullable fields",
+            f"{message.name}.{field.name}: the dissector reads no lists of numbers, and nothing that depends"
+            " on a number that is not in the message",
             "teach it (lua/fields.lua of the compiler), or keep the message out of the family's streams",
         )

@@ -33,9 +33,12 @@ local NUMBERS = {int32 = true, uint32 = true, int64 = true, bool = true}
 local function complete(fields, prefix)
   for _, field in ipairs(fields) do
     field.filter = prefix .. "." .. field.name
-    field.number = field.size and not field.wider and NUMBERS[field.type]
+    field.number = field.size and not field.wider and not field.count and NUMBERS[field.type]
     if field.fields then
       complete(field.fields, field.filter)
+    end
+    if field.mark then
+      complete(field.mark, field.filter)
     end
   end
 end
@@ -141,6 +144,9 @@ local function read_number(frame, field, at, limit)
   if not within(data, at, size, is_unsigned, field.minimum, field.maximum) then
     return nil, field.name .. " is out of bounds"
   end
+  if field.among and not field.among[signed(data, at, size)] then
+    return nil, field.name .. " is none of its values"
+  end
   local value
   if field.type == "bool" then
     value = unsigned(data, at, size) == 1
@@ -212,8 +218,81 @@ local function read_list(frame, field, at, limit)
   return parts
 end
 
+-- The elements after their count: messages, or texts after their lengths.
+local function read_counted(frame, field, at, limit)
+  local count = read_prefix(frame, at, field.count, limit)
+  if not count or count < (field.nullable and -1 or 0) or count > limit - at then
+    return nil, "the number of " .. field.name .. " is out of bounds"
+  elseif count > ENTRIES_MAXIMUM then
+    return nil, field.name .. " are too many to show"
+  end
+  local part, following = {field = field, at = at, parts = {}}, at + field.count
+  for _ = 1, count do
+    local start, inner = following, nil
+    if field.fields then
+      inner, following = read_message(frame, field.fields, start, limit)
+    else
+      local size = read_prefix(frame, start, field.prefix, limit)
+      following = size and size >= 0 and start + field.prefix + size or limit + 1
+      inner = following <= limit and {value = clean(frame.data:sub(start + field.prefix + 1, following))}
+    end
+    if not inner then
+      return nil, field.name .. " is cut"
+    end
+    part.parts[#part.parts + 1] = {at = start, size = following - start, parts = inner.parts, value = inner.value}
+  end
+  part.size = following - at
+  return part
+end
+
+-- The elements before the mark that ends them; the part ends after the mark.
+local function read_run(frame, field, at, limit)
+  local part, following = {field = field, at = at, parts = {}}, at
+  while true do
+    local mark, after = read_message(frame, field.mark, following, limit)
+    if mark then
+      part.size = after - at
+      return part
+    end
+    local start, inner = following, nil
+    inner, following = read_message(frame, field.fields, start, limit)
+    if not inner or following == start or #part.parts >= ENTRIES_MAXIMUM then
+      return nil, field.name .. " breaks off"
+    end
+    part.parts[#part.parts + 1] = {at = start, size = following - start, parts = inner.parts}
+  end
+end
+
+local function read_inner(frame, field, at, limit)
+  local inner, following = read_message(frame, field.fields or {}, at, limit)
+  if not inner then
+    return nil, field.name .. ": " .. following
+  end
+  return {field = field, at = at, size = following - at, inner = inner.parts}
+end
+
+-- Whether a field is there at all, by an earlier number, or by the bytes that are left.
+local function is_there(field, at, limit, values)
+  if field.last then
+    return at < limit
+  end
+  local when = field.when
+  local value = when and values[when.field]
+  return not when or (value >= (when.minimum or value) and value <= (when.maximum or value))
+end
+
 local function read_variable(frame, field, at, limit, values)
+  if field.inner then
+    return read_inner(frame, field, at, limit)
+  elseif field.mark then
+    return read_run(frame, field, at, limit)
+  elseif field.count then
+    return read_counted(frame, field, at, limit)
+  end
   local prefix, size = extent(frame, field, at, limit, values)
+  if field.nullable and size == -1 then
+    return {field = field, at = at, size = prefix, content_at = at + prefix, content_size = 0}
+  end
   if not size or size < 0 or at + prefix + size > limit then
     return nil, field.name .. " is cut"
   end
@@ -240,7 +319,9 @@ function read_message(frame, fields, at, limit)
   local message, start = {parts = {}, values = {}}, at
   for _, field in ipairs(fields) do
     local part, fault
-    if field.number then
+    if not is_there(field, at, limit, message.values) then
+      part = {field = field, at = at, size = 0, absent = true}
+    elseif field.number then
       part, fault = read_number(frame, field, at, limit)
     else
       part, fault = read_variable(frame, field, at, limit, message.values)
@@ -256,7 +337,9 @@ function read_message(frame, fields, at, limit)
       end
       limit = start + whole
     end
-    message.parts[#message.parts + 1] = part
+    if not part.absent then
+      message.parts[#message.parts + 1] = part
+    end
     message.values[field.name] = part.value
     message[field.name] = part
   end
@@ -297,8 +380,20 @@ local function show_part(frame, tree, part)
   if not field.fields and not is_wanted(tree, field.filter) then
     return
   end
+  if part.size == 0 then
+    return
+  end
   local range = frame.tvb(part.at, part.size)
-  if field.fields then
+  if part.inner then
+    local item = tree:add(FIELDS[field.filter], range)
+    for _, inner in ipairs(part.inner) do
+      show_part(frame, item, inner)
+    end
+  elseif part.parts and field.type == "string" then
+    for _, each in ipairs(part.parts) do
+      tree:add(FIELDS[field.filter], frame.tvb(each.at, each.size), each.value)
+    end
+  elseif field.fields then
     local list = tree:add(FIELDS[field.filter], range)
     for _, element in ipairs(part.parts) do
       local item = list:add(FIELDS[field.filter .. ".element"], frame.tvb(element.at, element.size))

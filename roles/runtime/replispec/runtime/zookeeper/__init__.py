@@ -1,0 +1,1 @@
+"""Algorithms of ZooKeeper that its machines call as `rules`."""

@@ -1,0 +1,1 @@
+"""Streams between clients and servers of ZooKeeper."""
