@@ -12,7 +12,6 @@ from replispec.runtime.primitives.binary import (
     BinaryMessage,
     Buffer,
     check_range,
-    crc32c,
     cut,
     exactly,
     need,
@@ -23,6 +22,7 @@ from replispec.runtime.primitives.binary import (
     unpack,
     write_numbers,
 )
+from replispec.runtime.primitives.checksums import crc32c
 from replispec.runtime.primitives.zigzag import (
     read_zigzag,
     read_zigzag_length,

@@ -46,6 +46,7 @@ from replispec.compiler.model.layout import (
 from replispec.compiler.model.message import AFTER, Field, Message
 
 _BINARY = Names(f"{PRIMITIVES}.binary")
+_RUNS = Names(f"{PRIMITIVES}.runs")
 _JSONS = Names(f"{PRIMITIVES}.jsons")
 _STRUCT = Names("struct")
 
@@ -219,7 +220,7 @@ def _decode_present(message: Message, field: Field) -> Iterator[str]:
         return
     if field.until:
         read = f"{own(field.type)}.decode_at, {own(field.until)}().encode()"
-        yield f"{field.name}, at = {_BINARY.read_run}({read}, buffer, at, end, {what}{_passed(field)})"
+        yield f"{field.name}, at = {_RUNS.read_run}({read}, buffer, at, end, {what}{_passed(field)})"
         return
     if field.count:
         yield from _decode_list(message, field, what)

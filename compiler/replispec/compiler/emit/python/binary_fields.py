@@ -24,6 +24,7 @@ from replispec.compiler.model.layout import (
 from replispec.compiler.model.message import AFTER, Field, Message
 
 _BINARY = Names(f"{PRIMITIVES}.binary")
+_CHECKSUMS = Names(f"{PRIMITIVES}.checksums")
 _JSONS = Names(f"{PRIMITIVES}.jsons")
 _STRUCT = Names("struct")
 
@@ -93,7 +94,7 @@ def attribute_default(field: Field, named: Mapping[str, str]) -> str:
 def checksum_of(message: Message, field: Field, over: str, whole: str) -> str:
     """What computes a checksum: over the field `over`, or over what comes after it in the bytes `whole`."""
     assert field.checksum is not None
-    function = _BINARY.crc32c if field.checksum.kind == "CRC_32C" else _BINARY.crc32
+    function = _CHECKSUMS.crc32c if field.checksum.kind == "CRC_32C" else _BINARY.crc32
     if field.checksum.over == AFTER:
         over = f"{whole}[{end_in_fixed(message, field)}:]"
     return f"{function}({over}, {field.checksum.mask})"

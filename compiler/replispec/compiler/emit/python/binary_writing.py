@@ -37,6 +37,7 @@ from replispec.compiler.model.layout import (
 from replispec.compiler.model.message import AFTER, Field, Message
 
 _BINARY = Names(f"{PRIMITIVES}.binary")
+_RUNS = Names(f"{PRIMITIVES}.runs")
 _JSONS = Names(f"{PRIMITIVES}.jsons")
 _STRUCT = Names("struct")
 
@@ -158,7 +159,7 @@ def _whole_content(message: Message, field: Field, value: str) -> str:
     if not field.repeated:
         return ""
     if field.until:
-        return f"{_BINARY.write_run}({', '.join([value, f'{own(field.until)}().encode()', what, *passed])})"
+        return f"{_RUNS.write_run}({', '.join([value, f'{own(field.until)}().encode()', what, *passed])})"
     if is_number_list(field):
         sizes = f"{field.count}, {field.size}, {field.type != 'uint32'}"
         return f"{_BINARY.write_number_list}({value}, {sizes}, {what})"

@@ -10,6 +10,7 @@ from replispec.compiler.model.layout import FixedRun, end_in_fixed, steps, summe
 from replispec.compiler.model.message import Message
 
 _BINARY = Names(f"{PRIMITIVES}.binary")
+_CHECKSUMS = Names(f"{PRIMITIVES}.checksums")
 
 
 def fixed_class(message: Message) -> Class:
@@ -63,7 +64,7 @@ def _checksum(message: Message) -> Iterator[FunctionDef]:
     if field is None:
         return
     assert field.checksum is not None
-    function = _BINARY.crc32c if field.checksum.kind == "CRC_32C" else _BINARY.crc32
+    function = _CHECKSUMS.crc32c if field.checksum.kind == "CRC_32C" else _BINARY.crc32
     place = end_in_fixed(message, field)
     written = f'int.from_bytes(buffer[at + {place - field.size} : at + {place}], "big")'
     yield FunctionDef(

@@ -12,8 +12,6 @@ from enum import IntEnum
 from struct import Struct, error
 from typing import Any, Protocol, Self, TypeVar
 
-import google_crc32c
-
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 
 Buffer = bytes | bytearray | memoryview
@@ -190,11 +188,6 @@ def crc32(data: Buffer, mask: int) -> int:
     return zlib.crc32(data) & mask
 
 
-def crc32c(data: Buffer, mask: int) -> int:
-    """CRC-32C (Castagnoli) of `data`, masked."""
-    return int(google_crc32c.value(bytes(data))) & mask
-
-
 def exactly(position: int, end: int, what: str) -> None:
     """Raises RemoteProtocolError when bytes are left between `position` and `end`."""
     if position != end:
@@ -356,36 +349,6 @@ def write_string_list(texts: Collection[str], count_size: int, prefix: int, what
     """The inverse of read_string_list. Raises LocalProtocolError when a text is too long."""
     content = b"".join([write_string(text, prefix, what) for text in texts])
     return write_prefix(len(texts), count_size, what) + content
-
-
-def read_run(
-    read: Callable[..., tuple[Value, int]],
-    mark: bytes,
-    buffer: Buffer,
-    at: int,
-    end: int,
-    what: str,
-    **given: int,
-) -> tuple[list[Value], int]:
-    """The elements before the next `mark`, and the position after it. Raises RemoteProtocolError."""
-    elements, size = [], len(mark)
-    while bytes(buffer[at : min(at + size, end)]) != mark:
-        if at >= end:
-            raise RemoteProtocolError(f"{what}: nothing ends it", offset=at)
-        element, place = read(buffer, at, end, **given)
-        if place == at:
-            raise RemoteProtocolError(f"{what}: an element of no bytes", offset=at)
-        elements.append(element)
-        at = place
-    return elements, at + size
-
-
-def write_run(elements: Collection[Written], mark: bytes, what: str, **given: int) -> bytes:
-    """The inverse of read_run. Raises LocalProtocolError when an element would be taken for the mark."""
-    parts = [element.encode(**given) for element in elements]
-    if any(part.startswith(mark) for part in parts):
-        raise LocalProtocolError(f"{what}: an element looks like its end")
-    return b"".join((*parts, mark))
 
 
 def write_numbers(values: Iterable[int], size: int, signed: bool, what: str) -> bytes:
