@@ -14,8 +14,13 @@ if TYPE_CHECKING:
 
 
 def names(room: str = "lab") -> tuple[str, ...]:
-    """The families that have a folder in the lab, or in `benchmarks`, in alphabetical order."""
-    return tuple(name for name in families.names() if find_spec(f"{room}.{name}") is not None)
+    """The families that say something to the lab, or to `benchmarks`, in alphabetical order."""
+    return tuple(name for name in families.names() if _says_something(f"{room}.{name}"))
+
+
+def _says_something(folder: str) -> bool:
+    """True when the folder of a family is there, and has the module that is asked."""
+    return find_spec(folder) is not None and find_spec(f"{folder}.family") is not None
 
 
 def in_the_lab(family: str) -> LabFamily:

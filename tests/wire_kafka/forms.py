@@ -11,12 +11,17 @@ from typing import Any
 import yaml
 from hypothesis import strategies as st
 
-from replispec.wire.kafka import apache, design, requests
+from replispec.compiler.model.layout import bounds
+from replispec.compiler.model.message import Field
+from replispec.compiler.read.descriptors import proto_files, read_descriptors
+from replispec.compiler.read.protos import read_model
+from replispec.wire.kafka import apache, clients, design, requests
 from replispec.wire.kafka.commands import REQUESTS, RESPONSES
-from tests.wire.strategies import INT16, INT32, NAME, messages
+from tests.compiler.specification import SPEC
+from tests.wire.strategies import INT16, NAME, messages
 
 VECTORS = Path(__file__).parents[2] / "spec/vectors/kafka/messages.yaml"
-MODULES = (requests, design, apache)
+MODULES = (requests, design, apache, clients)
 FORMS = (*REQUESTS, *RESPONSES)
 # Every message that a code means, in each of its versions.
 VERSIONED: list[tuple[type[Any], int]] = [
@@ -28,43 +33,48 @@ FRAMES: tuple[type[Any], ...] = (
     requests.ApacheRequestFrame,
     requests.ApacheResponseFrame,
 )
-INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
-BROKERS = st.lists(INT32, max_size=4, unique=True)
-# The fields that only later versions have: first version, and what they may be.
-SINCE: dict[tuple[str, str], tuple[int, st.SearchStrategy[Any]]] = {
-    ("DesignLeaderAndIsrRequest", "controller_epoch"): (2, INT32),
-    ("DesignStopReplicaRequest", "controller_epoch"): (2, INT32),
-    ("DesignLeaderAndIsr", "replicas"): (2, st.lists(INT32, max_size=4)),
-    ("DesignLeaderAndIsr", "topic_generation"): (2, INT64),
-    ("ApacheLeaderAndIsr", "is_new"): (1, st.booleans()),
-}
-
-
-def ranges(version: int) -> dict[tuple[str, str], st.SearchStrategy[Any]]:
-    """What the attributes of the messages of one version may be, where their type does not say it."""
-    found: dict[tuple[str, str], st.SearchStrategy[Any]] = {
-        key: values if version >= first else st.none() for key, (first, values) in SINCE.items()
-    }
-    for name in ("DesignPartitionError", "ApachePartitionError"):
-        found[name, "error"] = INT16
-    for name in ("ApacheLeaderAndIsrResponse", "ApacheStopReplicaResponse"):
-        found[name, "error"] = INT16
-    found["DesignLeaderAndIsr", "isr"] = BROKERS
-    for name, field, element in (
-        ("DesignLeaderAndIsrRequest", "partitions", design.DesignLeaderAndIsr),
-        ("DesignStopReplicaRequest", "partitions", design.DesignPartition),
-        ("DesignLeaderAndIsrResponse", "errors", design.DesignPartitionError),
-        ("DesignStopReplicaResponse", "errors", design.DesignPartitionError),
-    ):
-        found[name, field] = st.lists(
-            messages(element, found), max_size=3, unique_by=lambda one: (one.topic, one.partition_id)
-        )
-    return found
+# What the fields are, as the compiler reads them: which versions have them, and what their bytes can hold.
+MODEL = read_model(read_descriptors(SPEC / "proto", proto_files(SPEC / "proto")), "kafka")
 
 
 def of_version(kind: type[Any], version: int) -> st.SearchStrategy[Any]:
     """Any message of this class that its version can say."""
-    return messages(kind, ranges(version))
+    spec = MODEL.messages[kind.__name__]
+    held = {each.name for each in dataclasses.fields(kind)}
+    return st.builds(kind, **{each.name: _field(each, version) for each in spec.fields if each.name in held})
+
+
+def _field(field: Field, version: int) -> st.SearchStrategy[Any]:
+    when = field.when
+    if when is not None and when.field == "version":
+        most = version if when.maximum is None else when.maximum
+        if not (when.minimum or 0) <= version <= most:
+            return st.none()
+    values = _values(field, version)
+    return st.none() | values if field.nullable else values
+
+
+def _values(field: Field, version: int) -> st.SearchStrategy[Any]:
+    if not field.repeated:
+        return _one(field, version)
+    if not field.distinct:
+        return st.lists(_one(field, version), max_size=3)
+    same = (lambda one: one.identity) if field.is_message else None
+    return st.lists(_one(field, version), max_size=3, unique_by=same)
+
+
+def _one(field: Field, version: int) -> st.SearchStrategy[Any]:
+    if field.is_message:
+        module = next(each for each in MODULES if hasattr(each, field.type))
+        return of_version(getattr(module, field.type), version)
+    if field.type in ("int32", "int64", "uint32"):
+        return st.integers(*bounds(field))
+    simple: dict[str, st.SearchStrategy[Any]] = {
+        "bool": st.booleans(),
+        "string": NAME | st.just(""),
+        "bytes": st.binary(max_size=40),
+    }
+    return simple[field.type]
 
 
 def frames(kind: type[Any]) -> st.SearchStrategy[Any]:
@@ -103,10 +113,15 @@ def build(kind: type[Any], values: dict[str, Any]) -> Any:
     hints = typing.get_type_hints(kind)
     made: dict[str, Any] = {}
     for name, value in values.items():
-        inner = typing.get_args(hints[name])
-        element: Any = inner[0] if inner else None
+        element = _element(hints[name])
         if isinstance(value, list) and dataclasses.is_dataclass(element):
             made[name] = [build(typing.cast("type[Any]", element), each) for each in value]
         else:
             made[name] = bytes.fromhex(value) if hints[name] is bytes else value
     return kind(**made)
+
+
+def _element(hint: Any) -> Any:
+    """What a list holds, which may be None instead; None for what is no list."""
+    lists = [each for each in (hint, *typing.get_args(hint)) if typing.get_origin(each) is list]
+    return typing.get_args(lists[0])[0] if lists else None

@@ -26,6 +26,7 @@ from replispec.compiler.emit.docs.invariants import invariants_document
 from replispec.compiler.emit.docs.machines import machine_document
 from replispec.compiler.emit.docs.metrics import metrics_document
 from replispec.compiler.emit.docs.parameters import parameters_document
+from replispec.compiler.emit.docs.paths import paths_document
 from replispec.compiler.emit.docs.rules import rules_document
 from replispec.compiler.emit.docs.systems import system_document
 from replispec.compiler.emit.python.bindings import BindingsEmitter, wire_module
@@ -36,6 +37,7 @@ from replispec.compiler.emit.python.invariants import invariants_text
 from replispec.compiler.emit.python.machines import MachineEmitter, package_module
 from replispec.compiler.emit.python.metrics import metrics_text
 from replispec.compiler.emit.python.parameters import options_text, parameters_text
+from replispec.compiler.emit.python.paths import paths_text
 from replispec.compiler.emit.python.rules import rules_text
 from replispec.compiler.emit.python.systems import system_text, systems_package
 from replispec.compiler.model.constant import NamedConstant
@@ -47,6 +49,7 @@ from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.message import Model, Place, SpecificationError
 from replispec.compiler.model.metric import MetricsSpec
 from replispec.compiler.model.parameter import ConfigurationSpec
+from replispec.compiler.model.path import PathSpec
 from replispec.compiler.model.rule import RuleSource, RuleType
 from replispec.compiler.model.system import SystemSpec
 from replispec.compiler.read.clauses import read_clauses
@@ -57,6 +60,7 @@ from replispec.compiler.read.invariants import STREAMS_END, read_invariants, rea
 from replispec.compiler.read.machines import read_machine
 from replispec.compiler.read.metrics import read_metrics
 from replispec.compiler.read.parameters import check_timers, read_parameters
+from replispec.compiler.read.paths import read_paths
 from replispec.compiler.read.records import read_records
 from replispec.compiler.read.rules import read_rules
 from replispec.compiler.read.systems import read_system
@@ -79,6 +83,7 @@ class FamilySpec:
     configuration: ConfigurationSpec
     constants: Mapping[str, NamedConstant]
     metrics: MetricsSpec
+    paths: Mapping[str, PathSpec]
     sources: Mapping[str, bytes]
 
 
@@ -106,6 +111,7 @@ def compile_family(model: Model, spec_dir: Path) -> dict[str, bytes]:
         family.invariants,
         family.examples,
         family.systems,
+        family.paths,
     )
     coverages: tuple[Coverage, ...] = ()
     with attempt():
@@ -163,7 +169,7 @@ def _trees(spec_dir: Path, sources: Iterable[str]) -> dict[str, Tree]:
 def _sources(model: Model, spec_dir: Path) -> dict[str, bytes]:
     """The family's YAML files in a fixed order."""
     kinds = (
-        *("parameters", "constants", "metrics", "statemachines"),
+        *("parameters", "constants", "metrics", "paths", "statemachines"),
         *("systems", "invariants", "clauses", "vectors"),
     )
     paths = [path for kind in kinds for path in _files(spec_dir / kind / model.family)]
@@ -205,6 +211,9 @@ def _read(model: Model, trees: Mapping[str, Tree], sources: Mapping[str, bytes])
     metrics = MetricsSpec()
     with attempt():
         metrics = read_metrics(_only(trees, "metrics/"), configuration)
+    paths: Mapping[str, PathSpec] = {}
+    with attempt():
+        paths = read_paths(_only(trees, "paths/"), model)
     model.constants = {name: each.value for name, each in constants.items()}
     machines: dict[str, MachineSpec] = {}
     for name, tree in _only(trees, f"statemachines/{model.family}/").items():
@@ -240,6 +249,7 @@ def _read(model: Model, trees: Mapping[str, Tree], sources: Mapping[str, bytes])
         configuration,
         constants,
         metrics,
+        paths,
         sources,
     )
 
@@ -339,12 +349,7 @@ def _python(family: FamilySpec) -> dict[str, str]:
         given = family.configuration, family.model.family, _only(family.sources, "parameters/")
         texts[f"{root}/options.py"] = options_text(*given)
         texts[f"{root}/parameters.py"] = parameters_text(*given)
-    if family.constants:
-        given_by = _only(family.sources, "constants/")
-        texts[f"{root}/constants.py"] = constants_text(family.constants, family.model.family, given_by)
-    if family.metrics.metrics:
-        given_by = _only(family.sources, "metrics/")
-        texts[f"{root}/metrics.py"] = metrics_text(family.metrics, family.model.family, given_by)
+    texts |= _named(family, root)
     golden = _only(family.sources, "vectors/")
     if golden:
         texts[f"{root}/vectors.py"] = vectors_text(family.model.family, golden)
@@ -353,6 +358,21 @@ def _python(family: FamilySpec) -> dict[str, str]:
         texts[f"{root}/invariants.py"] = invariants_text(
             family.invariants, family.model, family.machines, sources
         )
+    return texts
+
+
+def _named(family: FamilySpec, root: str) -> dict[str, str]:
+    """The modules of what has a name and stands in no message: constants, metrics, paths."""
+    texts: dict[str, str] = {}
+    if family.constants:
+        given_by = _only(family.sources, "constants/")
+        texts[f"{root}/constants.py"] = constants_text(family.constants, family.model.family, given_by)
+    if family.metrics.metrics:
+        given_by = _only(family.sources, "metrics/")
+        texts[f"{root}/metrics.py"] = metrics_text(family.metrics, family.model.family, given_by)
+    if family.paths:
+        given_by = _only(family.sources, "paths/")
+        texts[f"{root}/paths.py"] = paths_text(family.paths, family.model, given_by)
     return texts
 
 
@@ -390,6 +410,8 @@ def _documents(family: FamilySpec) -> dict[str, str]:
         pages[f"{root}/constants.md"] = constants_document(
             family.constants, _only(family.sources, "constants/")
         )
+    if family.paths:
+        pages[f"{root}/paths.md"] = paths_document(family.paths, _only(family.sources, "paths/"))
     if family.metrics.metrics:
         pages[f"{root}/metrics.md"] = metrics_document(family.metrics, _only(family.sources, "metrics/"))
     if family.examples:

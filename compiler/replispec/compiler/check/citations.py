@@ -11,6 +11,7 @@ from replispec.compiler.model.faults import attempt
 from replispec.compiler.model.invariant import InvariantSpec
 from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.message import Model, Place, SpecificationError
+from replispec.compiler.model.path import PathSpec
 from replispec.compiler.model.rule import RuleSource
 from replispec.compiler.model.system import SystemSpec
 
@@ -23,6 +24,7 @@ def check_citations(
     invariants: Mapping[str, InvariantSpec],
     examples: Sequence[Example] = (),
     systems: Mapping[str, SystemSpec] = MappingProxyType({}),
+    paths: Mapping[str, PathSpec] = MappingProxyType({}),
 ) -> dict[str, list[str]]:
     """Where each clause is cited. Raises SpecificationError when a cited clause is not defined."""
     uses: dict[str, list[str]] = {name: [] for name in clauses}
@@ -30,6 +32,11 @@ def check_citations(
         *_citations(model, machines, rules, invariants),
         *((name, f"example: {each.name}", each.place) for each in examples for name in each.clauses),
         *_of_systems(systems),
+        *(
+            (name, f"path {each.layout} {each.name}", each.place)
+            for each in paths.values()
+            for name in each.clauses
+        ),
     ):
         if name not in uses:
             with attempt(name):

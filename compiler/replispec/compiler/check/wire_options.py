@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from replispec.compiler.model.layout import TYPE_BYTES, bounds
-from replispec.compiler.model.message import BODY, Field, Message, Model, SpecificationError
+from replispec.compiler.model.layout import TYPE_BYTES, FixedRun, bounds, steps
+from replispec.compiler.model.message import AFTER, BODY, Field, Message, Model, SpecificationError
 
 _MEASURES = ("whole", "after")
 _HOLDS = {
@@ -26,6 +26,8 @@ def check_wire_options(_model: Model, message: Message) -> None:
         _check_bounds(message, field, is_binary=is_binary)
         _check_content(message, field)
         _check_of_json(message, field)
+        _check_zigzag(message, field)
+        _check_sum_after(message, field)
         if not is_binary and message.layout in ("HEADER_FIELDS", "JSON"):
             _check_unplaced(message, field)
         if field.measures and field.measures not in _MEASURES:
@@ -75,6 +77,53 @@ def _check_of_json(message: Message, field: Field) -> None:
     if field.object_keys and (message.layout != "JSON" or field.map_key != "string"):
         raise SpecificationError(
             field.place, f"{where}: object_keys are those of a JSON map", "write map<string, ...>"
+        )
+
+
+def _check_zigzag(message: Message, field: Field) -> None:
+    """A number of variable length has a sign, fits 4 or 8 bytes, and decides nothing before it is read."""
+    if not field.zigzag:
+        return
+    where = f"{message.name}.{field.name}"
+    sizes = [each for each in (field.size, field.prefix, field.count) if each]
+    is_number = field.type in ("int32", "int64") and not field.repeated
+    if bool(field.size) != is_number or sizes not in ([4], [8]):
+        raise SpecificationError(
+            field.place,
+            f"{where}: it stands for a number, a length or a count of 4 or 8 bytes",
+            "give an int32 or int64 its size, other fields prefix or count alone",
+        )
+    if field.equals is not None or field.tells or field.wider is not None or field.when is not None:
+        raise SpecificationError(
+            field.place,
+            f"{where}: a number of variable length is always there",
+            "drop equals, tells, wider, when",
+        )
+    is_first = message.fields[0] is field
+    if field.measures and (
+        field.measures != AFTER or not is_first or message.streams or field.maximum is not None
+    ):
+        raise SpecificationError(
+            field.place,
+            f"{where}: such a number measures what comes after it in a message that is no frame",
+            "put it first, and write measures: after without bounds",
+        )
+
+
+def _check_sum_after(message: Message, field: Field) -> None:
+    """What is summed up begins where the field ends: at a place that is always the same."""
+    if field.checksum is None or field.checksum.over != AFTER:
+        return
+    found = steps(message)[0] if message.layout == "BINARY" else None
+    if (
+        not isinstance(found, FixedRun)
+        or field not in found.fields
+        or (field.type, field.size) != ("uint32", 4)
+    ):
+        raise SpecificationError(
+            field.place,
+            f"{message.name}.{field.name} sums up what comes after it, but has no place of its own",
+            "make it a uint32 of 4 bytes before everything of variable size",
         )
 
 

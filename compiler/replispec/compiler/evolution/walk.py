@@ -22,6 +22,7 @@ from replispec.compiler.model.value_types import Type
 KINDS: Final = {
     "EnumValue": "value",
     "NamedConstant": "constant",
+    "PathSpec": "path",
     "RuleSource": "rule",
     "Transition": "edge",
     "EventStream": "stream",

@@ -301,6 +301,7 @@ WIRE: Table = {
                 "measures",
                 "tells",
                 "wider",
+                "zigzag",
             ),
             *("until", "when", "counts", "unquoted_keys", "object_keys", "json_only", "name_in_json"),
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from replispec.compiler.model.message import Field, Message, SpecificationError
+from replispec.compiler.model.message import AFTER, Field, Message, SpecificationError
 
 TYPE_BYTES = {"int32": 4, "uint32": 4, "int64": 8, "bool": 2}
 _SIGNED = {1: "b", 2: "h", 4: "i", 8: "q"}
@@ -59,7 +59,7 @@ def wire_fields(message: Message) -> tuple[Field, ...]:
 def is_fixed(field: Field) -> bool:
     """True when the field's size does not depend on other bytes."""
     always = field.when is None and not (field.optional and field.type != "bytes")
-    return field.size > 0 and field.wider is None and not field.repeated and always
+    return field.size > 0 and field.wider is None and not field.repeated and not field.zigzag and always
 
 
 def is_number_list(field: Field) -> bool:
@@ -80,6 +80,19 @@ def is_inner(field: Field) -> bool:
 def is_last_number(field: Field) -> bool:
     """True for a number at the end of a message that older peers leave out."""
     return field.optional and field.size > 0 and field.type != "bytes"
+
+
+def summed_after(message: Message) -> Field | None:
+    """The field with the checksum of all bytes after it, or None."""
+    return next((field for field in message.fields if field.checksum and field.checksum.over == AFTER), None)
+
+
+def end_in_fixed(message: Message, field: Field) -> int:
+    """Where a field of the part before the variable one ends, in bytes from the start of the message."""
+    run = steps(message)[0]
+    assert isinstance(run, FixedRun)
+    place = run.fields.index(field)
+    return sum(each.size for each in run.fields[: place + 1])
 
 
 def fixed_size(message: Message) -> int:
@@ -233,7 +246,8 @@ def _check_references(message: Message, field: Field, seen: set[str]) -> None:
                 f"{message.name}.{field.name} refers to {name!r}, which no earlier field has",
                 "name a field that stands before it",
             )
-    for name in (field.checksum.over if field.checksum else "", field.counts):
+    over = field.checksum.over if field.checksum else ""
+    for name in ("" if over == AFTER else over, field.counts):
         if name and message.field_named(name) is None:
             raise SpecificationError(
                 field.place,

@@ -15,6 +15,8 @@ from replispec.compiler.model.record import RecordMessage
 
 BODY = "body"
 """What a field of a header may be the checksum of."""
+AFTER = "after"
+"""What a field may be the checksum of, or measure: all bytes after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ class Checksum:
     over: str
     mask: int
     zero_unchecked: bool
+    kind: str = "CRC_32"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +154,7 @@ class Field:
     checksum: Checksum | None = None
     counts: str = ""
     until: str = ""
+    zigzag: bool = False
     among: tuple[int, ...] = ()
     unquoted_keys: bool = False
     object_keys: bool = False
@@ -218,6 +222,7 @@ class Message:
     separator: str = ""
     lines: bool = False
     end_of_line: bool = False
+    properties: bool = False
     given: tuple[Given, ...] = ()
     clauses: tuple[str, ...] = ()
     hot: str = ""

@@ -214,6 +214,7 @@ class _FileReader:
             separator=wire.text.separator,
             lines=wire.text.lines,
             end_of_line=wire.text.end_of_line,
+            properties=wire.text.properties,
             given=tuple(Given(given.name, given.first, given.last) for given in wire.given),
             clauses=tuple(wire.clause),
             hot=wire.hot,
@@ -274,6 +275,7 @@ class _FileReader:
             checksum=_checksum(wire),
             counts=wire.counts,
             until=wire.until,
+            zigzag=wire.zigzag,
             among=tuple(wire.among),
             unquoted_keys=wire.unquoted_keys,
             object_keys=wire.object_keys,
@@ -354,4 +356,6 @@ def _answers(wire: Any) -> Answers | None:
 def _checksum(wire: Any) -> Checksum | None:
     if not wire.HasField("checksum"):
         return None
-    return Checksum(wire.checksum.over, wire.checksum.mask, wire.checksum.zero_unchecked)
+    said = wire.checksum
+    kind = said.DESCRIPTOR.fields_by_name["kind"].enum_type.values_by_number[said.kind].name
+    return Checksum(said.over, said.mask, said.zero_unchecked, str(kind))

@@ -20,7 +20,6 @@ from replispec.runtime.primitives.binary import (
     pack,
     read_nullable,
     read_number,
-    read_run,
     read_strings,
     read_text,
     unpack,
@@ -28,9 +27,9 @@ from replispec.runtime.primitives.binary import (
     write_none,
     write_numbers,
     write_prefix,
-    write_run,
     write_string_list,
 )
+from replispec.runtime.primitives.runs import read_run, write_run
 
 _STAT_0 = Struct(">qqqqiiiqiiq")
 _MULTI_OPERATION_0 = Struct(">ibi")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from replispec.compiler.emit.python.messages import describe_when
 from replispec.compiler.model.layout import is_inner, is_last_number, is_text_list
-from replispec.compiler.model.message import Field, Message, Model
+from replispec.compiler.model.message import AFTER, Field, Message, Model
 
 _NOTE = "<!-- made by `make generate`; change the specification, not this page -->"
 _WORDS = {"HEADER_FIELDS": "header fields", "BINARY": "binary", "JSON": "JSON", "TEXT": "text"}
@@ -83,6 +83,8 @@ def _bytes(field: Field) -> str:
         return "as it is"
     if is_text_list(field):
         return f"{field.count} (number), each {field.prefix} (length), content"
+    if field.zigzag:
+        return _zigzag(field)
     if field.count:
         elements = f"{field.size} each" if field.size else "elements"
         return f"{field.count} (number), {elements}"
@@ -91,6 +93,13 @@ def _bytes(field: Field) -> str:
         wider = field.wider
         size += f"; {wider.size} when {wider.field} & {wider.mask:#x} = {wider.equals:#x}"
     return size
+
+
+def _zigzag(field: Field) -> str:
+    """A number of as many bytes as it needs, or one of these before the field."""
+    if field.count:
+        return "zigzag (number), elements"
+    return "zigzag (length), content" if field.prefix else f"zigzag, at most {field.size} bytes of number"
 
 
 def _limits(field: Field) -> str:
@@ -115,7 +124,9 @@ def _limits(field: Field) -> str:
     if field.unit:
         limits.append(f"Unit: {field.unit.lower().replace('_', ' ')}.")
     if field.checksum:
-        limits.append(f"CRC-32 of {field.checksum.over}, masked with {field.checksum.mask:#x}.")
+        over = "all bytes after it" if field.checksum.over == AFTER else field.checksum.over
+        kind = field.checksum.kind.replace("_", "-")
+        limits.append(f"{kind} of {over}, masked with {field.checksum.mask:#x}.")
     if field.enum:
         limits.append(f"Values: {field.enum}.")
     return " ".join(limits)

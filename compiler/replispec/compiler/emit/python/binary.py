@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import takewhile
 
+from replispec.compiler.emit.python import zigzag
 from replispec.compiler.emit.python.binary_fields import (
     attribute_type,
     attributes,
     base,
+    checksum_of,
     condition,
     constant_name,
     identities,
@@ -33,6 +35,7 @@ from replispec.compiler.model.layout import (
     VariablePart,
     bounds,
     derived_fields,
+    end_in_fixed,
     is_constant,
     is_inner,
     is_last_number,
@@ -40,9 +43,10 @@ from replispec.compiler.model.layout import (
     is_text_list,
     steps,
 )
-from replispec.compiler.model.message import Field, Message
+from replispec.compiler.model.message import AFTER, Field, Message
 
 _BINARY = Names(f"{PRIMITIVES}.binary")
+_RUNS = Names(f"{PRIMITIVES}.runs")
 _JSONS = Names(f"{PRIMITIVES}.jsons")
 _STRUCT = Names("struct")
 
@@ -86,13 +90,18 @@ def _decode_whole(message: Message, suffix: str) -> FunctionDef:
 
 
 def _decode_at(message: Message) -> Iterator[str]:
-    if any(field.measures for field in message.fields):
+    if any(field.measures and not field.zigzag for field in message.fields):
         yield "start = at"
     for each in message.given:
         what = f'"{message.name}: {each.name}"'
         yield f"{_BINARY.check_range}({each.name}, {each.first}, {each.last}, at, {what})"
-    for number, step in enumerate(steps(message)):
+    found = steps(message)
+    if not found:
+        yield "del buffer, end"
+    for number, step in enumerate(found):
         yield from _decode_step(message, number, step)
+    if zigzag.measured(message):
+        yield f'{_BINARY.exactly}(at, end, "{message.name}")'
     yield f"return cls({_arguments(message)}), at"
 
 
@@ -172,7 +181,7 @@ def _decode_checks(message: Message, field: Field, at: str) -> Iterator[str]:
         if field.type == "bool":
             yield f"{field.name} = {field.name} == 1"
     if field.measures:
-        itself = "" if field.measures == "whole" else f" + {field.size}"
+        itself = f" + {end_in_fixed(message, field)}" if field.measures == AFTER else ""
         yield from _guard(
             f"not 0 <= {field.name}{itself} <= end - start",
             f"{_BINARY.cut}(start, {field.name}{itself}, end, {what})",
@@ -211,10 +220,13 @@ def _decode_present(message: Message, field: Field) -> Iterator[str]:
         return
     if field.until:
         read = f"{own(field.type)}.decode_at, {own(field.until)}().encode()"
-        yield f"{field.name}, at = {_BINARY.read_run}({read}, buffer, at, end, {what}{_passed(field)})"
+        yield f"{field.name}, at = {_RUNS.read_run}({read}, buffer, at, end, {what}{_passed(field)})"
         return
     if field.count:
         yield from _decode_list(message, field, what)
+        return
+    if zigzag.is_zigzag_number(field):
+        yield from zigzag.decode_number(field, what)
         return
     if field.when is not None and field.size and field.type != "bytes":
         yield from _decode_lone_number(field, what)
@@ -254,10 +266,16 @@ def _decode_plain(field: Field, what: str) -> str:
 
 def _decode_list(message: Message, field: Field, what: str) -> Iterator[str]:
     """Lines that read a count and as many elements."""
-    if not field.nullable:
+    if field.zigzag:
+        yield zigzag.decode_length(field, "count", what)
+        if not field.nullable:
+            yield from _decode_elements(message, field, what)
+            return
+    elif not field.nullable:
         yield from _decode_counted(field, what)
         return
-    yield f"count, at = {_BINARY.read_nullable}(buffer, at, {field.count}, end, {what})"
+    else:
+        yield f"count, at = {_BINARY.read_nullable}(buffer, at, {field.count}, end, {what})"
     if field.when is None:
         yield f"{field.name}: {attribute_type(field)} = None"
     yield "if count >= 0:"
@@ -325,7 +343,10 @@ def _decode_prefix(field: Field, what: str) -> Iterator[str]:
         wider = field.wider
         prefix = f"{wider.size} if {wider.field} & {wider.mask} == {wider.equals} else {field.prefix}"
     reader = _BINARY.read_nullable if field.nullable else _BINARY.read_prefix
-    yield f"size, at = {reader}(buffer, at, {prefix}, end, {what})"
+    if field.zigzag:
+        yield zigzag.decode_length(field, "size", what)
+    else:
+        yield f"size, at = {reader}(buffer, at, {prefix}, end, {what})"
     if field.minimum is not None or field.maximum is not None:
         high = (1 << 31) - 1 if field.maximum is None else field.maximum
         low = field.minimum or 0
@@ -375,8 +396,9 @@ def _properties(message: Message) -> Iterator[FunctionDef]:
         yield _property(name, "int", value, by_name[name].about or f"Bytes of {over.name}.")
     for field in message.fields:
         if field.checksum and field.size:
-            about = f"True when {field.name} is absent or the checksum of {field.checksum.over}."
-            expected = f"{_BINARY.crc32}(self.{field.checksum.over}, {field.checksum.mask})"
+            summed = "what comes after it" if field.checksum.over == AFTER else field.checksum.over
+            about = f"True when {field.name} is absent or the checksum of {summed}."
+            expected = checksum_of(message, field, f"self.{field.checksum.over}", "self.encode()")
             value = f"self.{field.name} is None or self.{field.name} == {expected}"
             yield _property(f"{field.name}_holds", "bool", value, about)
 

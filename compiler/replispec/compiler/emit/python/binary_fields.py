@@ -14,15 +14,17 @@ from replispec.compiler.emit.python.tree import (
 from replispec.compiler.model.layout import (
     FixedRun,
     derived_fields,
+    end_in_fixed,
     is_constant,
     is_inner,
     is_number_list,
     is_text_list,
     steps,
 )
-from replispec.compiler.model.message import Field, Message
+from replispec.compiler.model.message import AFTER, Field, Message
 
 _BINARY = Names(f"{PRIMITIVES}.binary")
+_CHECKSUMS = Names(f"{PRIMITIVES}.checksums")
 _JSONS = Names(f"{PRIMITIVES}.jsons")
 _STRUCT = Names("struct")
 
@@ -89,6 +91,15 @@ def attribute_default(field: Field, named: Mapping[str, str]) -> str:
     return {"string": '""', "bytes": 'b""', "bool": "False"}.get(field.type, "0")
 
 
+def checksum_of(message: Message, field: Field, over: str, whole: str) -> str:
+    """What computes a checksum: over the field `over`, or over what comes after it in the bytes `whole`."""
+    assert field.checksum is not None
+    function = _CHECKSUMS.crc32c if field.checksum.kind == "CRC_32C" else _BINARY.crc32
+    if field.checksum.over == AFTER:
+        over = f"{whole}[{end_in_fixed(message, field)}:]"
+    return f"{function}({over}, {field.checksum.mask})"
+
+
 def is_named(field: Field) -> bool:
     """True for a byte whose value the JSON form gives by name: the attribute holds the name."""
     return bool(field.enum) and not field.is_enum and field.name_in_json
@@ -139,7 +150,7 @@ def identities(field: Field, value: str) -> str:
 
 def is_plain(field: Field) -> bool:
     """True for bytes, and for a text after its length, of which nothing more is said."""
-    if field.nullable or field.optional or field.repeated or field.wider is not None:
+    if field.nullable or field.optional or field.repeated or field.wider is not None or field.zigzag:
         return False
     if field.type == "string":
         return bool(field.prefix) and field.minimum is None and field.maximum is None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from replispec.compiler.emit.python import zigzag
 from replispec.compiler.emit.python.binary_fields import (
+    checksum_of,
     condition,
     constant_name,
     identities,
@@ -22,17 +24,20 @@ from replispec.compiler.model.layout import (
     Step,
     VariablePart,
     derived_fields,
+    end_in_fixed,
     is_constant,
     is_inner,
     is_last_number,
     is_number_list,
     is_text_list,
     steps,
+    summed_after,
     wire_fields,
 )
-from replispec.compiler.model.message import Field, Message
+from replispec.compiler.model.message import AFTER, Field, Message
 
 _BINARY = Names(f"{PRIMITIVES}.binary")
+_RUNS = Names(f"{PRIMITIVES}.runs")
 _JSONS = Names(f"{PRIMITIVES}.jsons")
 _STRUCT = Names("struct")
 
@@ -43,19 +48,25 @@ def encode_lines(message: Message) -> Iterator[str]:
         what = f'"{message.name}: {each.name}"'
         yield f"{_BINARY.must_be_in}({each.name}, {each.first}, {each.last}, {what})"
     for step in found:
-        if isinstance(step, VariablePart):
+        if isinstance(step, VariablePart) and step.field != zigzag.measured(message):
             yield from _encode_variable(message, step.field)
     for field in wire_fields(message):
         if field.among:
             what = f'"{message.name}.{field.name}"'
             yield f"{_BINARY.must_be_among}(self.{field.name}, {field.among!r}, {what})"
-        if field.checksum and field.size:
-            check = f"{_BINARY.crc32}(self.{field.checksum.over}, {field.checksum.mask})"
+        if field.checksum and field.size and field.checksum.over != AFTER:
+            check = checksum_of(message, field, f"self.{field.checksum.over}", "")
             yield f"{field.name} = {check} if self.{field.name} is None else self.{field.name}"
     yield from _encode_measures(message, found)
     parts = [_encode_step(message, number, step) for number, step in enumerate(found)]
     joined = f'b"".join(({", ".join(parts)}))' if message.hot and len(parts) > 1 else " + ".join(parts)
-    yield f"return {joined}"
+    summed = summed_after(message)
+    if summed is not None:
+        yield f"{summed.name} = self.{summed.name} or 0"
+        yield f"if self.{summed.name} is None:"
+        yield f"    all_bytes = {joined}"
+        yield f"    {summed.name} = {checksum_of(message, summed, '', 'memoryview(all_bytes)')}"
+    yield "return " + (joined or 'b""')
 
 
 def _encode_variable(message: Message, field: Field) -> Iterator[str]:
@@ -87,6 +98,8 @@ def _encode_present(message: Message, field: Field, value: str) -> Iterator[str]
         yield from _encode_content(message, field, value)
         return
     none = f"{_BINARY.write_none}({field.count or field.prefix})"
+    if field.zigzag:
+        none = zigzag.write("-1", field.prefix or field.count, f'"{message.name}.{field.name}"')
     lines = list(_encode_content(message, field, value))
     if len(lines) == 1:
         yield f"{field.name}_bytes = {none} if {value} is None else {lines[0].partition(' = ')[2]}"
@@ -118,11 +131,16 @@ def _encode_content(message: Message, field: Field, value: str) -> Iterator[str]
         return
     elif field.type == "string":
         yield f'{local} = ({value} or "").encode()' if field.optional else f"{local} = {value}.encode()"
+    elif zigzag.is_zigzag_number(field):
+        yield f"{local} = {zigzag.write(value, field.size, what)}"
     elif field.when is not None and field.size and field.type != "bytes":
         yield f"{local} = {_write_number(field, value, what)}"
     else:
         yield f"{local} = {value}"
-    if field.prefix:
+    if field.zigzag and (field.prefix or field.count):
+        length = f"len({local})" if field.prefix else f"len({value})"
+        yield f"{local} = {zigzag.write(length, field.prefix or field.count, what)} + {local}"
+    elif field.prefix:
         prefix = str(field.prefix)
         if field.wider is not None:
             wider = field.wider
@@ -141,13 +159,13 @@ def _whole_content(message: Message, field: Field, value: str) -> str:
     if not field.repeated:
         return ""
     if field.until:
-        return f"{_BINARY.write_run}({', '.join([value, f'{own(field.until)}().encode()', what, *passed])})"
+        return f"{_RUNS.write_run}({', '.join([value, f'{own(field.until)}().encode()', what, *passed])})"
     if is_number_list(field):
         sizes = f"{field.count}, {field.size}, {field.type != 'uint32'}"
         return f"{_BINARY.write_number_list}({value}, {sizes}, {what})"
     if is_text_list(field):
         return f"{_BINARY.write_string_list}({value}, {field.count}, {field.prefix}, {what})"
-    if field.count:
+    if field.count and not field.zigzag:
         writer = _BINARY.write_distinct if field.distinct else _BINARY.write_list
         return f"{writer}({', '.join([value, str(field.count), what, *passed])})"
     return ""
@@ -166,9 +184,14 @@ def _encode_measures(message: Message, found: list[Step]) -> Iterator[str]:
     for field in message.fields:
         if field.measures:
             fixed = sum(step.size for step in found if isinstance(step, FixedRun))
-            fixed -= field.size if field.measures == "after" else 0
-            lengths = [f"len({step.field.name}_bytes)" for step in found if isinstance(step, VariablePart)]
-            yield f"{field.name} = {' + '.join([str(fixed), *lengths])}"
+            fixed -= end_in_fixed(message, field) if field.measures == AFTER and not field.zigzag else 0
+            parts = [step.field for step in found if isinstance(step, VariablePart) and step.field != field]
+            size = " + ".join([str(fixed), *(f"len({each.name}_bytes)" for each in parts)])
+            if field.zigzag:
+                what = f'"{message.name}.{field.name}"'
+                yield f"{field.name}_bytes = {zigzag.write(size, field.size, what)}"
+            else:
+                yield f"{field.name} = {size}"
 
 
 def _encode_step(message: Message, number: int, step: Step) -> str:

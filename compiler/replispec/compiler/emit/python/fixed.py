@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from replispec.compiler.emit.python.binary_fields import constant_name
 from replispec.compiler.emit.python.tree import PRIMITIVES, TYPING, Class, Constant, FunctionDef, Names
-from replispec.compiler.model.layout import FixedRun, steps
+from replispec.compiler.model.layout import FixedRun, end_in_fixed, steps, summed_after
 from replispec.compiler.model.message import Message
 
 _BINARY = Names(f"{PRIMITIVES}.binary")
+_CHECKSUMS = Names(f"{PRIMITIVES}.checksums")
 
 
 def fixed_class(message: Message) -> Class:
@@ -44,6 +45,7 @@ def _methods(message: Message, run: FixedRun) -> Iterator[FunctionDef]:
         [f'return {_BINARY.pack}({constant_name(message, 0)}, "{message.name}", {", ".join(_values(run))})'],
         "These bytes; the rest goes after them. Raises LocalProtocolError when a value does not fit.",
     )
+    yield from _checksum(message)
     if not message.places:
         return
     yield FunctionDef(
@@ -52,6 +54,25 @@ def _methods(message: Message, run: FixedRun) -> Iterator[FunctionDef]:
         "dict[str, tuple[int, int]]",
         ["return {", *_places(run), "}"],
         "Where each field lies: its first byte in the message, and its size in bytes.",
+        ["classmethod"],
+    )
+
+
+def _checksum(message: Message) -> Iterator[FunctionDef]:
+    """The method that checks a whole message where it lies."""
+    field = summed_after(message)
+    if field is None:
+        return
+    assert field.checksum is not None
+    function = _CHECKSUMS.crc32c if field.checksum.kind == "CRC_32C" else _BINARY.crc32
+    place = end_in_fixed(message, field)
+    written = f'int.from_bytes(buffer[at + {place - field.size} : at + {place}], "big")'
+    yield FunctionDef(
+        f"{field.name}_holds",
+        f"cls, buffer: {_BINARY.Buffer}, at: int, end: int",
+        "bool",
+        [f"return {function}(buffer[at + {place} : end], {field.checksum.mask}) == {written}"],
+        f"True when {field.name} of the message at `buffer[at:end]` is the checksum of what follows it.",
         ["classmethod"],
     )
 

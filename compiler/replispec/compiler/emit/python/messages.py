@@ -98,10 +98,12 @@ def _attributes(message: Message, zeros: Mapping[str, str]) -> Iterator[Constant
 
 
 def _constants(message: Message) -> Iterator[Constant]:
+    if message.properties:
+        yield Constant("unknown", f"{DATACLASSES.field}(default_factory=dict)", "dict[str, str]")
     if message.also == "JSON":
         yield Constant("unknown", f"{DATACLASSES.field}(default_factory=dict)", "dict[str, object]")
         yield second_json.keys_constant(message)
-    if message.layout == "BINARY":
+    if message.layout in ("BINARY", "TEXT"):
         for field in message.fields:
             if field.equals is not None:
                 value, kind = str(field.equals), f"{TYPING.ClassVar}[int]"
@@ -163,9 +165,11 @@ def describe_field(field: Field) -> str:
 def describe_layout(field: Field) -> str:
     """The same without the type, which an attribute says itself."""
     facts = []
-    if field.size:
+    if field.zigzag:
+        facts.append("zigzag" if field.size else "zigzag length" if field.prefix else "zigzag number of them")
+    elif field.size:
         facts.append(f"{field.size} bytes each" if field.repeated else f"{field.size} bytes")
-    if field.prefix:
+    if field.prefix and not field.zigzag:
         facts.append(f"length of {field.prefix} bytes before {'each' if field.repeated else 'it'}")
     if field.nullable:
         facts.append("a length of -1: none")

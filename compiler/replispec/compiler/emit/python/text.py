@@ -6,17 +6,18 @@ from collections.abc import Iterator
 
 from replispec.compiler.emit.python.keyed import BOUNDS
 from replispec.compiler.emit.python.tree import DATACLASSES, PRIMITIVES, TYPING, FunctionDef, Names, own
-from replispec.compiler.model.layout import derived_fields
+from replispec.compiler.model.layout import derived_fields, is_constant
 from replispec.compiler.model.message import Field, Message
 
 _BINARY = Names(f"{PRIMITIVES}.binary")
 _TEXTS = Names(f"{PRIMITIVES}.texts")
+_PROPERTIES = Names(f"{PRIMITIVES}.property_files")
 
 
 def text_attributes(message: Message) -> list[Field]:
-    """The fields that become attributes: all but derived counts."""
+    """The fields that become attributes: all but derived counts and constants."""
     derived = derived_fields(message)
-    return [field for field in message.fields if field.name not in derived]
+    return [field for field in message.fields if field.name not in derived and not is_constant(field)]
 
 
 def text_attribute(field: Field) -> tuple[str, str]:
@@ -30,12 +31,61 @@ def text_attribute(field: Field) -> tuple[str, str]:
 
 def text_members(message: Message) -> list[FunctionDef]:
     """The methods that read and write the text form."""
+    if message.properties:
+        return _property_members(message)
     return _line_members(message) if message.separator else _file_members(message)
+
+
+def _property_members(message: Message) -> list[FunctionDef]:
+    """A file of Java's properties: what is not known of it is kept and written back."""
+    what = message.name
+    lines = [f'values = {_PROPERTIES.read_named}(data, "{what}")']
+    for field in message.fields:
+        taken = f'{_PROPERTIES.take_named}(values, "{field.key}", "{what}")'
+        if field.optional:
+            taken = f'values.pop("{field.key}", None)'
+        number = _integer("text", field, what) if field.type in BOUNDS else ""
+        if not number:
+            lines.append(f"{field.name} = {taken}")
+        elif field.optional:
+            lines += [f"text = {taken}", f"{field.name} = None if text is None else {number}"]
+        else:
+            lines += [f"text = {taken}", f"{field.name} = {number}"]
+        lines += _checked(field, what)
+    arguments = ", ".join(f"{field.name}={field.name}" for field in text_attributes(message))
+    said = ", ".join(f'"{each.key}": {_said(each)}' for each in message.fields)
+    return [
+        FunctionDef(
+            "decode",
+            "cls, data: bytes",
+            str(TYPING.Self),
+            [*lines, f"return cls({arguments}, unknown=values)"],
+            f"The {what} that the bytes are. Raises RemoteProtocolError.",
+            ["classmethod"],
+        ),
+        FunctionDef(
+            "encode",
+            "self",
+            "bytes",
+            [f"return {_PROPERTIES.write_named}({{{said}}}, self.unknown)"],
+            "The bytes of that file, without a comment.",
+        ),
+    ]
+
+
+def _said(field: Field) -> str:
+    return str(field.equals) if is_constant(field) else f"self.{field.name}"
+
+
+def _checked(field: Field, what: str) -> Iterator[str]:
+    """Lines that refuse another number than the constant, which is no attribute."""
+    if is_constant(field):
+        yield f'{_TEXTS.must_be}({field.name}, {field.equals}, "{what}.{field.name}")'
 
 
 def _line_members(message: Message) -> list[FunctionDef]:
     what = message.name
-    parts = ", ".join(f"self.{field.name}" for field in message.fields)
+    parts = "".join(f"self.{field.name}, " for field in message.fields)
     ended = message.end_of_line
     one_line = f'"\\n".join({_TEXTS.split_lines}(data, "{what}", end_of_line={ended}))'
     return [
@@ -89,7 +139,11 @@ def _from_line(message: Message) -> Iterator[str]:
 
 
 def _integer(text: str, field: Field, what: str) -> str:
-    bounds = getattr(_TEXTS, BOUNDS[field.type])
+    bounds = str(getattr(_TEXTS, BOUNDS[field.type]))
+    if field.minimum is not None or field.maximum is not None:
+        low = f"{bounds}[0]" if field.minimum is None else str(field.minimum)
+        high = f"{bounds}[1]" if field.maximum is None else str(field.maximum)
+        bounds = f"({low}, {high})"
     return f'{_TEXTS.parse_integer}({text}, {bounds}, "{what}.{field.name}")'
 
 
@@ -149,6 +203,7 @@ def _from_file(message: Message, heads: list[Field], body: Field) -> Iterator[st
         yield f'{_TEXTS.at_least}(len(lines), {len(heads)}, "{what}")'
     for number, field in enumerate(heads):
         yield f"{field.name} = {_integer(f'lines[{number}]', field, what)}"
+        yield from _checked(field, what)
     yield f"{body.name} = [{own(body.type)}.from_text(line) for line in lines[{len(heads)}:]]"
     for field in heads:
         if field.counts:
@@ -165,7 +220,9 @@ def _from_file(message: Message, heads: list[Field], body: Field) -> Iterator[st
 def _to_file(message: Message, heads: list[Field], body: Field) -> Iterator[str]:
     values = []
     for field in heads:
-        if field.counts:
+        if is_constant(field):
+            values.append(f'"{field.equals}"')
+        elif field.counts:
             values.append(f"str(len(self.{field.counts}))")
         elif field.checksum:
             given, computed = f"self.{field.name}", f"self._{field.name}_computed()"

@@ -88,6 +88,12 @@ def agree(written: int, computed: int, what: str) -> None:
         raise RemoteProtocolError(f"{what}: {written} is written, {computed} is true")
 
 
+def must_be(written: int, constant: int, what: str) -> None:
+    """Raises RemoteProtocolError when a number is not the one that it always is."""
+    if written != constant:
+        raise RemoteProtocolError(f"{what}: {written} is written, {constant} is read")
+
+
 def text_of(data: bytes) -> str:
     """The text that bytes are. Raises RemoteProtocolError for what is no UTF-8."""
     try:

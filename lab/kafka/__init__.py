@@ -1,0 +1,1 @@
+"""What a real Kafka writes, taken for tests."""
