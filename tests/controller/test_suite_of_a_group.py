@@ -96,4 +96,4 @@ def test_a_group_of_three_passes_the_whole_suite_whoever_leads_and_while_that_ch
         (each.id, each.verdict.value, each.symptom or each.reason) for each in wrong
     ]
     assert len(results) == len(CASES) >= 300
-    assert moves >= 10
+    assert moves >= 8
