@@ -205,7 +205,7 @@ class Table:
         self._cluster.kill(self._lost)
         self._pause()
         given = [offset for queue, offset in self._producer.acknowledged().values() if queue == 0]
-        goes_on = max(given) + AHEAD
+        goes_on = max([*given, *self._starts]) + AHEAD
         self._starts.add(goes_on)
         return (*places.words, "-fd", str(goes_on))
 

@@ -149,6 +149,15 @@ OF_QUEUES = {
         "some_segment_is_written",
         21,
     ),
+    "of a start that is kept no name server hears": Error(
+        _SEGMENT,
+        "    to: same\n    do: [register, answer_began]\n",
+        "    to: same\n    do: [answer_began]\n",
+        "migration",
+        _ONE_MOVE,
+        "some_day_told",
+        9,
+    ),
     "the epoch is not checked": Error(
         _QUEUE,
         "event.epoch < epoch and not event.is_forced",

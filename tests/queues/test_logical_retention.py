@@ -207,6 +207,37 @@ def test_with_reuse_read_only_a_queue_that_is_read_serves_again_and_is_read_on()
     assert list(gone) == [GoneOffsets(begin=0, end=3), GoneOffsets(begin=9, end=10)]
 
 
+def test_with_reuse_read_only_a_queue_that_is_read_becomes_a_segment_that_is_written_at_once() -> None:
+    brokers = LogicalSet()
+    address = brokers.alone(reuse_read_only=True)
+    brokers.mapped(address, 1)
+    for _ in range(3):
+        brokers.send(address, b"m", topic="L")
+    assert brokers.prepare(address, own(), elsewhere())[0][0] == OK
+    assert brokers.commit(address, 5, 1)[0] == OK
+    # Where the logical queue ends is not known here: it went on elsewhere.
+    assert brokers.reuse(address, 0, 0, "Normal")[0] == (
+        ResponseCode.SYSTEM_ERROR,
+        "it is not known here where the logical queue ends",
+    )
+    # Another one begins where the message queue ends, once clients have heard where the first one is.
+    assert brokers.reuse(address, 0, 7, "Normal")[0] == (
+        ResponseCode.SYSTEM_ERROR,
+        "clients may still send to the queue for the logical queue that left it",
+    )
+    brokers.world.run_for(QUEUE_REST_MS)
+    code, begun = brokers.reuse(address, 0, 7, "Normal")
+    assert (code, short(begun)) == ((OK, ""), (0, "Normal", 0, 3, -1))
+    listed = {0: [(0, "ReadOnly", 0, 0, 3)], 7: [(0, "Normal", 0, 3, -1)]}
+    assert shorts(brokers.told(address)) == listed
+    # Nobody follows it yet: the first who prepares that does.
+    successor = elsewhere("broker-c", index=7)
+    came, again = brokers.prepare(address, own(index=7, offset_delta=3), successor)
+    assert came == (OK, "")
+    assert again is not None
+    assert short(again.to_queue_route_data) == (0, "WriteOnly", 0, 0, -1)
+
+
 def test_a_queue_that_is_read_does_not_serve_again_by_default() -> None:
     brokers = LogicalSet()
     address = brokers.alone()
