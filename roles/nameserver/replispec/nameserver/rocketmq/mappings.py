@@ -99,9 +99,10 @@ class _Kept:
             gone=gone,
         )
 
-    def with_enabled(self, said: Enabled) -> _Kept:
-        """After a replica said that it is enabled: a name server that starts empty may hear it first."""
-        return replace(self, enabled=said if self.enabled is None else max(self.enabled, said))
+    def with_enabled(self, stated: Statement) -> _Kept:
+        """After a replica said that the topic is enabled. It is not taken back."""
+        known = [stated.enabled] if self.enabled is None else [self.enabled, stated.enabled]
+        return replace(self, enabled=max(known))
 
     def with_static(self, said: TopicQueueMappingInfo, version: Version) -> _Kept:
         """After it said which queues it leads: the greatest epoch counts, then the newest version."""
@@ -155,7 +156,8 @@ class ToldMappings:
             if is_master and topic in said.topics:
                 after = after.with_logical(said, topic)
             elif topic in said.stated:
-                after = after.with_enabled(said.stated[topic].enabled)
+                # Which segments there are it may know late; that there are any keeps the plain route away.
+                after = after.with_enabled(said.stated[topic])
             if topic in said.static:
                 after = after.with_static(said.static[topic], said.version)
             if before is None or after.told != before.told:
