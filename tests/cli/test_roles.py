@@ -14,8 +14,11 @@ from click.testing import CliRunner
 from replispec.cli.main import command_line
 from replispec.cli.roles import EXAMPLE_FILES
 from replispec.runtime.configuration import parse
-from replispec.wire.rocketmq.parameters import ROLES
+from replispec.wire.rocketmq.parameters import ROLES as OF_ROCKETMQ
+from replispec.wire.zookeeper.parameters import ROLES as OF_ZOOKEEPER
 from tests.cli.command import command, replispec
+
+ROLES = {**OF_ROCKETMQ, **OF_ZOOKEEPER}
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -30,7 +30,7 @@ TEXT_SUFFIXES = {
     ".yaml",
     ".yml",
 }
-GENERATED_LINES_MAX = 53_700
+GENERATED_LINES_MAX = 54_700
 # Spelt in two parts, so that this file does not hold what it looks for.
 MACHINE_PATHS = ("/" + "work/", "/" + "root/", "/" + "home/", "/" + "Users/", "C:" + "\\")
 REGISTRIES = (
@@ -70,8 +70,7 @@ def test_generated_code_stays_near_three_quarters_of_what_it_was() -> None:
     their own; so are the files of other controllers that a group is founded with, what members agree on in
     captures, the names of metrics, and the rights that each request needs; logical queues and static
     topics are messages, rules and four machines; a segment says what is sent to it and read of it, and a
-    topic of them is a machine, too; what captures show of such topics are streams and invariants; what
-    clients and servers of a metastore say is a family of its own, with a dissector.
+    topic of them is a machine, too; what captures show of such topics are streams and invariants.
     """
     texts = [path.read_text() for path in files("generated") if "systems" not in path.parts]
     assert sum(text.count("\n") for text in texts) <= GENERATED_LINES_MAX

@@ -8,7 +8,7 @@ from typing import Any
 
 from replispec.metastore.zookeeper.node import LISTENER, MetastoreNode
 from replispec.runtime.primitives.binary import BinaryMessage
-from replispec.runtime.primitives.exchanges import Answered, Pairing
+from replispec.runtime.primitives.exchanges import OpenRequests, PairedAnswer
 from replispec.runtime.primitives.frames import FrameBuffer
 from replispec.runtime.primitives.rng import Rng
 from replispec.runtime.sim.disk import Disk
@@ -152,9 +152,9 @@ class Client:
         self.is_closed = self.is_paused = self.wants_writable = False
         self.greeting: ConnectResponse | None = None
         self.raw = b""
-        self.told: list[tuple[ReplyFrame, Answered]] = []
+        self.told: list[tuple[ReplyFrame, PairedAnswer]] = []
         self._frames = FrameBuffer(ANSWERS)
-        self._pairing = Pairing(REPLY_FRAME, most=1_000_000)
+        self._pairing = OpenRequests(REPLY_FRAME, most=1_000_000)
         self._xid = 0
 
     def connect(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from replispec.metastore.zookeeper.process import members
@@ -181,9 +182,7 @@ def test_many_changes_go_in_few_requests_and_one_refusal_costs_only_its_own() ->
     results: dict[int, int] = {}
     fence = CheckVersionRequest("/fence", 0)
     items = [
-        BatchItem(
-            (create_of(f"/n{each % 999}", b""),), lambda error, each=each: results.__setitem__(each, error)
-        )  # type: ignore[misc]
+        BatchItem((create_of(f"/n{each % 999}", b""),), partial(results.__setitem__, each))
         for each in range(1_000)
     ]
     scene.do(owner, lambda: owner.client.create("/fence", b"", told(owner)))

@@ -386,3 +386,15 @@ def test_words_of_four_letters_are_answered_without_a_session() -> None:
     assert said[2] == b"rw"
     assert b"not in the whitelist" in said[3]
     assert said[4] == b""
+
+
+def test_a_connection_that_is_gone_watches_nothing() -> None:
+    talk = Talk()
+    one, other = talk.client(), talk.client()
+    one.create("/a")
+    for client in (one, other):
+        client.get("/a", watch=True)
+    one.leave()
+    other.again()
+    assert other.is_closed
+    assert talk.node.watches.count == 0

@@ -198,6 +198,16 @@ def test_no_data_is_not_the_same_as_empty_data() -> None:
     assert [other.data(path)[0] for path in ("/n", "/e")] == [None, b""]
 
 
+def test_a_session_that_is_there_is_not_begun_anew() -> None:
+    tree, _ = applied(
+        OPEN,
+        WriteNodes(SESSION, (Create("/e", b"", is_ephemeral=True),)),
+        OpenSession(SESSION, b"q" * 16, 9_000),
+        CloseSession(SESSION),
+    )
+    assert tree.size == 1
+
+
 def test_who_has_no_session_changes_nothing() -> None:
     tree, outcomes = applied(WriteNodes(SESSION, (Create("/a", b"", is_ephemeral=True),)))
     assert outcomes[0].refusal is TreeRefusal.SESSION_EXPIRED

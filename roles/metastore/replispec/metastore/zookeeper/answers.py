@@ -33,19 +33,18 @@ CODES: Final = {each: ErrorCode[each.name] for each in TreeRefusal}
 """The number of each refusal."""
 _EVENTS: Final = {each: WatchEvent[each.name] for each in Happened}
 (_UNASKED,) = REPLY_FRAME.unasked
-_NOTHING: Final = b""
 # A request as a whole is refused so, whatever it consists of.
 _OF_ALL: Final = frozenset({TreeRefusal.SESSION_EXPIRED, TreeRefusal.SYSTEM_ERROR})
 
 
-def reply(xid: int, zxid: int, body: bytes = _NOTHING, error: int = ErrorCode.OK) -> bytes:
+def reply(xid: int, zxid: int, body: bytes = b"", error: int = ErrorCode.OK) -> bytes:
     """The frame of an answer."""
     return ReplyFrame(xid, zxid, error, body).encode()
 
 
 def refusal(xid: int, zxid: int, why: TreeRefusal) -> bytes:
     """The frame of an answer that refuses."""
-    return ReplyFrame(xid, zxid, CODES[why], _NOTHING).encode()
+    return ReplyFrame(xid, zxid, CODES[why], b"").encode()
 
 
 def notification(happened: Happened, path: str) -> bytes:

@@ -127,7 +127,8 @@ class NodeTree:
             case WriteNodes():
                 return self._write(request, time_ms)
             case OpenSession(session, password, timeout_ms):
-                self.sessions[session] = SessionOnRecord(password, timeout_ms)
+                # One that is there stays what it is, with all that goes with it.
+                self.sessions.setdefault(session, SessionOnRecord(password, timeout_ms))
                 return _NOTHING_SAID
             case CloseSession(session):
                 return self._close(session)

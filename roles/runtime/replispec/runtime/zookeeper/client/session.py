@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Protocol
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.primitives.exchanges import Answered, Message, Pairing
+from replispec.runtime.primitives.exchanges import Message, OpenRequests, PairedAnswer
 from replispec.runtime.primitives.frames import FrameBuffer
 from replispec.runtime.primitives.immutable import immutable
 from replispec.runtime.world import Closed, Connected, Level, Outbox, Received
@@ -107,7 +107,7 @@ class Session:
         self._dial_at_ms: int | None = None
         self._connection: int | None = None
         self._buffer = FrameBuffer(ANSWERS)
-        self._pairing = Pairing(REPLY_FRAME, most=CLIENT_REQUESTS_MAX + 1)
+        self._pairing = OpenRequests(REPLY_FRAME, most=CLIENT_REQUESTS_MAX + 1)
         self._sent: deque[_Asked] = deque()
         self._waiting: deque[_Asked] = deque()
         self._xid = 0
@@ -221,7 +221,7 @@ class Session:
         self._next_server += 1
         self._dial_at_ms = None
         self._buffer = FrameBuffer(ANSWERS)
-        self._pairing = Pairing(REPLY_FRAME, most=CLIENT_REQUESTS_MAX + 1)
+        self._pairing = OpenRequests(REPLY_FRAME, most=CLIENT_REQUESTS_MAX + 1)
         self._is_pinging = False
         self._heard_ms = self._spoke_ms = now_ms
         self._connection = self._outbox.dial(server)
@@ -273,7 +273,7 @@ class Session:
             self._greeted(ConnectResponse.decode(frame), now_ms)
             return
         reply = ReplyFrame.decode(frame)
-        answered: Answered = self._pairing.answered(reply)
+        answered: PairedAnswer = self._pairing.answered(reply)
         self.last_zxid = max(self.last_zxid, reply.zxid)
         if answered.asked is None:
             if isinstance(answered.message, WatchNotification):
