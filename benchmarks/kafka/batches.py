@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import struct
+import sys
 import time
 from collections.abc import Callable
 from typing import Final
@@ -60,7 +61,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1.0, help="of each measurement (%(default)s)")
     parser.add_argument("--rounds", type=int, default=5, help="measurements of each, in turns (%(default)s)")
     options = parser.parse_args()
-    print("bytes of the batch | ours, batches/s | MB/s | floor, batches/s | ours / floor")
+    sys.stdout.write("bytes of the batch | ours, batches/s | MB/s | floor, batches/s | ours / floor" + "\n")
     for size in SIZES:
         data = bytearray(batch_of([(1_000, None, bytes(size))]))
         pairs = [
@@ -69,7 +70,7 @@ def main() -> None:
         ]
         mine, least = (statistics.median(column) for column in zip(*pairs, strict=True))
         ratio = statistics.median(one / other for one, other in pairs)
-        print(f"{len(data):,} | {mine:,.0f} | {mine * len(data) / 1e6:,.0f} | {least:,.0f} | {ratio:.2f}")
+        sys.stdout.write(f"{len(data):,} | {mine:,.0f} | {mine * len(data) / 1e6:,.0f} | {least:,.0f} | {ratio:.2f}" + "\n")
 
 
 if __name__ == "__main__":
