@@ -13,9 +13,9 @@ import pytest
 
 from replispec.compiler.check.messages import check_model
 from replispec.compiler.generate import generate
-from replispec.compiler.model.message import Answers, Field, Message, Model, SpecificationError
+from replispec.compiler.model.message import AnswersFrame, Field, Message, Model, SpecificationError
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
-from replispec.runtime.primitives.exchanges import Exchange, ExchangeForm, Pairing
+from replispec.runtime.primitives.exchanges import Exchange, ExchangeForm, OpenRequests
 from tests.compiler.specification import SPEC
 from tests.compiler.test_binary_refusals import PLACE, message, number
 
@@ -34,7 +34,7 @@ def frames(**said: str) -> list[Message]:
     """Two frames of which the second one answers the first, as `said`."""
     options = {"frame": "Ask", "number": "pair", "code": "what", "version": "", "failed": "bad", **said}
     ask = message("Ask", number("pair"), number("what"), rest())
-    return [ask, message("Reply", number("pair"), number("bad"), rest(), answers=Answers(**options))]
+    return [ask, message("Reply", number("pair"), number("bad"), rest(), answers=AnswersFrame(**options))]
 
 
 END = message("End", number("e", equals=-1))
@@ -168,7 +168,7 @@ def test_a_pair_is_of_the_versions_in_which_its_answer_holds(modules: dict[str, 
 
 def test_where_there_is_no_number_order_alone_pairs(modules: dict[str, ModuleType]) -> None:
     exchange, sample = modules["commands"].REPLY, modules["sample"]
-    pairing = Pairing(exchange, most=2)
+    pairing = OpenRequests(exchange, most=2)
     for version in (3, 0):
         pairing.ask(sample.Ask(7, version))
     later, former = (pairing.answered(sample.Reply(data)).message for data in (b"\1\2", b"\4"))

@@ -108,7 +108,8 @@ def _value(hint: Any, value: Any) -> Any:
         element = typing.get_args(lists[0])[0] if lists else kinds[-1]
         return [_value(element, each) for each in value]
     if isinstance(value, dict):
-        return build(next(each for each in kinds if dataclasses.is_dataclass(each)), value)
+        element = next(each for each in kinds if dataclasses.is_dataclass(each))
+        return build(typing.cast("type[Any]", element), value)
     return bytes.fromhex(value) if bytes in kinds and value is not None else value
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from replispec.runtime.primitives.exchanges import Answered, Pairing
+from replispec.runtime.primitives.exchanges import OpenRequests, PairedAnswer
 from replispec.runtime.primitives.frames import FrameBuffer
 from replispec.wire.zookeeper import operations, streams
 from replispec.wire.zookeeper.commands import REPLY_FRAME
@@ -37,9 +37,9 @@ def connections() -> dict[int, list[tuple[str, bytes]]]:
 CONNECTIONS = connections()
 
 
-def answers(frames: list[tuple[str, bytes]]) -> Iterator[Answered]:
+def answers(frames: list[tuple[str, bytes]]) -> Iterator[PairedAnswer]:
     """Every answer of a connection with a session; all its frames are read, and written back."""
-    pairing, opened = Pairing(REPLY_FRAME, most=WAITING_MAX), set()
+    pairing, opened = OpenRequests(REPLY_FRAME, most=WAITING_MAX), set()
     for side, data in frames:
         if side not in opened:
             opened.add(side)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from replispec.runtime.primitives.exchanges import Pairing
+from replispec.runtime.primitives.exchanges import OpenRequests
 from replispec.wire.zookeeper.commands import REPLY_FRAME
 from replispec.wire.zookeeper.connection import (
     AdminWordFrame,
@@ -46,7 +46,7 @@ def leaves(message: Any) -> Iterator[tuple[str, str]]:
 
 def decoded(frames: list[tuple[str, bytes]]) -> Iterator[Leaves]:
     """What our decoder says of each frame of a connection."""
-    pairing, opened = Pairing(REPLY_FRAME, most=WAITING_MAX), set()
+    pairing, opened = OpenRequests(REPLY_FRAME, most=WAITING_MAX), set()
     for side, data in frames:
         if side not in opened:
             opened.add(side)

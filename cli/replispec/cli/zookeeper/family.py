@@ -11,7 +11,7 @@ from typing import Any, Final
 from replispec.cli.family import FrameWords
 from replispec.cli.frame_text import Row, shown
 from replispec.runtime.primitives.errors import ProtocolError
-from replispec.runtime.primitives.exchanges import Pairing
+from replispec.runtime.primitives.exchanges import OpenRequests
 from replispec.wire.zookeeper.codes import AdminWord, ErrorCode, OpCode
 from replispec.wire.zookeeper.commands import REPLY_FRAME
 from replispec.wire.zookeeper.connection import AdminWordFrame, ConnectRequest, ReplyFrame, RequestFrame
@@ -24,7 +24,7 @@ CONNECTIONS_MAX: Final = 4096
 
 class _Words:
     def __init__(self) -> None:
-        self._pairings: OrderedDict[tuple[str, str], Pairing] = OrderedDict()
+        self._pairings: OrderedDict[tuple[str, str], OpenRequests] = OrderedDict()
 
     def __call__(self, row: Row) -> Iterator[str]:
         """What the frame is, and its fields."""
@@ -39,9 +39,9 @@ class _Words:
             self._pairings.pop(_key(row), None)
         return _session(row)
 
-    def _pairing(self, row: Row) -> Pairing:
+    def _pairing(self, row: Row) -> OpenRequests:
         key = _key(row)
-        found = self._pairings.pop(key, None) or Pairing(REPLY_FRAME, most=WAITING_MAX)
+        found = self._pairings.pop(key, None) or OpenRequests(REPLY_FRAME, most=WAITING_MAX)
         self._pairings[key] = found
         if len(self._pairings) > CONNECTIONS_MAX:
             self._pairings.popitem(last=False)

@@ -168,7 +168,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class AnswersFrame:
     """How the answers of a frame are read: by the request of the same `number` (empty: the oldest one) in
     the frame `frame`, whose fields `code` and `version` (empty: none) say what its body is. Where the
     answer's field `failed` is not 0 there is no body."""
@@ -231,7 +231,7 @@ class Message:
     needs: tuple[NeededRight, ...] = ()
     audited: bool = False
     opens: bool = False
-    answers: Answers | None = None
+    answers: AnswersFrame | None = None
     number: int | None = None
 
     @property

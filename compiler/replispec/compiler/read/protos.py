@@ -16,7 +16,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from replispec.compiler.check.python_names import check_word
 from replispec.compiler.model.faults import attempt
 from replispec.compiler.model.message import (
-    Answers,
+    AnswersFrame,
     Checksum,
     Enum,
     EnumValue,
@@ -346,11 +346,11 @@ def _given_number(wire: Any) -> int | None:
     return int(number) if wire.HasField("number") else None
 
 
-def _answers(wire: Any) -> Answers | None:
+def _answers(wire: Any) -> AnswersFrame | None:
     said = wire.answers
     if not wire.HasField("answers"):
         return None
-    return Answers(said.frame, said.number, said.code, said.version, said.failed)
+    return AnswersFrame(said.frame, said.number, said.code, said.version, said.failed)
 
 
 def _checksum(wire: Any) -> Checksum | None:

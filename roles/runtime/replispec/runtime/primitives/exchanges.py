@@ -1,7 +1,7 @@
 """Answers that are read by their requests: what an answer's frame says of its body only its request tells.
 
-Codecs keep nothing; what was asked, and was not answered yet, is kept by a `Pairing`, of which each side of a
-connection that reads answers has one. Answers come in the order of their requests. Requests whose frames
+Codecs keep nothing; what was asked, and was not answered yet, is kept by `OpenRequests`, of which each side
+of a connection that reads answers has one. Answers come in the order of their requests. Requests whose frames
 always have the same number, as pings, are answered whenever it suits; other such numbers stand in what is
 told without being asked for.
 """
@@ -31,7 +31,7 @@ class ExchangeForm(NamedTuple):
     answer: type[Message] | None
 
 
-class Asked(NamedTuple):
+class OpenRequest(NamedTuple):
     """What is known of a request while its answer is read. The version is 0 where there are none."""
 
     number: int
@@ -39,11 +39,11 @@ class Asked(NamedTuple):
     version: int = 0
 
 
-class Answered(NamedTuple):
+class PairedAnswer(NamedTuple):
     """An answer, or what was told without a request (then `asked` is None). `message` is None where the
     request failed, and where its code has no answer that is specified."""
 
-    asked: Asked | None
+    asked: OpenRequest | None
     message: Message | None
 
 
@@ -67,10 +67,10 @@ class Exchange:
     unasked: Mapping[int, type[BinaryMessage]] = field(default_factory=dict)
     body: str = "body"
 
-    def asked(self, frame: Frame) -> Asked:
+    def asked(self, frame: Frame) -> OpenRequest:
         """What a request's frame says of the answer to it."""
         version = getattr(frame, self.version) if self.version else 0
-        return Asked(self.number_of(frame), getattr(frame, self.code), version)
+        return OpenRequest(self.number_of(frame), getattr(frame, self.code), version)
 
     def form_of(self, code: int, version: int = 0) -> ExchangeForm | None:
         """The form of a request and its answer; None when the code is not specified in this version."""
@@ -88,7 +88,7 @@ class Exchange:
         form = self.form_of(asked.code, asked.version)
         return None if form is None else self._read(form.request, frame, asked)
 
-    def read_answer(self, frame: Frame, asked: Asked) -> Message | None:
+    def read_answer(self, frame: Frame, asked: OpenRequest) -> Message | None:
         """The answer in the frame to what was asked; None when it says that the request failed, or when the
         answer is not specified. Raises RemoteProtocolError."""
         if self.failed and getattr(frame, self.failed) != 0:
@@ -107,27 +107,27 @@ class Exchange:
         """The number in the frame of a request or an answer; 0 where order alone pairs them."""
         return int(getattr(frame, self.number)) if self.number else 0
 
-    def _read(self, kind: type[Message], frame: Frame, asked: Asked) -> Message:
+    def _read(self, kind: type[Message], frame: Frame, asked: OpenRequest) -> Message:
         data = getattr(frame, self.body)
         if issubclass(kind, VersionedBinary):
             return kind.decode(data, version=asked.version)
         return kind.decode(data)
 
 
-class Pairing:
+class OpenRequests:
     """The requests of one connection that wait for their answers, at most `most` of them."""
 
     def __init__(self, exchange: Exchange, *, most: int) -> None:
         self._exchange = exchange
         self._most = most
-        self._waiting: deque[Asked] = deque()
+        self._waiting: deque[OpenRequest] = deque()
         # Requests whose number is always the same wait apart: theirs may be answered before others.
         self._apart: Counter[int] = Counter()
 
     def __len__(self) -> int:
         return len(self._waiting) + self._apart.total()
 
-    def ask(self, frame: Frame) -> Asked:
+    def ask(self, frame: Frame) -> OpenRequest:
         """Remember a request that is sent, or was seen. Raises LocalProtocolError when too many wait, or when
         its number is that of another code."""
         asked = self._exchange.asked(frame)
@@ -144,22 +144,22 @@ class Pairing:
             self._waiting.append(asked)
         return asked
 
-    def answered(self, frame: Frame) -> Answered:
+    def answered(self, frame: Frame) -> PairedAnswer:
         """The answer in a frame, with what was asked. Raises RemoteProtocolError when nobody asked, when
         another request is older, and when the body is not what its request demands."""
         told = self._exchange.read_unasked(frame)
         if told is not None:
-            return Answered(None, told)
+            return PairedAnswer(None, told)
         asked = self._take(self._exchange.number_of(frame))
-        return Answered(asked, self._exchange.read_answer(frame, asked))
+        return PairedAnswer(asked, self._exchange.read_answer(frame, asked))
 
-    def _take(self, number: int) -> Asked:
+    def _take(self, number: int) -> OpenRequest:
         code = self._exchange.numbers.get(number)
         if code is not None:
             if not self._apart[number]:
                 raise RemoteProtocolError(f"nobody waits for an answer with the number {number}")
             self._apart[number] -= 1
-            return Asked(number, code)
+            return OpenRequest(number, code)
         if not self._waiting:
             raise RemoteProtocolError(f"nobody waits for an answer with the number {number}")
         oldest = self._waiting[0]
