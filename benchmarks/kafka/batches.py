@@ -70,7 +70,9 @@ def main() -> None:
         ]
         mine, least = (statistics.median(column) for column in zip(*pairs, strict=True))
         ratio = statistics.median(one / other for one, other in pairs)
-        sys.stdout.write(f"{len(data):,} | {mine:,.0f} | {mine * len(data) / 1e6:,.0f} | {least:,.0f} | {ratio:.2f}" + "\n")
+        sys.stdout.write(
+            f"{len(data):,} | {mine:,.0f} | {mine * len(data) / 1e6:,.0f} | {least:,.0f} | {ratio:.2f}" + "\n"
+        )
 
 
 if __name__ == "__main__":
