@@ -66,7 +66,9 @@ class RecordBatchFixed(NamedTuple):
     @classmethod
     def crc_holds(cls, buffer: Buffer, at: int, end: int) -> bool:
         """True when crc of the message at `buffer[at:end]` is the checksum of what follows it."""
-        return crc32c(buffer[at + 21 : end], 4294967295) == int.from_bytes(buffer[at + 17 : at + 21], "big")
+        return crc32c(memoryview(buffer)[at + 21 : end], 4294967295) == int.from_bytes(
+            buffer[at + 17 : at + 21], "big"
+        )
 
     @classmethod
     def places(cls) -> dict[str, tuple[int, int]]:

@@ -71,7 +71,7 @@ def _checksum(message: Message) -> Iterator[FunctionDef]:
         f"{field.name}_holds",
         f"cls, buffer: {_BINARY.Buffer}, at: int, end: int",
         "bool",
-        [f"return {function}(buffer[at + {place} : end], {field.checksum.mask}) == {written}"],
+        [f"return {function}(memoryview(buffer)[at + {place} : end], {field.checksum.mask}) == {written}"],
         f"True when {field.name} of the message at `buffer[at:end]` is the checksum of what follows it.",
         ["classmethod"],
     )

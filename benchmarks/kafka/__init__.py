@@ -1,0 +1,1 @@
+"""Kafka: what its bytes cost."""
