@@ -40,7 +40,18 @@ from replispec.wire.rocketmq.static_topic import (
 )
 from tests.replay import logical_queues as lq
 from tests.replay.faults import Edit, Frame, Frames, put, with_fields
-from tests.replay.queues import BROKERS, CONSUMER, FIRST_EPOCH, LATE_GROUP, RECORD_BYTES, TOPIC, item, moved
+from tests.replay.queues import (
+    BROKERS,
+    CONSUMER,
+    FIRST_EPOCH,
+    GROUP,
+    LATE_GROUP,
+    RECORD_BYTES,
+    SECOND_EPOCH,
+    TOPIC,
+    item,
+    moved,
+)
 
 
 @dataclass(frozen=True)
@@ -261,6 +272,15 @@ def a_route_that_nobody_registered(frames: Frames) -> Frames:
     return _with_body(frames, at, replace(said, topic_queue_mapping_by_broker=infos).encode())
 
 
+def a_route_of_an_epoch_that_nobody_registered(frames: Frames) -> Frames:
+    """A name server tells a mapping of an epoch that the broker never had."""
+    at = _routes(frames)[-1]
+    said = TopicRouteData.decode(frames[at].command()[0].body)
+    infos = dict(said.topic_queue_mapping_by_broker or {})
+    infos["broker-c"] = replace(infos["broker-c"], epoch=SECOND_EPOCH + 7)
+    return _with_body(frames, at, replace(said, topic_queue_mapping_by_broker=infos).encode())
+
+
 def an_older_route(frames: Frames) -> Frames:
     """A name server tells the old leader's mapping as it was before."""
     old, _, new = _routes(frames)
@@ -282,6 +302,46 @@ def a_position_that_falls_elsewhere(frames: Frames) -> Frames:
     return put(frames, at, with_fields(frames[at], QueryConsumerOffsetResponse, offset=2))
 
 
+def what_is_gone_is_read(frames: Frames) -> Frames:
+    """A broker says that the first message is gone, and hands it out afterwards."""
+    (at,) = answers(frames, asked(frames, GetMinOffsetRequest, "broker-b"))
+    return put(frames, at, with_fields(frames[at], GetMinOffsetResponse, offset=1))
+
+
+def an_end_that_is_not_translated(frames: Frames) -> Frames:
+    """The leader tells with messages how far its physical queue goes."""
+    at = _pulls(frames, "broker-c", queue_offset=10_000)[0]
+    return put(frames, at, with_fields(frames[at], PullMessageResponse, max_offset=2))
+
+
+def an_end_beyond_all_messages(frames: Frames) -> Frames:
+    """The leader tells with messages that there are more than there are."""
+    at = _pulls(frames, "broker-c", queue_offset=10_000)[0]
+    return put(frames, at, with_fields(frames[at], PullMessageResponse, max_offset=10_005))
+
+
+def a_read_at_the_wrong_broker(frames: Frames) -> Frames:
+    """The new leader answers for its own offsets with messages of the older broker's queue."""
+    old = _pulls(frames, "broker-a", queue_offset=0, lo=None)[0]
+    at = _pulls(frames, "broker-c", queue_offset=10_000)[0]
+    body = frames[old].command()[0].body
+    return _with_body(frames, at, body[: 2 * (len(body) // 3)])
+
+
+def a_start_behind_what_was_asked(frames: Frames) -> Frames:
+    """The first of three messages is not handed out, and nobody says that it is gone."""
+    at = _pulls(frames, "broker-a", queue_offset=0, lo=None)[0]
+    body = frames[at].command()[0].body
+    return _with_body(frames, at, body[len(body) // 3 :])
+
+
+def a_start_behind_what_is_there(frames: Frames) -> Frames:
+    """The same at a broker that says afterwards that it has it."""
+    at = _pulls(frames, "broker-b", queue_offset=0, consumer_group=GROUP)[0]
+    body = frames[at].command()[0].body
+    return _with_body(frames, at, body[len(body) // 2 :])
+
+
 def a_beginning_that_nobody_said(frames: Frames) -> Frames:
     """The leader answers with a beginning that is not that of the older broker."""
     (at,) = answers(frames, asked(frames, GetMinOffsetRequest, "broker-c"))
@@ -297,7 +357,7 @@ STATIC_FAULTS = (
         the_distance_of_another_segment,
         *("offsets-are-translated", "logical-offset-is-one-message", "message-has-one-logical-offset"),
         *("reads-are-contiguous", "acknowledged-is-read"),
-        doubts=["message-lies-in-its-segment"],
+        *("message-lies-in-its-segment", "ends-hold-what-is-read", "ends-never-fall"),
     ),
     _fault(a_physical_position_goes_on, "reads-are-contiguous"),
     _fault(
@@ -314,6 +374,16 @@ STATIC_FAULTS = (
     _fault(a_mapping_of_another_broker, "mappings-are-for-their-broker"),
     _fault(an_end_that_changes, "segment-ends-stay"),
     _fault(a_route_that_nobody_registered, "routes-are-registered", "one-writable-segment"),
+    _fault(a_route_of_an_epoch_that_nobody_registered, "routes-tell-what-is-registered"),
+    _fault(what_is_gone_is_read, "removed-is-not-read"),
+    _fault(an_end_that_is_not_translated, "ends-hold-what-is-read"),
+    _fault(an_end_beyond_all_messages, "ends-never-fall"),
+    _fault(
+        a_read_at_the_wrong_broker,
+        *("message-lies-in-its-segment", "message-has-one-logical-offset", "logical-offset-is-one-message"),
+    ),
+    _fault(a_start_behind_what_was_asked, doubts=["reads-are-contiguous", "acknowledged-is-read"]),
+    _fault(a_start_behind_what_is_there, "reads-are-contiguous", "acknowledged-is-read"),
     _fault(an_older_route, "mapping-epochs-grow", doubts=["routes-are-the-newest"]),
     _fault(a_position_that_falls, "positions-never-fall", "answers-are-translated"),
     _fault(a_position_that_falls_elsewhere, doubts=["positions-never-fall"]),
@@ -413,7 +483,44 @@ def a_redirect_too_early(frames: Frames) -> Frames:
     return put(frames, at, with_fields(frames[at], PullMessageRequest, queue_offset=1))
 
 
+def _late_pulls(frames: Frames) -> list[int]:
+    return _pulls(frames, "broker-a", queue_offset=0, consumer_group=LATE_GROUP)
+
+
+def _handed_out(frames: Frames, at: int) -> Frames:
+    """The messages of the first segment in an answer that sends elsewhere."""
+    body = frames[_pulls(frames, "broker-a", queue_offset=0)[0]].command()[0].body
+    _, header = frames[at].command()
+    told = frames[at].with_command(replace(header, code=int(ResponseCode.SUCCESS)), body)
+    return put(
+        frames, at, with_fields(told, PullMessageResponse, next_begin_offset=3, max_offset=3, redirect=None)
+    )
+
+
+def an_expired_segment_is_read(frames: Frames) -> Frames:
+    """A broker sends readers of a segment on, as it is gone, and then hands out its messages."""
+    return _handed_out(frames, _late_pulls(frames)[-1])
+
+
+def a_segment_is_read_that_was_registered_as_expired(frames: Frames) -> Frames:
+    """Its broker hands out messages of a segment that it had registered as expired elsewhere."""
+    first, last = _late_pulls(frames)
+    return _handed_out(_handed_out(frames, first), last)
+
+
+def a_route_with_a_segment_that_nobody_registered(frames: Frames) -> Frames:
+    """A name server tells one more segment of a logical queue."""
+    at = [at for at, frame in enumerate(frames) if b'"logicalQueuesInfo"' in frame.data][-1]
+    data = TopicRouteData.decode(frames[at].command()[0].body)
+    queues = dict(data.logical_queues_info or {})
+    queues[1] = LogicalQueueSegments([*(queues[1].segments or ()), lq.segment(1, lq.A, 7, 9)])
+    return _with_body(frames, at, replace(data, logical_queues_info=queues).encode())
+
+
 LOGICAL_FAULTS = (
+    _fault(an_expired_segment_is_read, "removed-is-not-read"),
+    _fault(a_segment_is_read_that_was_registered_as_expired, doubts=["removed-is-not-read"]),
+    _fault(a_route_with_a_segment_that_nobody_registered, "routes-tell-what-is-registered"),
     _fault(two_normal_segments, "one-writable-segment"),
     _fault(an_end_that_moves, "segment-ends-stay"),
     _fault(a_segment_that_moves, "decided-segments-stay", doubts=["message-lies-in-its-segment"]),

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from replispec.replay.events.observation import Observation
 from replispec.replay.events.queue_observations import Limit, Position, Pulled
 from replispec.replay.events.rocketmq.command import Command
+from replispec.replay.events.rocketmq.subscriptions import Wanted, codes_of, wanted_of
 from replispec.replay.frames.ext_fields import text_of
 from replispec.replay.pairing.delivery import Delivered, Integers
 from replispec.runtime.primitives.headers import Header
@@ -27,7 +28,6 @@ from replispec.wire.rocketmq.constants import MOCK_BROKER_PREFIX
 
 _PULLS: Final = (RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE)
 _UNMARKED: Final = int(Release.V5_0_0)
-_ALL_TAGS: Final = ("*", "")
 
 
 def _key(header: type[Header], name: str) -> str:
@@ -106,12 +106,21 @@ def _pulled(answer: Command) -> Iterator[Observation]:
         min_offset=told.min_offset,
         end_offset=told.max_offset,
         offset_delta=told.offset_delta,
-        # Who says nothing here has said it in a heartbeat.
-        filtered=None if asked.subscription is None else asked.subscription not in _ALL_TAGS,
+        **_wanted(asked),
         redirected=told.redirect is not None,
         carried=asked.commit_offset if (asked.sys_flag or 0) & PullFlag.COMMIT_OFFSET else None,
         pulled=answer.pulled if answer.body_size else [],
     )
+
+
+def _wanted(asked: broker.PullMessageRequest) -> dict[str, Any]:
+    """What a pull says that its group wants. Who says nothing has said it in a heartbeat."""
+    said = asked.subscription
+    if said is None:
+        return {"filtered": None, "sub_version": asked.sub_version, "tag_codes": None}
+    wanted = wanted_of(said, asked.expression_type)
+    codes = codes_of(said) if wanted == Wanted.TAGS else None
+    return {"filtered": wanted != Wanted.ALL, "sub_version": asked.sub_version, "tag_codes": codes}
 
 
 def _committed(command: Command) -> Iterator[Observation]:
@@ -147,9 +156,16 @@ def _limit(
 ) -> Callable[[Command], Iterator[Observation]]:
     def told(answer: Command) -> Iterator[Observation]:
         assert answer.request is not None
-        place = _place(answer, answer.request.header(asks))
+        header = answer.request.header(asks)
+        committed = header.committed if isinstance(header, client.GetMaxOffsetRequest) else None
         offset = answer.header(tells).offset
-        yield Limit(*answer.place, **place, asked_code=answer.asked, queue_offset=offset)
+        yield Limit(
+            *answer.place,
+            **_place(answer, header),
+            asked_code=answer.asked,
+            queue_offset=offset,
+            committed=committed,
+        )
 
     return told
 
