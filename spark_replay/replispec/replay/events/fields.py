@@ -96,7 +96,7 @@ class Fields:
     pulled: Sequence[dict[str, Any]] | None
     committed: bool | None
     asked_code: int | None
-    hosts: Sequence[dict[str, str]] | None
+    hosts: Sequence[dict[str, str | None]] | None
     sub_version: int | None
     tag_code: int | None
     tag_codes: Sequence[int] | None

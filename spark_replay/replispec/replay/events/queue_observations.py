@@ -35,7 +35,7 @@ class Mapped(Told):
     forced: bool | None = None
     leads: Sequence[dict[str, int]] | None = None
     segments: Sequence[dict[str, Any]] | None = None
-    hosts: Sequence[dict[str, str]] | None = None
+    hosts: Sequence[dict[str, str | None]] | None = None
     request_order: int | None = None
 
 

@@ -53,11 +53,11 @@ class Kept:
         self._before = {key: sorted(own) for key, own in before.items()}
         self._floors = {key: _running(own) for key, own in self._before.items()}
         self._expired: dict[tuple[int, str, int], int] = {}
-        for row in seen.mapping.rows:
-            for each in segments_in(row) if row.said_by in _OF_BROKERS else ():
+        for said in seen.mapping.rows:
+            for each in segments_in(said) if said.said_by in _OF_BROKERS else ():
                 if each.state == EXPIRED and each.segment is not None:
                     at = each.index, each.at, each.segment.physical_start
-                    self._expired[at] = min(self._expired.get(at, row.order), row.order)
+                    self._expired[at] = min(self._expired.get(at, said.order), said.order)
 
     def _told(self) -> Iterator[tuple[Pulled | Limit, int]]:
         for pull in self._seen.pulled:

@@ -6,7 +6,7 @@ Of pulls only those are told that may be about logical queues: the request says 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -97,6 +97,7 @@ def _pulled(answer: Command) -> Iterator[Observation]:
     assert answer.request is not None
     asked = answer.request.header(broker.PullMessageRequest)
     told = answer.header(broker.PullMessageResponse)
+    is_filtered, tags = _filter(asked)
     yield Pulled(
         *answer.place,
         **_place(answer, asked),
@@ -106,21 +107,23 @@ def _pulled(answer: Command) -> Iterator[Observation]:
         min_offset=told.min_offset,
         end_offset=told.max_offset,
         offset_delta=told.offset_delta,
-        **_wanted(asked),
+        filtered=is_filtered,
+        sub_version=asked.sub_version,
+        tag_codes=tags,
         redirected=told.redirect is not None,
         carried=asked.commit_offset if (asked.sys_flag or 0) & PullFlag.COMMIT_OFFSET else None,
         pulled=answer.pulled if answer.body_size else [],
     )
 
 
-def _wanted(asked: broker.PullMessageRequest) -> dict[str, Any]:
-    """What a pull says that its group wants. Who says nothing has said it in a heartbeat."""
+def _filter(asked: broker.PullMessageRequest) -> tuple[bool | None, Sequence[int] | None]:
+    """Whether a pull says that its group does not want all, and which tags it wants then. Who says nothing
+    has said it in a heartbeat."""
     said = asked.subscription
     if said is None:
-        return {"filtered": None, "sub_version": asked.sub_version, "tag_codes": None}
+        return None, None
     wanted = wanted_of(said, asked.expression_type)
-    codes = codes_of(said) if wanted == Wanted.TAGS else None
-    return {"filtered": wanted != Wanted.ALL, "sub_version": asked.sub_version, "tag_codes": codes}
+    return wanted != Wanted.ALL, codes_of(said) if wanted == Wanted.TAGS else None
 
 
 def _committed(command: Command) -> Iterator[Observation]:

@@ -6,7 +6,7 @@ out the messages whose tag has one of the hashes; a pull that names no expressio
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import Final
 
@@ -57,21 +57,21 @@ def subscribed_of(command: Command) -> Iterator[Subscribed]:
         return
     for group in body.consumer_data_set or ():
         for each in group.subscription_data_set or ():
+            wanted = _wanted(each)
             yield Subscribed(
                 *command.place,
                 topic=each.topic,
                 consumer_group=group.group_name,
-                **_wants(each),
+                wanted=wanted.value,
                 sub_version=each.sub_version,
+                tag_codes=sorted(each.code_set or ()) if wanted == Wanted.TAGS else None,
             )
 
 
-def _wants(said: SubscriptionData) -> dict[str, str | Sequence[int] | None]:
-    wanted = wanted_of(said.sub_string or "", said.expression_type)
+def _wanted(said: SubscriptionData) -> Wanted:
     if said.class_filter_mode:
-        wanted = Wanted.OTHER
-    codes = sorted(said.code_set or ()) if wanted == Wanted.TAGS else None
-    return {"wanted": wanted.value, "tag_codes": codes}
+        return Wanted.OTHER
+    return wanted_of(said.sub_string or "", said.expression_type)
 
 
 def told_of(row: Subscribed) -> tuple[tuple[object, ...], tuple[object, ...]]:
