@@ -37,7 +37,7 @@ from replispec.replay.events.rocketmq.addresses import in_one_form
 from replispec.replay.events.rocketmq.command import Command
 from replispec.replay.events.rocketmq.durations import durations, latencies_of
 from replispec.replay.events.rocketmq.facts import facts_of
-from replispec.replay.events.rocketmq.mappings import ANSWERS, REPEATED, mappings_of, told_of
+from replispec.replay.events.rocketmq.mappings import ANSWERS, REPEATED, REQUESTS, mappings_of, told_of
 from replispec.replay.events.rocketmq.queue_traffic import TRAFFIC, of_logical_queues, traffic_of
 from replispec.replay.events.rocketmq.registrations import STEPS, steps_of
 from replispec.replay.events.rocketmq.sends import (
@@ -428,5 +428,7 @@ _ALL_ANSWERS: Collection[int] = (
     RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET,
     RequestCode.CONTROLLER_ELECT_MASTER,
 )
-_OF_REQUESTS = sorted({*_REQUESTS, *_FOLLOWED, RequestCode.UPDATE_CONSUMER_OFFSET, RequestCode.HEART_BEAT})
+_OF_REQUESTS = sorted(
+    {*_REQUESTS, *_FOLLOWED, *REQUESTS, RequestCode.UPDATE_CONSUMER_OFFSET, RequestCode.HEART_BEAT}
+)
 _OF_ANSWERS = sorted({*_ANSWERS, *_FOLLOWED, *ANSWERS, *TRAFFIC} - SENDS)

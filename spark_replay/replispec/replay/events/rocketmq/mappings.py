@@ -23,9 +23,10 @@ STATIC, LOGICAL = "ST", "LQ"
 
 
 class SaidBy(StrEnum):
-    """How a mapping is said: an administrator set it, who has it told it (to one who copies it: COPIED), its
-    broker wants it registered (ASKED) and is answered (REGISTERED), a name server told it, or that it knows
-    no such topic (UNTOLD); it was deleted at a broker, or a name server (FORGOTTEN)."""
+    """How a mapping is said: an administrator sends it (SENT) and is answered (SET), who has it told it (to
+    one who copies it: COPIED), its broker wants it registered (ASKED) and is answered (REGISTERED), a name
+    server told it, or that it knows no such topic (UNTOLD); it was deleted at a broker, or at a name server
+    (FORGOTTEN)."""
 
     SET = "set"
     TOLD = "told"
@@ -36,11 +37,12 @@ class SaidBy(StrEnum):
     FORGOTTEN = "forgotten"
     ASKED = "asked"
     UNTOLD = "untold"
+    SENT = "sent"
 
 
 REPEATED: Final = (SaidBy.REGISTERED, SaidBy.ASKED)
 """What is said again and again, and is news where it changes."""
-NO_MAPPING: Final = (SaidBy.DELETED, SaidBy.FORGOTTEN, SaidBy.ASKED, SaidBy.UNTOLD)
+NO_MAPPING: Final = (SaidBy.DELETED, SaidBy.FORGOTTEN, SaidBy.ASKED, SaidBy.UNTOLD, SaidBy.SENT)
 """What tells no mapping that holds."""
 
 
@@ -48,8 +50,8 @@ def mappings_of(command: Command) -> Iterator[Observation]:
     """The mappings in one command. Raises RemoteProtocolError."""
     request = command.request
     if request is None:
-        if not command.is_answer and command.code == RequestCode.REGISTER_BROKER:
-            yield from _asked(command)
+        if not command.is_answer and command.code in _REQUESTS:
+            yield from _REQUESTS[command.code](command)
     elif request.code == RequestCode.GET_ROUTEINFO_BY_TOPIC:
         yield from _route(command, request)
     elif request.code in _ANSWERS and not command.code:
@@ -86,6 +88,14 @@ def _set(answer: Command, request: Command) -> Iterator[Mapped]:
     body = request.body(static_topic.TopicQueueMappingDetail)
     if body is not None:
         yield _detail(answer, SaidBy.SET, header.topic, body, forced=bool(header.force))
+
+
+def _sent(request: Command) -> Iterator[Mapped]:
+    """A mapping that an administrator sends, be it answered or not."""
+    header = request.header(static_topic.UpdateStaticTopicRequest)
+    body = request.body(static_topic.TopicQueueMappingDetail)
+    if body is not None:
+        yield replace(_detail(request, SaidBy.SENT, header.topic, body), address=request.destination)
 
 
 def _config(answer: Command, request: Command) -> Iterator[Mapped]:
@@ -248,6 +258,10 @@ def _forgotten(answer: Command, request: Command) -> Iterator[Mapped]:
     yield _said(answer, SaidBy.FORGOTTEN, STATIC, header.topic)
 
 
+_REQUESTS: Final[Mapping[int, Callable[[Command], Iterator[Mapped]]]] = {
+    RequestCode.REGISTER_BROKER: _asked,
+    RequestCode.UPDATE_AND_CREATE_STATIC_TOPIC: _sent,
+}
 _ANSWERS: Final[Mapping[int, Callable[[Command, Command], Iterator[Mapped]]]] = {
     RequestCode.REGISTER_BROKER: _registered,
     RequestCode.UPDATE_AND_CREATE_STATIC_TOPIC: _set,
@@ -264,3 +278,5 @@ _ANSWERS: Final[Mapping[int, Callable[[Command, Command], Iterator[Mapped]]]] = 
 }
 ANSWERS: Final = frozenset((*_ANSWERS, RequestCode.GET_ROUTEINFO_BY_TOPIC))
 """The requests whose answers say something of mappings."""
+REQUESTS: Final = frozenset(_REQUESTS)
+"""Those that say something themselves."""

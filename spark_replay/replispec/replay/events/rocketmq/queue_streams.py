@@ -130,14 +130,41 @@ def _chains(seen: SeenTopic) -> Iterator[StreamEvent]:
 
 
 def _leads(seen: SeenTopic) -> Iterator[StreamEvent]:
+    sent = _Sent(seen)
     for row in seen.mapping.rows:
         for index, leader in _led_by(row):
             under = f"epoch {row.mapping_epoch}"
             if row.form == LOGICAL:
                 under = f"{row.connection} {row.order}"
-            yield seen.event(
-                "leads", "led", row, index=index, under=under, leader=leader, in_doubt=seen.in_doubt
-            )
+            in_doubt = seen.in_doubt or not sent.says(row, index)
+            yield seen.event("leads", "led", row, index=index, under=under, leader=leader, in_doubt=in_doubt)
+
+
+class _Sent:
+    """What administrators sent of static topics. Two may know nothing of each other and choose one epoch; and
+    a broker keeps what it is not sent of other logical queues, under the new epoch."""
+
+    def __init__(self, seen: SeenTopic) -> None:
+        self._indexes: set[tuple[str | None, int | None, int]] = set()
+        hosts: dict[int | None, set[str]] = defaultdict(set)
+        links: dict[tuple[int | None, str], set[str]] = defaultdict(set)
+        for row in seen.told:
+            if row.said_by != SaidBy.SENT:
+                continue
+            epoch = row.mapping_epoch
+            admin, broker = (ends_of(row.connection)[side] for side in (row.direction, 1 - row.direction))
+            hosts[epoch].add(admin.rpartition(":")[0])
+            links[epoch, broker].add(row.connection)
+            self._indexes |= {(row.name, epoch, each.index) for each in segments_in(row)}
+        self._raced = {epoch for epoch, own in hosts.items() if len(own) > 1}
+        self._raced |= {epoch for (epoch, _), own in links.items() if len(own) > 1}
+
+    def says(self, row: Mapped, index: int) -> bool:
+        """Whether one administrator told the broker of a row of this logical queue, under its epoch."""
+        if row.form == LOGICAL:
+            return True
+        epoch = row.mapping_epoch
+        return epoch not in self._raced and (row.name, epoch, index) in self._indexes
 
 
 def _led_by(row: Mapped) -> Iterator[tuple[int, str]]:
