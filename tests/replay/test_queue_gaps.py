@@ -8,19 +8,35 @@ from pathlib import Path
 
 import pytest
 
-from replispec.wire.rocketmq.broker import GetRouteInfoRequest, RegisterBrokerRequest, TopicConfigTable
+from replispec.wire.rocketmq.broker import (
+    GetRouteInfoRequest,
+    RegisterBrokerBody,
+    RegisterBrokerRequest,
+    RegisterBrokerResponse,
+    SendMessageResponse,
+    SendMessageV2Request,
+    TopicConfigTable,
+)
+from replispec.wire.rocketmq.client import GetMinOffsetRequest, GetMinOffsetResponse
 from replispec.wire.rocketmq.codes import ResponseCode
+from replispec.wire.rocketmq.static_topic import UpdateStaticTopicRequest, UpdateStaticTopicResponse
 from tests.replay.faults import Frames, put, taken, with_fields, written
 from tests.replay.pcap_writer import pcap
-from tests.replay.queue_faults import a_route_of_an_epoch_that_nobody_registered, asked, spoken
+from tests.replay.queue_faults import a_route_of_an_epoch_that_nobody_registered, answers, asked, spoken
 from tests.replay.queues import (
+    ADMIN,
     BROKERS,
     CONSUMER,
+    FIRST,
     FIRST_EPOCH,
     NAME_SERVER,
+    SECOND_EPOCH,
     TOPIC,
     World,
+    detail,
     info,
+    item,
+    moved,
     static_topic,
 )
 from tests.replay.test_queues import judged_packets
@@ -68,12 +84,6 @@ def told_by_another_connection(frames: Frames) -> Frames:
     ]
 
 
-def one_is_never_answered(frames: Frames) -> Frames:
-    """The answers to the last registrations are behind the end of the capture."""
-    registrations = [at for at, each in enumerate(frames) if each.source == NAME_SERVER]
-    return [each for at, each in enumerate(frames) if at not in registrations[-3:]]
-
-
 @pytest.mark.parametrize("unseen", [without_its_registrations, one_is_compressed, told_by_another_connection])
 def test_what_may_have_been_registered_unseen_is_unknown(
     unseen: Callable[[Frames], Frames], tmp_path: Path
@@ -97,8 +107,8 @@ def test_a_registration_counts_before_it_is_answered(tmp_path: Path) -> None:
     at = max(at for at, each in enumerate(again) if b"topicQueueMappingByBroker" in each.data)
     command, header = again[at].command()
     body = command.body.replace(str(FIRST_EPOCH + 100_007).encode(), str(epoch).encode())
-    moved = replace(again[at].with_command(header, body), time_ns=lacking[-1].time_ns + 1)
-    assert verdicts_of([*again[:at], *again[at + 1 :], moved], tmp_path)[ROUTES] == "ok"
+    told_now = replace(again[at].with_command(header, body), time_ns=lacking[-1].time_ns + 1)
+    assert verdicts_of([*again[:at], *again[at + 1 :], told_now], tmp_path)[ROUTES] == "ok"
 
 
 # ---- retention -----------------------------------------------------------------------------------
@@ -137,8 +147,8 @@ def test_a_reader_that_is_moved_to_where_a_queue_begins_is_led_past_nothing(
 ) -> None:
     """Its offset is gone (21), and it goes on where the queue begins now."""
     world = read_from(5, then=5)
-    moved = ResponseCode.PULL_OFFSET_MOVED
-    world.pull(CONSUMER, "broker-b", (1, 0), [], 5, 0, code=moved, group="slow", least=5)
+    is_moved = ResponseCode.PULL_OFFSET_MOVED
+    world.pull(CONSUMER, "broker-b", (1, 0), [], 5, 0, code=is_moved, group="slow", least=5)
     own = world.queues["broker-b", 0][5:]
     world.pull(CONSUMER, "broker-b", (1, 5), own, 8, 0, group="slow", least=5)
     found = verdicts_of(frames_of(world, tmp_path), tmp_path)
@@ -156,3 +166,83 @@ def test_a_hole_that_retention_made_within_an_answer_is_none(tmp_path: Path) -> 
         world.pull(CONSUMER, "broker-b", (1, 2), [more[0], *more[4:]], 8, 0)
         world.least("broker-b", 1, least)
         assert verdicts_of(frames_of(world, tmp_path), tmp_path)[READS] == verdict
+
+
+# ---- what is right and unusual -------------------------------------------------------------------
+
+
+def test_a_client_that_sends_again_under_one_key_has_two_messages(tmp_path: Path) -> None:
+    """It heard nothing of the first try; both are stored, and read."""
+    world = static_topic()
+    one, again = (world.store("broker-b", 0) for _ in range(2))
+    for each in (one, again):
+        world.send("broker-b", 1, each, each.queue_offset)
+    world.pull(CONSUMER, "broker-b", (1, 2), [one, again], 4, 0)
+    frames = frames_of(world, tmp_path)
+    sends = answers(frames, asked(frames, SendMessageV2Request, "broker-b"))[-2:]
+    for at in sends:
+        frames = put(frames, at, with_fields(frames[at], SendMessageResponse, transaction_id="ONE-KEY"))
+    found = verdicts_of(frames, tmp_path)
+    assert {*found.values()} <= {"ok", "unknown"}
+    assert found[REACHES] == "ok"
+
+
+def test_every_member_of_a_group_may_read_all(tmp_path: Path) -> None:
+    """As those that are told everything (BROADCASTING): one goes on where another one began."""
+    world = static_topic()
+    more = [world.store("broker-b", 0) for _ in range(4)]
+    for each in more:
+        world.send("broker-b", 1, each, each.queue_offset)
+    for member, (first, behind) in (("10.0.0.31", (2, 6)), ("10.0.0.32", (2, 4)), ("10.0.0.32", (4, 6))):
+        own = more[first - 2 : behind - 2]
+        world.pull(member, "broker-b", (1, first), own, behind, 0, group="broadcast")
+    found = verdicts_of(frames_of(world, tmp_path), tmp_path)
+    assert {*found.values()} <= {"ok", "unknown"}
+    assert (found[READS], found[REACHES]) == ("ok", "ok")
+
+
+def test_a_broker_that_is_called_otherwise_later_is_blamed_for_nothing(tmp_path: Path) -> None:
+    """Its address has two names then: where its messages should lie is not known."""
+    world = static_topic()
+    host, port = BROKERS["broker-a"]
+    header = RegisterBrokerRequest("renamed", f"{host}:{port}", "DefaultCluster", "", 0, compressed=False)
+    body = RegisterBrokerBody([], TopicConfigTable())
+    world.ask(host, NAME_SERVER, header, RegisterBrokerResponse(), body=body)
+    found = verdicts_of(frames_of(world, tmp_path), tmp_path)
+    assert {*found.values()} <= {"ok", "unknown"}
+
+
+def test_two_administrators_of_one_epoch_leave_in_doubt_who_leads(tmp_path: Path) -> None:
+    """Each took the epoch that followed the one that it had read: none of the brokers is at fault."""
+    for who, verdict in (("10.0.0.24", "unknown"), (ADMIN, "violated")):
+        world, epoch = static_topic(), SECOND_EPOCH + 1_000
+        older = moved(10_000)[0]
+        world.set_mapping("broker-a", epoch, {0: [*older, item(2, "broker-a", 1, -1)]})
+        header = UpdateStaticTopicRequest(TOPIC, "TBW102", 1, 1, 6, "SINGLE_TAG", 0, order=False, force=False)
+        body = detail("broker-b", epoch, {0: [*older, item(2, "broker-b", 1, -1)]})
+        world.ask(who, BROKERS["broker-b"], header, UpdateStaticTopicResponse(), body=body)
+        assert verdicts_of(frames_of(world, tmp_path), tmp_path)["one-writable-segment"] == verdict
+
+
+def test_what_a_broker_keeps_of_before_it_leads_under_no_new_epoch(tmp_path: Path) -> None:
+    """It is told of one logical queue alone, and says the new epoch of all that it has."""
+    world, epoch = static_topic(), SECOND_EPOCH + 1_000
+    older = moved(10_000)[0]
+    world.set_mapping("broker-a", epoch, {0: [*older, item(2, "broker-a", 1, 20_000)]})
+    world.set_mapping("broker-c", epoch, {1: FIRST[1]})
+    world.tell_mapping("broker-c", epoch, {0: older, 1: FIRST[1]})
+    found = verdicts_of(frames_of(world, tmp_path), tmp_path)
+    assert "violated" not in found.values()
+    assert found["one-writable-segment"] == "unknown"
+
+
+def test_who_is_not_the_leader_passes_on_what_the_leader_says(tmp_path: Path) -> None:
+    """A client of an old route asks a broker that asks who leads, which asks the broker of the segment."""
+    world = static_topic()
+    asker, leader = BROKERS["broker-b"][0], BROKERS["broker-c"][0]
+    world.least("broker-a", 0, 0, leader)
+    header = GetMinOffsetRequest(TOPIC, 0, "broker-c", lo=True)
+    world.ask(asker, BROKERS["broker-c"], header, GetMinOffsetResponse(0))
+    world.least("broker-b", 0, 0)
+    found = verdicts_of(frames_of(world, tmp_path), tmp_path)
+    assert found["answers-are-translated"] == "ok"
