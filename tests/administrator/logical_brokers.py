@@ -113,7 +113,8 @@ class Broker:
             case RequestCode.MIGRATE_TOPIC_LOGICAL_QUEUE_COMMIT:
                 return self._commit(MigrateLogicalQueue.decode(body))
             case _:
-                return said(ResponseCode.SUCCESS)
+                # No group ever said how far it read (43).
+                return said(ResponseCode.SUCCESS, b"{}")
 
     def end(self, queue: int) -> int:
         """Where a message queue ends."""

@@ -36,7 +36,8 @@ class Recorded:
 
     def reply(self, question: Asking) -> Reply:
         """What was answered to a question. Raises KeyError for one that nobody asked."""
-        fields = tuple(sorted(question.fields.items()))
+        # What whoever asks for a route knows of changes nothing of the route of a plain topic.
+        fields = tuple(sorted((key, each) for key, each in question.fields.items() if key != "sysFlag"))
         key = question.address, question.code.name, fields, question.body.decode()
         return Reply(question, self.answers[key])
 

@@ -21,12 +21,18 @@ from replispec.administrator.rocketmq.controllers import (
     sets,
 )
 from replispec.administrator.rocketmq.health import judged
+from replispec.administrator.rocketmq.plans import Reply
 from replispec.administrator.rocketmq.rejoin import log_of, rejoining
 from replispec.administrator.rocketmq.status import ControllerView, SetStatus, Status, WhereToAsk, status
 from replispec.cli.main import command_line
 from replispec.cli.rocketmq.admin import delete_expired_commit_log
+from replispec.runtime.rocketmq.framing import Command
+from replispec.runtime.rocketmq.remoting.calls import Failure, Outcome
 from replispec.runtime.world import Member
+from replispec.wire.rocketmq.broker import BrokerData, ClusterInfo
+from replispec.wire.rocketmq.codes import ResponseCode
 from replispec.wire.rocketmq.options import RetentionOptions
+from replispec.wire.rocketmq.remoting import RemotingHeader
 from tests.broker.simulated_set import CONTROLLER, NAME_SERVER, BrokerSet
 
 T = TypeVar("T")
@@ -233,6 +239,42 @@ def test_brokers_that_a_name_server_does_not_know_are_named_with_those_that_it_d
     assert known.masters(known.sets().values()) == [first]
     with pytest.raises(NotAsWantedError, match=r"^no broker set x: there are broker-a$"):
         known.broker_set("x")
+
+
+def _told_by(*clusters: dict[str, dict[int, str]] | None) -> of_brokers.Brokers:
+    """What is known when name servers tell these sets of cluster C, or are silent."""
+    plan = of_brokers.clusters_of_all([str(at) for at in range(len(clusters))])
+    try:
+        asked = next(plan)
+        while True:
+            asked = plan.send([Reply(each, _cluster_answer(clusters[int(each.address)])) for each in asked])
+    except StopIteration as end:
+        found: of_brokers.Brokers = end.value
+        return found
+
+
+def _cluster_answer(sets: dict[str, dict[int, str]] | None) -> Outcome:
+    if sets is None:
+        return Failure("Connection refused", False)
+    table = {name: BrokerData(members, name, "C").to_json() for name, members in sets.items()}
+    info = ClusterInfo.from_json({"brokerAddrTable": table, "clusterAddrTable": {"C": list(sets)}})
+    return Command(RemotingHeader(code=ResponseCode.SUCCESS), info.encode())
+
+
+def test_a_broker_that_any_name_server_knows_is_there() -> None:
+    a, b = {"a": {0: "a0"}}, {"b": {0: "b0"}}
+    assert _told_by(a, {**a, **b}).sets() == _told_by({**a, **b}, a).sets() == {**a, **b}
+    assert _told_by(None, b).sets() == b
+
+
+def test_of_a_broker_set_the_first_name_server_counts_that_knows_its_master() -> None:
+    first, second = {"a": {1: "a1"}}, {"a": {0: "a0", 1: "a1"}}
+    assert _told_by(first, second, {"a": {0: "other"}}).sets() == second
+
+
+def test_where_no_name_server_answers_that_is_said() -> None:
+    with pytest.raises(NotAsWantedError, match="Connection refused"):
+        _told_by(None, None)
 
 
 @pytest.mark.parametrize("words", [("-c", "C"), ()])

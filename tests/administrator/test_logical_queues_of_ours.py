@@ -18,13 +18,19 @@ from replispec.administrator.rocketmq.remapping import grown, remapped
 from replispec.administrator.rocketmq.static_topics import TopicAtBrokers
 from replispec.administrator.rocketmq.topics import TopicWanted
 from replispec.cli.main import command_line
-from replispec.cli.rocketmq.admin import drain_broker, logical_queues, query_topic_logical_queue_mapping
+from replispec.cli.rocketmq.admin import (
+    drain_broker,
+    logical_queues,
+    query_topic_logical_queue_mapping,
+    update_topic_logical_queue_num,
+)
 from replispec.cli.rocketmq.admin.asking import RefusedToAskError
 from replispec.runtime.rocketmq.client import ConsumerNode, Reading, Stored
 from replispec.runtime.rocketmq.queues import rows
 from replispec.runtime.rocketmq.queues.forms import queues_heard
 from replispec.wire.rocketmq.broker import GetRouteInfoRequest, TopicRouteData
 from replispec.wire.rocketmq.codes import RequestCode, RouteFlag
+from replispec.wire.rocketmq.constants import EMPTY_ITEMS_MS
 from replispec.wire.rocketmq.logical_queue import CreateLogicalQueue
 from tests.administrator.own_brokers import CLUSTER, NAME_SERVER, TOPIC, CutOffError, Load, OwnBrokers
 
@@ -83,7 +89,7 @@ def typed(monkeypatch: pytest.MonkeyPatch) -> Any:
 
         for module in (logical_queues, drain_broker, query_topic_logical_queue_mapping):
             monkeypatch.setattr(module, "ask", ask)
-        for module in (logical_queues, drain_broker):
+        for module in (logical_queues, drain_broker, update_topic_logical_queue_num):
             monkeypatch.setattr(module, "wall_ms", lambda: next(EPOCHS))
 
         def run(*words: str) -> tuple[str, int]:
@@ -179,6 +185,13 @@ def test_a_broker_that_leads_a_static_topic_may_not_stop_and_what_may_is_said_of
     found = brokers.carried_out(static_topics.known(NAMES, "Static"))
     moved_away = remapped(found.topic, ["broker1"], ["broker1", "broker2"], next(EPOCHS))
     brokers.carried_out(static_topics.carried_out(moved_away, found.brokers))
+    text, code = tables.run("drainBroker", "-b", "broker2")
+    assert (text.splitlines()[-1], code) == (
+        "replispec: broker2 may not stop yet: 3 older items of the static topic Static are still read",
+        1,
+    )
+    # They are empty, and go; what groups read of them is carried over before.
+    brokers.world.run_for(6 * EMPTY_ITEMS_MS)
     text, code = tables.run("drainBroker", "-b", "broker2")
     assert (text.splitlines()[-1], code) == (
         "broker2 holds nothing of logical queues that is written or read: it may stop.",

@@ -11,10 +11,11 @@ from replispec.conformance.cases import load
 from replispec.conformance.families import family_of
 from replispec.conformance.judged import JudgedSubject
 from replispec.conformance.model import PROPOSAL, Case
-from replispec.conformance.play import play
+from replispec.conformance.play import MOVES_BORNE, play
 from replispec.conformance.results import CaseResult, CaseVerdict
+from replispec.wire.rocketmq.codes import RequestCode
 from tests.conformance.subjects.against import IDLE_S
-from tests.conformance.subjects.group import GoodGroup
+from tests.conformance.subjects.group import GoodGroup, Member
 from tests.conformance.subjects.group_faults import CAUGHT
 
 KIND = "controller-group"
@@ -65,3 +66,37 @@ def test_a_group_that_does_it_wrong_is_failed_by_the_cases_that_name_its_fault()
 def test_every_case_fails_somebody() -> None:
     caught = {name for names in CAUGHT.values() for name in names}
     assert set(CASES) - caught == set()
+
+
+def _moving(times: int) -> type[GoodGroup]:
+    """A group in which another member comes to lead, so many times, when an id is asked for after a start."""
+
+    class Moving(GoodGroup):
+        left = times
+        restarted = False
+
+        def all_gone(self) -> None:
+            self.restarted = True
+
+        def refuses(self, member: Member, code: int) -> bool:
+            asked = code == RequestCode.CONTROLLER_APPLY_BROKER_ID
+            if asked and member.active and self.restarted and self.left:
+                self.left -= 1
+                self.active = next(each for each in self.addresses if each != member.address)
+                self.restarted = False
+            return super().refuses(member, code)
+
+    return Moving
+
+
+def test_a_group_that_moves_by_itself_in_the_middle_of_a_case_is_played_anew_and_not_blamed() -> None:
+    name = "restart/BID-APPLY-4/1"
+    for times in range(MOVES_BORNE + 1):
+        ((_, result),) = played([(_moving(times), name)]).items()
+        assert (result.verdict, result.reason) == (CaseVerdict.PASS, ""), times
+
+
+def test_a_group_that_moves_each_time_does_not_pass_and_its_word_is_told() -> None:
+    ((_, result),) = played([(_moving(MOVES_BORNE + 1), "restart/BID-APPLY-4/1")]).items()
+    assert result.verdict is not CaseVerdict.PASS
+    assert "CONTROLLER_NOT_LEADER" in result.reason

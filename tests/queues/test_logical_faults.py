@@ -11,7 +11,7 @@ from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.queues import telling
 from replispec.runtime.sim import Left
 from replispec.wire.rocketmq.client import CreateTopicRequest
-from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.codes import MessageFlag, RequestCode, ResponseCode
 from replispec.wire.rocketmq.constants import SINGLE_TAG, TEMPLATE_TOPIC
 from replispec.wire.rocketmq.logical_queue import (
     CreateLogicalQueue,
@@ -22,7 +22,7 @@ from replispec.wire.rocketmq.logical_queue import (
     UpdateLogicalQueueMapping,
 )
 from replispec.wire.rocketmq.static_topic import DeleteTopicRequest
-from tests.broker.simulated_set import OK, BrokerSet
+from tests.broker.simulated_set import OK, BrokerSet, message
 from tests.queues.logical_sets import LogicalSet, LogicalSets, both, elsewhere, own, short, shorts
 from tests.queues.test_static_topics import FIRST, detail, put
 
@@ -44,8 +44,11 @@ def test_a_seal_is_not_acknowledged_before_the_set_has_it_and_never_was_when_it_
     body = MigrateLogicalQueue(own(), elsewhere()).encode()
     waiting = [brokers.asked(first, PREPARE, body=body) for _ in range(2)]
     brokers.world.run_for(500)
-    # Neither who asks nor who repeats it is told what may be undone.
-    assert waiting == [[], []]
+    sending = message("L", 0, sys_flag=MessageFlag.LOGICAL_QUEUE)
+    sent = brokers.asked(first, RequestCode.SEND_MESSAGE_V2, sending, b"x")
+    brokers.world.run_for(500)
+    # Neither who asks, nor who repeats it, nor a producer is told what may be undone.
+    assert (waiting, sent) == ([[], []], [])
     assert shorts(brokers.told(first)) == {0: [(0, "Normal", 0, 0, -1)]}
     brokers.world.kill("broker1")
     brokers.start("controller")

@@ -36,6 +36,14 @@ def test_who_leads_nothing_makes_no_static_topic_of_logical_queues() -> None:
     assert names.route(flag=RouteFlag.NONE).topic_queue_mapping_by_broker is None
 
 
+def test_a_topic_that_is_enabled_is_not_told_plain_where_replicas_are_heard_alone() -> None:
+    names = NameServer()
+    names.hears(OLD, role=2)
+    assert names.asked().header.code == ResponseCode.SERVICE_NOT_AVAILABLE
+    names.hears(Says("b1", segments={0: [segment("b1", 0, 0)]}, enabled=ONE))
+    assert names.told() == {0: [("b1", 0, -1)]}
+
+
 def test_who_keeps_a_topic_from_being_told_is_named_once() -> None:
     names = NameServer()
     names.hears(OLD, NEW)

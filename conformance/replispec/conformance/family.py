@@ -21,7 +21,8 @@ class SubjectKind:
     `question` is what every subject of the kind answers without being prepared. `unknown_command` names the
     code by which a subject says that it does not know a command; None: that answer is judged like any other.
     `success` names the code of an answer that refuses nothing, `forbidden` the one that refuses whoever asks;
-    `administrator` is the party whose requests a subject may so refuse.
+    `administrator` is the party whose requests a subject may so refuse. `elsewhere` names the code by which a
+    member of a group says that another one leads; None: nobody else can.
 
     `started` are the roles, in the words of the adapter protocol, that an adapter starts for a run, the
     subject last, and `listens` is what the subject is judged at. A kind that is `played` has no target: its
@@ -37,6 +38,7 @@ class SubjectKind:
     success: str = ""
     forbidden: str = ""
     administrator: str = ""
+    elsewhere: str | None = None
     started: tuple[str, ...] = ()
     listens: str = "remoting"
     played: bool = False

@@ -210,7 +210,7 @@ def not_done(step: CaseStep, label: str, refused: AdapterRefused) -> Judgement:
     return verdict, reason, f"{label}: the adapter could not do it"
 
 
-def says(received: Received | None, code: str, dialect: Dialect) -> bool:
+def says(received: Received | None, code: str | None, dialect: Dialect) -> bool:
     """Whether an answer with this code came."""
     return isinstance(received, ReceivedAnswer) and dialect.response_name(received.code) == code
 

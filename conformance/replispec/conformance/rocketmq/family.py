@@ -99,6 +99,7 @@ FAMILY = Family(
             success=ResponseCode.SUCCESS.name,
             forbidden=ResponseCode.NO_PERMISSION.name,
             administrator=ADMINISTRATOR,
+            elsewhere=ResponseCode.CONTROLLER_NOT_LEADER.name,
             started=("controller",),
             played=True,
         ),

@@ -7,8 +7,10 @@ from itertools import chain
 
 import click
 
-from replispec.administrator.rocketmq import logical_queues
+from replispec.administrator.rocketmq import logical_queues, static_topics
+from replispec.administrator.rocketmq.logical_migration import moved
 from replispec.administrator.rocketmq.logical_topics import HeldTopics, known, topics_at
+from replispec.administrator.rocketmq.mappings import older_at
 from replispec.administrator.rocketmq.plans import NotAsWantedError
 from replispec.cli.peers_text import say
 from replispec.cli.rocketmq.admin.asking import ask, dry_run_option, name_servers_option
@@ -25,10 +27,11 @@ Examples:
 \b
 Logical queues that the broker writes move to those that write the fewest. What it only reads
 stays until its messages are deleted, which is retention's matter; once all are, the brokers
-that stay are told that these offsets are gone, and the broker may stop. Clients see the same
-queues all the time. A broker that leads queues of static topics may not stop:
-remappingStaticTopic moves those. Of plain topics nothing is moved: what the broker has of them
-nobody reads while it is stopped.
+that stay are told that these offsets are gone and where groups read on, and the broker may stop.
+Where a logical queue ends that is not written any more is kept at one that stays. Clients see the
+same queues all the time. A broker that leads queues of static topics may not stop:
+remappingStaticTopic moves those, and their older items go with their messages. Of plain topics
+nothing is moved: what the broker has of them nobody reads while it is stopped.
 
 \b
 Exit codes:
@@ -52,7 +55,7 @@ def command(broker: str, topic: str | None, name_servers: Sequence[str], *, dry_
     with refusals() as refused:
         held = HeldTopics([topic.strip()], {}) if topic else ask(topics_at(name_servers, broker))
         drained = (_drained(name_servers, each, broker, dry_run=dry_run) for each in held.logical)
-        left = [*chain.from_iterable(drained), *_led(held)]
+        left = [*chain.from_iterable(drained), *_led(held), *_older(name_servers, held, broker)]
         if left:
             raise NotAsWantedError(f"{broker} may not stop yet: {left[0]}")
         if topic:
@@ -70,6 +73,14 @@ def _led(held: HeldTopics) -> Sequence[str]:
     ]
 
 
+def _older(name_servers: Sequence[str], held: HeldTopics, broker: str) -> Iterator[str]:
+    """So do older items that have messages: nobody else has those."""
+    for topic in held.older:
+        count = older_at(ask(static_topics.known(name_servers, topic)).topic, broker)
+        if count:
+            yield f"{count} older items of the static topic {topic} are still read"
+
+
 def _drained(name_servers: Sequence[str], topic: str, broker: str, *, dry_run: bool) -> Iterator[str]:
     """Move what a broker writes of a topic; told is what keeps it from stopping."""
     found = ask(known(name_servers, topic))
@@ -83,6 +94,16 @@ def _drained(name_servers: Sequence[str], topic: str, broker: str, *, dry_run: b
             continue
         migrate(name_servers, topic, index, target)
         say(f"logical queue {index} of {topic} is written at {target}.")
+    for index in logical_queues.ended_at(ask(known(name_servers, topic)), broker):
+        found = ask(known(name_servers, topic))
+        target = logical_queues.target_of(found, broker)
+        if dry_run:
+            yield f"where logical queue {index} of {topic} ends is known there alone; {target} would keep it"
+            continue
+        ask(moved(name_servers, topic, index, target, ended_too=True))
+        say(f"where logical queue {index} of {topic} ends is kept at {target}.")
+    if not dry_run:
+        ask(logical_queues.sealed_again(name_servers, topic))
     found = ask(known(name_servers, topic))
     read = logical_queues.read_at(found, broker)
     if read:

@@ -27,6 +27,7 @@ from replispec.wire.rocketmq.controller import EpochEntryCache
 __all__ = [
     "Brokers",
     "clusters",
+    "clusters_of_all",
     "epochs",
     "everywhere",
     "figures",
@@ -76,7 +77,27 @@ def _listed(names: Iterable[str]) -> str:
 
 def clusters(name_servers: Sequence[str]) -> Plan[Brokers]:
     """All brokers, by the word of the first of these name servers that answers. Raises NotAsWantedError."""
-    info = yield from _first(name_servers, RequestCode.GET_BROKER_CLUSTER_INFO, ClusterInfo)
+    return _brokers_in((yield from _first(name_servers, RequestCode.GET_BROKER_CLUSTER_INFO, ClusterInfo)))
+
+
+def clusters_of_all(name_servers: Sequence[str]) -> Plan[Brokers]:
+    """All brokers that any of these name servers knows, each set by the word of the first that knows its
+    master: what one does not know may be there. Raises NotAsWantedError where none answers."""
+    told = yield from everywhere(name_servers, RequestCode.GET_BROKER_CLUSTER_INFO, ClusterInfo)
+    found: dict[str, dict[str, Mapping[int, str]]] = {}
+    heard = [_brokers_in(each) for each in told.values() if not isinstance(each, NotAsWantedError)]
+    if not heard:
+        yield from clusters(name_servers)  # says why
+    for brokers in heard:
+        for cluster, sets in brokers.clusters.items():
+            known = found.setdefault(cluster, {})
+            for name, members in sets.items():
+                if constants.MASTER_ID not in known.get(name, {}):
+                    known[name] = members if constants.MASTER_ID in members else known.get(name, members)
+    return Brokers(found)
+
+
+def _brokers_in(info: ClusterInfo) -> Brokers:
     table = info.broker_addr_table or {}
     return Brokers(
         {
@@ -88,9 +109,9 @@ def clusters(name_servers: Sequence[str]) -> Plan[Brokers]:
     )
 
 
-def route(name_servers: Sequence[str], topic: str) -> Plan[TopicRouteData]:
-    """Who holds a topic. Raises NotAsWantedError."""
-    header = GetRouteInfoRequest(topic=topic)
+def route(name_servers: Sequence[str], topic: str, *, flag: int | None = None) -> Plan[TopicRouteData]:
+    """Who holds a topic; `flag`: what whoever asks knows of. Raises NotAsWantedError."""
+    header = GetRouteInfoRequest(topic=topic, sys_flag=flag)
     found = yield from _first(name_servers, RequestCode.GET_ROUTEINFO_BY_TOPIC, TopicRouteData, header)
     return found
 

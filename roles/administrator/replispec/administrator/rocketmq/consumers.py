@@ -41,7 +41,7 @@ from replispec.wire.rocketmq.client import (
     TopicStatsTable,
     UpdateConsumerOffsetRequest,
 )
-from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.codes import RequestCode, ResponseCode, RouteFlag
 from replispec.wire.rocketmq.message_queue import MessageQueue
 
 ValueT = TypeVar("ValueT")
@@ -194,8 +194,12 @@ class Reset:
 
 def reset(name_servers: Sequence[str], wanted: Reset) -> Plan[Mapping[TopicQueue, int] | Sequence[Rollback]]:
     """Have a group read on from a time: the new position of each queue, of brokers whose consumers were
-    told; or what was moved, where a broker cannot tell them. Raises NotAsWantedError."""
-    holders = yield from holders_of(name_servers, wanted.topic)
+    told; or what was moved, where a broker cannot tell them. Raises NotAsWantedError, also for a topic of
+    logical queues: positions that are moved at every broker are looked for at the newest one alone."""
+    told = yield from route(name_servers, wanted.topic, flag=RouteFlag.LOGICAL_QUEUE)
+    if told.logical_queues_info is not None:
+        raise NotAsWantedError(f"{wanted.topic} has logical queues: no group is moved there by a time")
+    holders = list(_holders(told))
     header = ResetOffsetRequest(
         topic=wanted.topic,
         group=wanted.group,

@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from replispec.administrator.rocketmq.logical_places import before_taken
 from replispec.administrator.rocketmq.logical_returns import Overtaken, ended
 from replispec.administrator.rocketmq.logical_topics import LogicalTopic, known, told_plain
 from replispec.administrator.rocketmq.plans import (
@@ -26,7 +27,7 @@ from replispec.administrator.rocketmq.plans import (
 from replispec.runtime.primitives.bindings import Call
 from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq.membership.machine_runner import MachineRunner, Nothing
-from replispec.runtime.rocketmq.queues import LogicalQueue, Segment
+from replispec.runtime.rocketmq.queues import LogicalQueue, PhysicalQueue, Segment
 from replispec.runtime.rocketmq.queues.forms import message_of, segment_of
 from replispec.runtime.rocketmq.queues.model import SegmentKey
 from replispec.wire.rocketmq.client import GetMaxOffsetRequest, GetMaxOffsetResponse
@@ -65,10 +66,17 @@ class _Run:
 
 
 def moved(
-    name_servers: Sequence[str], topic: str, index: int, target: str, start: int | None = None
+    name_servers: Sequence[str],
+    topic: str,
+    index: int,
+    target: str,
+    start: int | None = None,
+    *,
+    ended_too: bool = False,
 ) -> Plan[MovedQueue]:
     """A logical queue is written at a broker, and what others left of it is finished. `start`: its source is
-    gone, and this is where it goes on. Raises NotAsWantedError: the next run goes on from there."""
+    gone, and this is where it goes on. `ended_too`: also one that is not written any more. Raises
+    NotAsWantedError: the next run goes on from there."""
     is_there, runs, finished, passed, over = False, 0, 0, set[SegmentKey](), list[Overtaken]()
     while runs < RUNS_MAX:
         found = yield from known(name_servers, topic)
@@ -88,7 +96,7 @@ def moved(
             yield from _passes_over(found, tail, start)
             run, start = replace(run, start=start), None
         elif left is None:
-            if not tail.is_writable:
+            if not tail.is_writable and not ended_too:
                 raise NotAsWantedError(f"logical queue {index} is not written: its number was made smaller")
             yield from _can_be_followed(name_servers, topic)
         reached = yield from _carried_out(found, run)
@@ -139,6 +147,9 @@ def _passes_over(found: LogicalTopic, tail: Segment, start: int | None) -> Plan[
         raise NotAsWantedError(f"{name}, which writes the queue, answers: leave out -fd")
     ends = [tail.logical_start, tail.logical_end]
     ends += yield from _ends_at_replicas(found, tail)
+    if tail.is_sealed and start != tail.logical_end:
+        # Whoever asks there once it is back is told that the queue goes on at its end.
+        raise NotAsWantedError(f"-fd {start}: the queue ended at {tail.logical_end} there: say that")
     if start < max(ends):
         raise NotAsWantedError(f"-fd {start}: the queue is known to have had {max(ends)} messages")
     if start == tail.logical_start:
@@ -169,6 +180,7 @@ def _carried_out(found: LogicalTopic, run: _Run) -> Plan[SegmentKey | None]:
         free = found.free_queue(part.broker, run.index)
         run = run if free is None else replace(run, queue_id=free.queue_id)
     if run.queue_id is not None:
+        yield from before_taken(found, PhysicalQueue(part.broker, run.queue_id))
         try:
             return (yield from _Moving(found, run).steps())
         except _NotTakenAgainError:

@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from replispec.administrator.rocketmq.logical_places import before_taken, carried_over
 from replispec.administrator.rocketmq.logical_topics import LogicalPart, LogicalTopic, known
 from replispec.administrator.rocketmq.plans import Asking, NotAsWantedError, NotGrantedError, Plan, granted
 from replispec.administrator.rocketmq.topics import TopicWanted, updated_at
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.queues import Enabled, HeardQueues, LogicalQueue, Segment, Statement, lack_of
 from replispec.runtime.rocketmq.queues.forms import STATE_NAMES
-from replispec.runtime.rocketmq.queues.telling import Interval, message_of_statement
+from replispec.runtime.rocketmq.queues.telling import Interval, message_of_statement, with_gone
 from replispec.wire.rocketmq.codes import LogicalQueueState as State
 from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.constants import LOGICAL_QUEUES_MAX, UNDECIDED
@@ -48,11 +49,7 @@ class QueuePlace:
 def lack(found: LogicalTopic, said: Enabled | None = None) -> str | None:
     """What is missing, so that clients cannot be told of its logical queues; None: nothing. `said`: of as
     many as brokers were told of; else of those that they have."""
-    gone: dict[int, list[Interval]] = {}
-    for part in found.parts.values():
-        for index, intervals in (part.stated.gone if part.stated is not None else {}).items():
-            gone.setdefault(index, []).extend(intervals)
-    heard = HeardQueues(found.queues, said, gone)
+    heard = HeardQueues(found.queues, said, found.gone)
     return lack_of(heard, {part.broker: part.writes for part in found.holders})
 
 
@@ -191,10 +188,13 @@ def numbered(
     if found.stated is None:
         raise NotAsWantedError(f"logical queues of {topic} are not enabled: updateTopicLogicalQueueMapping")
     found.of_cluster(cluster)
+    said = found.stated.enabled
+    if found.fault is not None and (yield from _unmade(found, said.total)):
+        found = yield from known(name_servers, topic)
     found.checked()
-    if number < found.stated.enabled.queues:
+    if number < said.queues:
         # Said first: a queue that is to be written, and is sealed, would have clients refused.
-        yield from enabled(found, now_ms, number, found.stated.enabled.total)
+        yield from enabled(found, now_ms, number, said.total)
     for index in range(number, len(found.queues)):
         yield from _sealed(found, index)
     for index in range(number):
@@ -218,6 +218,28 @@ def numbered(
             f" {total}, and {missing}; -num {total} makes them"
         )
     return found
+
+
+def _unmade(found: LogicalTopic, total: int) -> Plan[bool]:
+    """Of a logical queue that nobody was told of yet, and that several administrators made at once at several
+    brokers, one segment stays: the others, which never had a message, are sealed; whether there were any."""
+    more = [
+        (index, each)
+        for index, queue in found.queues.items()
+        for each in [one for one in queue.segments if one.is_decided and one.is_writable][1:]
+        if index >= total
+    ]
+    asked = [
+        Asking(
+            found.part(each.queue.broker_name).address,
+            RequestCode.SEAL_TOPIC_LOGICAL_QUEUE,
+            body=SealLogicalQueue(index, each.queue.queue_id, found.name).encode(),
+        )
+        for index, each in more
+    ]
+    for reply in (yield asked) if asked else ():
+        granted(reply)
+    return bool(asked)
 
 
 def _sealed(found: LogicalTopic, index: int) -> Plan[None]:
@@ -248,8 +270,10 @@ def _made(found: LogicalTopic, cluster: str, index: int) -> Plan[None]:
             return
     for part in parts:
         free = found.free_queue(part.broker, index)
-        if free is not None and (yield from _taken_again(found.name, part, index, free.queue_id)):
-            return
+        if free is not None:
+            yield from before_taken(found, free)
+            if (yield from _taken_again(found.name, part, index, free.queue_id)):
+                return
     yield from _created(found.name, parts[0], index)
 
 
@@ -299,20 +323,43 @@ def written_at(found: LogicalTopic, broker: str) -> Sequence[int]:
     return [index for index, queue in queues.items() if queue.writable is not None]
 
 
+def ended_at(found: LogicalTopic, broker: str) -> Sequence[int]:
+    """The logical queues that are not written, and of which a broker alone says where they end."""
+    return [
+        index
+        for index, queue in found.queues.items()
+        if queue.segments[-1].queue.broker_name == broker and queue.segments[-1].is_sealed
+    ]
+
+
+def sealed_again(name_servers: Sequence[str], topic: str) -> Plan[None]:
+    """Logical queues behind the number that is written take no messages: of those that a broker that leaves
+    handed on, only where they end is kept. Raises NotAsWantedError."""
+    found = yield from known(name_servers, topic)
+    if found.stated is not None:
+        for index in found.queues:
+            if index >= found.stated.enabled.queues:
+                yield from _sealed(found, index)
+
+
 def read_at(found: LogicalTopic, broker: str) -> Sequence[Segment]:
     """The segments of a broker that are still read."""
     return [each for each in found.part(broker).segments() if each.state == State.READ_ONLY]
 
 
 def announced(found: LogicalTopic, broker: str, now_ms: int) -> Plan[None]:
-    """Brokers that stay say of everything that was at a broker that it is gone, as it is. Raises
-    NotAsWantedError."""
+    """Brokers that stay say of everything that was at a broker, and of all that it says is gone, that it is
+    gone; they keep the places of groups. Raises NotAsWantedError."""
     assert found.stated is not None
-    gone: dict[int, list[Interval]] = {}
+    expired: dict[int, list[Interval]] = {}
     for index, queue in found.part(broker).queues.items():
-        for each in queue.segments:
-            if each.state == State.EXPIRED and each.logical_end > each.logical_start:
-                gone.setdefault(index, []).append((each.logical_start, each.logical_end))
+        going = [each for each in queue.segments if each.state == State.EXPIRED]
+        if going:
+            yield from carried_over(found, index, going)
+        for each in going:
+            expired.setdefault(index, []).append((each.logical_start, each.logical_end))
+    stated = found.part(broker).stated
+    gone = with_gone({} if stated is None else stated.gone, expired)
     said = [each.stated.gone for each in found.holders if each.stated and each.broker != broker]
     if any(_says(each, gone) for each in said):
         return

@@ -13,9 +13,11 @@ from itertools import pairwise
 from replispec.administrator.rocketmq.logical_topics import LogicalTopic
 from replispec.administrator.rocketmq.plans import Asking, Plan, body_of, header_of, unreadable
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.rocketmq.queues import Segment
+from replispec.runtime.rocketmq.queues import PhysicalQueue, Segment
 from replispec.runtime.rocketmq.queues.forms import message_of, segment_of
+from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.client import GetMaxOffsetRequest, GetMaxOffsetResponse
+from replispec.wire.rocketmq.codes import LogicalQueueState as State
 from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.logical_queue import LogicalQueueSegment, MigrateLogicalQueue
 
@@ -53,6 +55,16 @@ def ended(found: LogicalTopic) -> Plan[Sequence[Overtaken]]:
     return came
 
 
+def _followed(found: LogicalTopic, index: int, one: Segment, two: Segment) -> Segment:
+    """Who follows a segment: the next one that is known, or who began before that one and is lost, too. Of
+    that one it is known where it began: whoever passed it over says that all from there on is gone."""
+    lost = [begin for begin, _ in found.gone.get(index, ()) if one.logical_start < begin < two.logical_start]
+    if not lost:
+        return two
+    nobody = PhysicalQueue(constants.MOCK_BROKER_NONE, 0)
+    return Segment(nobody, State.READ_ONLY, min(lost), physical_end=two.logical_start - min(lost))
+
+
 def _overtaken(found: LogicalTopic) -> Iterator[tuple[int, Segment, Segment]]:
     """Segments that are open at a broker that answers, though another one begins behind them: the index, that
     segment, and who follows. Which of two that begin alike was passed over nobody can tell."""
@@ -60,4 +72,4 @@ def _overtaken(found: LogicalTopic) -> Iterator[tuple[int, Segment, Segment]]:
         for one, two in pairwise([each for each in queue.segments if each.is_decided]):
             is_behind = two.logical_start > one.logical_start
             if is_behind and not one.is_sealed and one.queue.broker_name in found.parts:
-                yield index, one, two
+                yield index, one, _followed(found, index, one, two)

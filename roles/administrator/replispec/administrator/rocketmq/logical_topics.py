@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from replispec.administrator.rocketmq.brokers import Brokers, clusters
+from replispec.administrator.rocketmq.brokers import Brokers, clusters_of_all
 from replispec.administrator.rocketmq.plans import (
     Asking,
     NotAsWantedError,
@@ -29,7 +29,7 @@ from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.queues import LogicalQueue, PhysicalQueue, Segment, Statement, fault_of_topic
 from replispec.runtime.rocketmq.queues.forms import queues_heard, queues_of
 from replispec.runtime.rocketmq.queues.profiles import LOGICAL_QUEUES
-from replispec.runtime.rocketmq.queues.telling import statement_of
+from replispec.runtime.rocketmq.queues.telling import Interval, statement_of
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import GetRouteInfoRequest, TopicConfigTable, TopicRouteData
 from replispec.wire.rocketmq.client import (
@@ -107,6 +107,15 @@ class LogicalTopic:
         }
 
     @property
+    def gone(self) -> Mapping[int, Sequence[Interval]]:
+        """The logical offsets that brokers say are gone, by index."""
+        found: dict[int, list[Interval]] = {}
+        for part in self.parts.values():
+            for index, intervals in (part.stated.gone if part.stated is not None else {}).items():
+                found.setdefault(index, []).extend(intervals)
+        return found
+
+    @property
     def fault(self) -> str | None:
         """What is wrong with them."""
         return fault_of_topic(self.queues.values(), LOGICAL_QUEUES)
@@ -151,12 +160,14 @@ class LogicalTopic:
 
     def free_queue(self, broker: str, index: int) -> PhysicalQueue | None:
         """A message queue of a broker that is expired, so that it may serve again: first one of the same
-        logical queue. The last segment of a queue is none: it says where the queue goes on."""
+        logical queue. The last segment of a queue is none: it says where the queue goes on. Nor is one that
+        was never used: where it begins would tell nobody which of both uses is meant."""
         queues = self.queues
         order = sorted(queues.values(), key=lambda each: (each.index != index, each.index))
         for queue in order:
             for each in queue.segments[:-1]:
-                if each.state == State.EXPIRED and each.queue.broker_name == broker:
+                is_used = each.physical_end > each.physical_start
+                if is_used and each.state == State.EXPIRED and each.queue.broker_name == broker:
                     return each.queue
         return None
 
@@ -169,20 +180,22 @@ class LogicalTopic:
 @dataclass(frozen=True, slots=True)
 class HeldTopics:
     """The topics of which a broker holds something of logical queues, and how many queues it leads of each
-    static one."""
+    static one. `older`: static topics of which it has, or had, older items."""
 
     logical: Sequence[str]
     led: Mapping[str, int]
+    older: Sequence[str] = ()
 
 
 def topics_at(name_servers: Sequence[str], broker: str) -> Plan[HeldTopics]:
     """What a broker holds. Raises NotAsWantedError."""
-    brokers = yield from clusters(name_servers)
+    brokers = yield from clusters_of_all(name_servers)
     address = brokers.broker_set(broker).get(constants.MASTER_ID)
     if address is None:
         raise NotAsWantedError(f"{broker} has no master")
     topics: list[str] = []
     led: dict[str, int] = {}
+    older: set[str] = set()
     total = 1
     while len(topics) < total:
         (reply,) = yield [_topics_from(address, len(topics))]
@@ -191,6 +204,7 @@ def topics_at(name_servers: Sequence[str], broker: str) -> Plan[HeldTopics]:
         topics += table
         details = body.topic_queue_mapping_detail_map or {}
         led |= {name: count for name, each in details.items() if (count := _led(each, broker))}
+        older |= {name for name, each in details.items() if _has_older(each, broker)}
         # Who does not say how many there are tells all at once.
         said = header_of(reply, GetAllTopicConfigResponse).total_topic_num
         total = len(topics) if said is None or not table else said
@@ -206,13 +220,19 @@ def topics_at(name_servers: Sequence[str], broker: str) -> Plan[HeldTopics]:
         ]
         replies = yield asked
         found += [each for each, reply in zip(topics[place:], replies, strict=False) if _holds(reply)]
-    return HeldTopics(sorted(found), dict(sorted(led.items())))
+    return HeldTopics(sorted(found), dict(sorted(led.items())), sorted(older))
 
 
 def _led(mapping: TopicQueueMappingDetail, broker: str) -> int:
     """How many logical queues of a static topic go on at a broker."""
     tails = (each.items[-1] for each in (mapping.hosted_queues or {}).values() if each.items)
     return sum(each.bname == broker for each in tails)
+
+
+def _has_older(mapping: TopicQueueMappingDetail, broker: str) -> bool:
+    """Whether a logical queue of a static topic was at a broker, and went on elsewhere."""
+    items = ([*(each.items or ())][:-1] for each in (mapping.hosted_queues or {}).values())
+    return any(each.bname == broker for few in items for each in few)
 
 
 def _topics_from(address: str, place: int) -> Asking:
@@ -230,7 +250,7 @@ def _holds(reply: Reply) -> bool:
 def known(name_servers: Sequence[str], topic: str) -> Plan[LogicalTopic]:
     """What every broker holds of a topic. Who asks while a queue moves may hear of it at one broker before
     that and at another one after it, and looks again. Raises NotAsWantedError."""
-    brokers = yield from clusters(name_servers)
+    brokers = yield from clusters_of_all(name_servers)
     if not brokers.sets():
         raise NotAsWantedError("the name server knows no broker")
     for _ in range(LOOKS_MAX):

@@ -100,6 +100,16 @@ class Topic:
         return max((each.total for each in self.parts.values()), default=0)
 
 
+def older_at(topic: Topic, broker: str) -> int:
+    """How many older items of its logical queues are at a broker, by the word of those that lead them: an
+    item goes once it has no message any more."""
+    led: dict[int, Chain] = {}
+    for part in sorted(topic.parts.values(), key=lambda each: each.epoch):
+        led |= {index: chain for index, chain in part.chains.items() if chain.leader == part.broker}
+    items = (each for chain in led.values() for each in chain.queue.segments[:-1])
+    return sum(each.queue.broker_name == broker for each in items)
+
+
 # ---- read ----------------------------------------------------------------------------------------
 
 

@@ -94,6 +94,11 @@ class _Kept:
             gone=gone,
         )
 
+    def with_enabled(self, stated: Statement) -> _Kept:
+        """After a replica said that the topic is enabled. It is not taken back."""
+        known = [stated.enabled] if self.enabled is None else [self.enabled, stated.enabled]
+        return replace(self, enabled=max(known))
+
     def with_static(self, said: TopicQueueMappingInfo, version: Version) -> _Kept:
         """After it said which queues it leads: the greatest epoch counts, then the newest version."""
         known = UNDECIDED - 1 if self.static is None else _epoch(self.static)
@@ -142,6 +147,9 @@ class ToldMappings:
                 after = replace(after, version=as_of.get(topic))
             if is_master and topic in said.topics:
                 after = after.with_logical(said, topic)
+            elif topic in said.stated:
+                # Which segments there are it may know late; that there are any keeps the plain route away.
+                after = after.with_enabled(said.stated[topic])
             if topic in said.static:
                 after = after.with_static(said.static[topic], said.version)
             if after != before:

@@ -82,9 +82,10 @@ class AskedOfQueues:
         """Of a source that is gone, which logical offsets nobody can vouch for; None of another."""
         source, start = self.source_segment, rules.segment_start(self.target)
         is_commit = self.code == RequestCode.MIGRATE_TOPIC_LOGICAL_QUEUE_COMMIT
-        if not is_commit or source is None or source.is_sealed or not source.is_decided:
+        if not is_commit or source is None or not source.is_decided:
             return None
-        return (source.logical_start, start) if source.logical_start < start else None
+        begin = source.logical_end if source.is_sealed else source.logical_start
+        return (begin, start) if begin < start else None
 
 
 def asked_of(request: Request, broker_name: str) -> AskedOfQueues:

@@ -24,7 +24,7 @@ from replispec.broker.rocketmq.core.logical_mappings import (
 )
 from replispec.broker.rocketmq.core.peers import Peers
 from replispec.broker.rocketmq.core.pulls import Pulls
-from replispec.broker.rocketmq.core.recorder import MappingLog, Recorder
+from replispec.broker.rocketmq.core.recorder import Handler, MappingLog, Recorder
 from replispec.broker.rocketmq.core.topics import Topics
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.machines import step
@@ -344,6 +344,21 @@ class LogicalQueueAdmin:
                 gives()
 
         self._recorder.wait(mapped.end, kept, request.now_ms)
+
+    def when_kept(self, request: Request, held: HeldSegment, end: int, then: Handler) -> None:
+        """Have a request about a segment served once the log is kept up to `end`, where what it rests on was
+        recorded; refuse it where that cannot be, or too many wait."""
+
+        def kept(reason: str, _now_ms: int) -> None:
+            if reason:
+                self._refuse_unkept(request, instance_of(held), reason)
+            else:
+                then(request)
+
+        if self._recorder.is_full:
+            kept("too many wait for it", request.now_ms)
+        else:
+            self._recorder.wait(end, kept, request.now_ms)
 
     def _refuse_unkept(self, request: Request, instance: Instance, reason: str) -> None:
         event = machine.Unkept(reason)

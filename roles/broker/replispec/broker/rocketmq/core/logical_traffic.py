@@ -139,8 +139,22 @@ class LogicalQueueTraffic:
         if asking is None:
             handler(request)
             return
+        if request.code in SENDING and self._waits_for_seal(asking):
+            return
         for effect in self._effects(asking):
             self._do(effect, asking)
+
+    def _waits_for_seal(self, asking: _Asking) -> bool:
+        """Whether a send is served later, because its segment ended by what a fail-over may undo: whoever is
+        sent on is given offsets that this segment would give then."""
+        topic, held = asking.mapping.topic, asking.held
+        mapped = self._mappings.newest(topic)
+        if held is None or not held.segment.is_sealed or mapped is None:
+            return False
+        if mapped is self._mappings.kept(topic):
+            return False
+        self._admin.when_kept(asking.request, held, mapped.end, partial(self._routed, asking.handler))
+        return True
 
     def _asking(self, handler: Handler, request: Request) -> _Asking | None:
         header: Any = request.header

@@ -93,10 +93,15 @@ class Recorder:
         """Whether a mapping waits for the log's next file."""
         return self._awaits_room
 
+    @property
+    def is_full(self) -> bool:
+        """Whether as many wait as may."""
+        return len(self._waiting) + len(self._held) >= WAITING_MAX
+
     def record(self, table: Table, body: bytes, now_ms: int, kept: Kept, again: Kept) -> None:
         """Write what somebody sets. While there is no room he waits, and is told with `again` when there is
         some, or cannot be."""
-        if len(self._waiting) + len(self._held) >= WAITING_MAX:
+        if self.is_full:
             kept("too many wait for it", now_ms)
         elif self._awaits_room:
             self._held.append(again)

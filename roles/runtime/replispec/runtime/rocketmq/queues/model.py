@@ -118,7 +118,8 @@ class LogicalQueue:
         """One of segments that several brokers told, each when it liked: where one still looks open though
         another follows it, its seal was not heard yet, and it ends where that one begins."""
         found = cls.of(index, segments).segments
-        followed = zip(found, (*found[1:], None), strict=True)
+        # Not as many of both where there is none: all may be gone.
+        followed = zip(found, (*found[1:], None), strict=False)
         return cls.of(index, (_ended_by(each, following) for each, following in followed))
 
     @property

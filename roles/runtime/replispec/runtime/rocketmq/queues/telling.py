@@ -124,8 +124,10 @@ class HeardQueues:
 
     @property
     def told(self) -> Sequence[LogicalQueue]:
-        """What is told when nothing lacks: no index that is not committed yet."""
-        return [self.queues[index] for index in range(self.total) if index in self.queues]
+        """What is told when nothing lacks: no index that is not committed yet, and none of which all is
+        gone."""
+        known = (self.queues.get(index) for index in range(self.total))
+        return [each for each in known if each is not None and each.segments]
 
 
 def without_gone(queue: LogicalQueue, lost: Collection[str], gone: Sequence[Interval]) -> LogicalQueue:
