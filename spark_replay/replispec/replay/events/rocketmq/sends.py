@@ -23,7 +23,6 @@ from replispec.replay.pairing.delivery import Delivered, Integers
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.keyed import declared
 from replispec.runtime.rocketmq import rules
-from replispec.runtime.rocketmq.log import tags_code
 from replispec.wire.rocketmq.broker import SendMessageRequest, SendMessageResponse, SendMessageV2Request
 from replispec.wire.rocketmq.codes import Release, RequestCode
 from replispec.wire.rocketmq.constants import (
@@ -153,7 +152,8 @@ def tag_code(code: int | None, ext_fields: Mapping[str, str | None]) -> int | No
     if not _is_alone(code, ext_fields):
         return None
     said = (ext_fields.get(key) for key in _PROPERTIES_KEYS)
-    return tags_code(next((each for each in said if each is not None), "").encode())
+    found = re.match(_TAGGED, next((each for each in said if each is not None), ""))
+    return rules.string_hash("" if found is None else found["tag"])
 
 
 def _tags(frames: Delivered, requests: Integers) -> pa.Array:
