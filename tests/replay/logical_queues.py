@@ -27,7 +27,7 @@ from replispec.wire.rocketmq.logical_queue import (
     PrepareMigrationResponse,
 )
 from replispec.wire.rocketmq.message_queue import MessageQueue
-from tests.replay.queues import ADMIN, BROKERS, CONSUMER, GROUP, TOPIC, Stored, World
+from tests.replay.queues import ADMIN, BROKERS, CONSUMER, GROUP, LATE_GROUP, TOPIC, Stored, World
 
 FLAG = int(RouteFlag.LOGICAL_QUEUE)
 NORMAL, READ_ONLY, EXPIRED, WRITE_ONLY = "Normal", "ReadOnly", "Expired", "WriteOnly"
@@ -152,6 +152,8 @@ def logical_queues() -> World:
     pull(world, B, (1, 0), new)
     _kept(world, B, 1, 2)
     registered(world, A, GONE)
+    for _ in range(2):
+        pull(world, A, (0, 0), [], elsewhere=True, group=LATE_GROUP)
     _prepared(world, SECOND_SEALED, THIRD)
     registered(world, B, OTHER, SECOND_SEALED)
     registered(world, A, THIRD)

@@ -1,4 +1,4 @@
-"""Faults put into captures of a static topic and of logical queues."""
+"""Faults put into captures of a static topic, and how faults are put into captures of any."""
 
 from __future__ import annotations
 
@@ -11,11 +11,8 @@ from replispec.runtime.primitives.headers import Header
 from replispec.wire.rocketmq.broker import (
     PullMessageRequest,
     PullMessageResponse,
-    RegisterBrokerBody,
-    RegisterBrokerRequest,
     SendMessageResponse,
     SendMessageV2Request,
-    TopicConfigTable,
     TopicRouteData,
 )
 from replispec.wire.rocketmq.client import (
@@ -26,21 +23,23 @@ from replispec.wire.rocketmq.client import (
     QueryConsumerOffsetResponse,
 )
 from replispec.wire.rocketmq.codes import RemotingFlag, ResponseCode
-from replispec.wire.rocketmq.logical_queue import (
-    LogicalQueues,
-    LogicalQueueSegment,
-    LogicalQueueSegments,
-    MigrateLogicalQueue,
-    PrepareMigrationRequest,
-)
 from replispec.wire.rocketmq.static_topic import (
     TopicConfigAndQueueMapping,
     TopicQueueMappingDetail,
     UpdateStaticTopicRequest,
 )
-from tests.replay import logical_queues as lq
 from tests.replay.faults import Edit, Frame, Frames, put, with_fields
-from tests.replay.queues import BROKERS, CONSUMER, FIRST_EPOCH, LATE_GROUP, RECORD_BYTES, TOPIC, item, moved
+from tests.replay.queues import (
+    BROKERS,
+    CONSUMER,
+    FIRST_EPOCH,
+    GROUP,
+    LATE_GROUP,
+    RECORD_BYTES,
+    SECOND_EPOCH,
+    item,
+    moved,
+)
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class Fault:
     diverges: frozenset[str] = frozenset()
 
 
-def _fault(edit: Edit, *breaks: str, doubts: Sequence[str] = (), diverges: Sequence[str] = ()) -> Fault:
+def fault(edit: Edit, *breaks: str, doubts: Sequence[str] = (), diverges: Sequence[str] = ()) -> Fault:
     return Fault(edit, frozenset(breaks), frozenset(doubts), frozenset(diverges))
 
 
@@ -92,11 +91,11 @@ def answers(frames: Frames, requests: Sequence[int]) -> list[int]:
     return found
 
 
-def _sends(frames: Frames, broker: str) -> list[int]:
+def sends(frames: Frames, broker: str) -> list[int]:
     return answers(frames, asked(frames, SendMessageV2Request, broker))
 
 
-def _pulls(frames: Frames, broker: str, **values: Any) -> list[int]:
+def pulls(frames: Frames, broker: str, **values: Any) -> list[int]:
     return answers(frames, asked(frames, PullMessageRequest, broker, **values))
 
 
@@ -104,7 +103,7 @@ def _sets(frames: Frames, broker: str) -> list[int]:
     return asked(frames, UpdateStaticTopicRequest, broker)
 
 
-def _with_body(frames: Frames, at: int, body: bytes) -> Frames:
+def with_body(frames: Frames, at: int, body: bytes) -> Frames:
     return put(frames, at, frames[at].with_command(frames[at].command()[1], body))
 
 
@@ -113,7 +112,7 @@ def _remapped(
 ) -> Frames:
     """Another mapping in what an administrator sets."""
     detail = TopicQueueMappingDetail.decode(frames[at].command()[0].body)
-    return _with_body(frames, at, change(detail).encode())
+    return with_body(frames, at, change(detail).encode())
 
 
 def spoken(frames: Sequence[Frame], language: str) -> Frames:
@@ -136,48 +135,48 @@ def by_java(edit: Edit) -> Edit:
 
 def an_offset_is_given_twice(frames: Frames) -> Frames:
     """The second message is acknowledged at the offset of the first one."""
-    at = _sends(frames, "broker-a")[1]
+    at = sends(frames, "broker-a")[1]
     return put(frames, at, with_fields(frames[at], SendMessageResponse, queue_offset=0))
 
 
 def another_message_at_an_offset(frames: Frames) -> Frames:
     """Whoever reads the first one is handed another one, of the same queue and offset."""
-    at = _pulls(frames, "broker-a", queue_offset=0, lo=None)[0]
+    at = pulls(frames, "broker-a", queue_offset=0, lo=None)[0]
     body = bytearray(frames[at].command()[0].body)
     place = body.index((RECORD_BYTES).to_bytes(8, "big"))
     body[place : place + 8] = (7 * RECORD_BYTES).to_bytes(8, "big")
-    return _with_body(frames, at, bytes(body))
+    return with_body(frames, at, bytes(body))
 
 
 def the_distance_of_another_segment(frames: Frames) -> Frames:
     """Old messages are read with the distance of the new segment."""
-    at = _pulls(frames, "broker-c", queue_offset=0)[0]
+    at = pulls(frames, "broker-c", queue_offset=0)[0]
     return put(frames, at, with_fields(frames[at], PullMessageResponse, offset_delta=10_000))
 
 
 def a_physical_position_goes_on(frames: Frames) -> Frames:
     """The leader passes on where the older broker goes on, as that says it."""
-    at = _pulls(frames, "broker-c", queue_offset=10_000)[0]
+    at = pulls(frames, "broker-c", queue_offset=10_000)[0]
     return put(frames, at, with_fields(frames[at], PullMessageResponse, next_begin_offset=2))
 
 
 def a_message_below_the_border(frames: Frames) -> Frames:
     """The new leader acknowledges a message at an offset of the older segment."""
-    at = _sends(frames, "broker-c")[-1]
+    at = sends(frames, "broker-c")[-1]
     return put(frames, at, with_fields(frames[at], SendMessageResponse, queue_offset=4))
 
 
 def a_hole_in_a_read(frames: Frames) -> Frames:
     """The second of three messages is not handed out."""
-    at = _pulls(frames, "broker-a", queue_offset=0, lo=None)[0]
+    at = pulls(frames, "broker-a", queue_offset=0, lo=None)[0]
     body = frames[at].command()[0].body
     third = len(body) // 3
-    return _with_body(frames, at, body[:third] + body[2 * third :])
+    return with_body(frames, at, body[:third] + body[2 * third :])
 
 
 def a_border_before_the_end(frames: Frames) -> Frames:
     """A group that has read nothing is led to the new segment at once."""
-    at = _pulls(frames, "broker-c", queue_offset=0, consumer_group=LATE_GROUP)[0]
+    at = pulls(frames, "broker-c", queue_offset=0, consumer_group=LATE_GROUP)[0]
     _, header = frames[at].command()
     told = frames[at].with_command(replace(header, code=int(ResponseCode.PULL_RETRY_IMMEDIATELY)), b"")
     return put(frames, at, with_fields(told, PullMessageResponse, next_begin_offset=10_000))
@@ -208,7 +207,7 @@ def a_start_that_is_decided_twice(frames: Frames) -> Frames:
     said = TopicConfigAndQueueMapping.decode(frames[at].command()[0].body)
     assert said.mapping_detail is not None
     detail = _hosting(said.mapping_detail, {0: moved(20_000)[0]})
-    return _with_body(frames, at, replace(said, mapping_detail=detail).encode())
+    return with_body(frames, at, replace(said, mapping_detail=detail).encode())
 
 
 def a_start_that_does_not_grow(frames: Frames) -> Frames:
@@ -219,7 +218,7 @@ def a_start_that_does_not_grow(frames: Frames) -> Frames:
     said = TopicConfigAndQueueMapping.decode(frames[at].command()[0].body)
     assert said.mapping_detail is not None
     detail = _hosting(said.mapping_detail, {0: moved(0)[0]})
-    return _with_body(frames, at, replace(said, mapping_detail=detail).encode())
+    return with_body(frames, at, replace(said, mapping_detail=detail).encode())
 
 
 def an_older_mapping_is_taken(frames: Frames) -> Frames:
@@ -258,7 +257,16 @@ def a_route_that_nobody_registered(frames: Frames) -> Frames:
     said = TopicRouteData.decode(frames[at].command()[0].body)
     infos = dict(said.topic_queue_mapping_by_broker or {})
     infos["broker-c"] = replace(infos["broker-c"], curr_id_map={0: 4})
-    return _with_body(frames, at, replace(said, topic_queue_mapping_by_broker=infos).encode())
+    return with_body(frames, at, replace(said, topic_queue_mapping_by_broker=infos).encode())
+
+
+def a_route_of_an_epoch_that_nobody_registered(frames: Frames) -> Frames:
+    """A name server tells a mapping of an epoch that the broker never had."""
+    at = _routes(frames)[-1]
+    said = TopicRouteData.decode(frames[at].command()[0].body)
+    infos = dict(said.topic_queue_mapping_by_broker or {})
+    infos["broker-c"] = replace(infos["broker-c"], epoch=SECOND_EPOCH + 7)
+    return with_body(frames, at, replace(said, topic_queue_mapping_by_broker=infos).encode())
 
 
 def an_older_route(frames: Frames) -> Frames:
@@ -267,7 +275,7 @@ def an_older_route(frames: Frames) -> Frames:
     before = TopicRouteData.decode(frames[old].command()[0].body).topic_queue_mapping_by_broker or {}
     said = TopicRouteData.decode(frames[new].command()[0].body)
     infos = {**(said.topic_queue_mapping_by_broker or {}), "broker-a": before["broker-a"]}
-    return _with_body(frames, new, replace(said, topic_queue_mapping_by_broker=infos).encode())
+    return with_body(frames, new, replace(said, topic_queue_mapping_by_broker=infos).encode())
 
 
 def a_position_that_falls(frames: Frames) -> Frames:
@@ -282,6 +290,46 @@ def a_position_that_falls_elsewhere(frames: Frames) -> Frames:
     return put(frames, at, with_fields(frames[at], QueryConsumerOffsetResponse, offset=2))
 
 
+def what_is_gone_is_read(frames: Frames) -> Frames:
+    """A broker says that the first message is gone, and hands it out afterwards."""
+    (at,) = answers(frames, asked(frames, GetMinOffsetRequest, "broker-b"))
+    return put(frames, at, with_fields(frames[at], GetMinOffsetResponse, offset=1))
+
+
+def an_end_that_is_not_translated(frames: Frames) -> Frames:
+    """The leader tells with messages how far its physical queue goes."""
+    at = pulls(frames, "broker-c", queue_offset=10_000)[0]
+    return put(frames, at, with_fields(frames[at], PullMessageResponse, max_offset=2))
+
+
+def an_end_beyond_all_messages(frames: Frames) -> Frames:
+    """The leader tells with messages that there are more than there are."""
+    at = pulls(frames, "broker-c", queue_offset=10_000)[0]
+    return put(frames, at, with_fields(frames[at], PullMessageResponse, max_offset=10_005))
+
+
+def a_read_at_the_wrong_broker(frames: Frames) -> Frames:
+    """The new leader answers for its own offsets with messages of the older broker's queue."""
+    old = pulls(frames, "broker-a", queue_offset=0, lo=None)[0]
+    at = pulls(frames, "broker-c", queue_offset=10_000)[0]
+    body = frames[old].command()[0].body
+    return with_body(frames, at, body[: 2 * (len(body) // 3)])
+
+
+def a_start_behind_what_was_asked(frames: Frames) -> Frames:
+    """The first of three messages is not handed out, and nobody says that it is gone."""
+    at = pulls(frames, "broker-a", queue_offset=0, lo=None)[0]
+    body = frames[at].command()[0].body
+    return with_body(frames, at, body[len(body) // 3 :])
+
+
+def a_start_behind_what_is_there(frames: Frames) -> Frames:
+    """The same at a broker that says afterwards that it has it."""
+    at = pulls(frames, "broker-b", queue_offset=0, consumer_group=GROUP)[0]
+    body = frames[at].command()[0].body
+    return with_body(frames, at, body[len(body) // 2 :])
+
+
 def a_beginning_that_nobody_said(frames: Frames) -> Frames:
     """The leader answers with a beginning that is not that of the older broker."""
     (at,) = answers(frames, asked(frames, GetMinOffsetRequest, "broker-c"))
@@ -291,138 +339,45 @@ def a_beginning_that_nobody_said(frames: Frames) -> Frames:
 # Where mappings contradict each other, none tells which segment has an offset.
 _WHICH = ("message-lies-in-its-segment", "offsets-are-translated")
 STATIC_FAULTS = (
-    _fault(an_offset_is_given_twice, "logical-offset-is-one-message", "message-has-one-logical-offset"),
-    _fault(another_message_at_an_offset, "logical-offset-is-one-message"),
-    _fault(
+    fault(an_offset_is_given_twice, "logical-offset-is-one-message", "message-has-one-logical-offset"),
+    fault(another_message_at_an_offset, "logical-offset-is-one-message"),
+    fault(
         the_distance_of_another_segment,
         *("offsets-are-translated", "logical-offset-is-one-message", "message-has-one-logical-offset"),
         *("reads-are-contiguous", "acknowledged-is-read"),
-        doubts=["message-lies-in-its-segment"],
+        *("message-lies-in-its-segment", "ends-hold-what-is-read", "ends-never-fall"),
     ),
-    _fault(a_physical_position_goes_on, "reads-are-contiguous"),
-    _fault(
+    fault(a_physical_position_goes_on, "reads-are-contiguous"),
+    fault(
         a_message_below_the_border,
         *("message-lies-in-its-segment", "message-has-one-logical-offset", "acknowledged-is-read"),
     ),
-    _fault(a_hole_in_a_read, "reads-are-contiguous", "acknowledged-is-read"),
-    _fault(a_border_before_the_end, "acknowledged-is-read"),
-    _fault(two_leaders_of_one_epoch, "one-writable-segment"),
-    _fault(an_item_that_changes, "decided-segments-stay", doubts=_WHICH),
-    _fault(a_start_that_is_decided_twice, "decided-segments-stay", doubts=_WHICH),
-    _fault(a_start_that_does_not_grow, "segments-follow", doubts=_WHICH),
-    _fault(an_older_mapping_is_taken, "mapping-epochs-grow"),
-    _fault(a_mapping_of_another_broker, "mappings-are-for-their-broker"),
-    _fault(an_end_that_changes, "segment-ends-stay"),
-    _fault(a_route_that_nobody_registered, "routes-are-registered", "one-writable-segment"),
-    _fault(an_older_route, "mapping-epochs-grow", doubts=["routes-are-the-newest"]),
-    _fault(a_position_that_falls, "positions-never-fall", "answers-are-translated"),
-    _fault(a_position_that_falls_elsewhere, doubts=["positions-never-fall"]),
-    _fault(a_beginning_that_nobody_said, "answers-are-translated"),
-    _fault(by_java(an_item_that_changes), diverges=["decided-segments-stay"], doubts=_WHICH),
-    _fault(by_java(a_start_that_does_not_grow), diverges=["segments-follow"], doubts=_WHICH),
-    _fault(by_java(a_mapping_of_another_broker), diverges=["mappings-are-for-their-broker"]),
-    _fault(by_java(an_older_route), diverges=["mapping-epochs-grow", "routes-are-the-newest"]),
-)
-
-
-# ---- logical queues ------------------------------------------------------------------------------
-
-
-def _registrations(frames: Frames, broker: str) -> list[int]:
-    return asked(frames, RegisterBrokerRequest, broker_name=broker)
-
-
-def _with_segments(frames: Frames, at: int, *segments: LogicalQueueSegment) -> Frames:
-    """A broker registers these instead."""
-    said = RegisterBrokerBody.decode(frames[at].command()[0].body)
-    queues: dict[int, list[LogicalQueueSegment]] = {}
-    for each in segments:
-        queues.setdefault(each.logical_queue_index or 0, []).append(each)
-    told = LogicalQueues({index: LogicalQueueSegments(own) for index, own in queues.items()})
-    wrapper = TopicConfigTable(logical_queues_info_map={TOPIC: told})
-    return _with_body(frames, at, replace(said, topic_config_serialize_wrapper=wrapper).encode())
-
-
-def two_normal_segments(frames: Frames) -> Frames:
-    """The target has a segment that is written in two of its queues."""
-    at = _registrations(frames, "broker-b")[2]
-    other = lq.segment(0, lq.B, 2, 7)
-    return _with_segments(frames, at, lq.OTHER, lq.SECOND, other)
-
-
-def an_end_that_moves(frames: Frames) -> Frames:
-    """The source registers another end than it decided."""
-    at = _registrations(frames, "broker-a")[1]
-    return _with_segments(frames, at, replace(lq.SEALED, offset_max=4))
-
-
-def a_segment_that_moves(frames: Frames) -> Frames:
-    """The target registers another start than was decided."""
-    at = _registrations(frames, "broker-b")[2]
-    return _with_segments(frames, at, lq.OTHER, replace(lq.SECOND, logical_queue_delta=2))
-
-
-def a_start_off_by_one(frames: Frames) -> Frames:
-    """The source decides a start one before its end, and everybody is told so."""
-    second = replace(lq.SECOND, logical_queue_delta=2)
-    (first, *_) = answers(frames, asked(frames, PrepareMigrationRequest))
-    frames = _with_body(frames, first, MigrateLogicalQueue(lq.SEALED, second).encode())
-    frames = _with_segments(frames, _registrations(frames, "broker-b")[2], lq.OTHER, second)
-    sealed = replace(lq.SECOND_SEALED, logical_queue_delta=2)
-    frames = _with_segments(frames, _registrations(frames, "broker-b")[3], lq.OTHER, sealed)
-    second_run = answers(frames, asked(frames, PrepareMigrationRequest))[1]
-    third = replace(lq.THIRD, logical_queue_delta=4)
-    frames = _with_body(frames, second_run, MigrateLogicalQueue(sealed, third).encode())
-    frames = _with_segments(frames, _registrations(frames, "broker-a")[-1], third)
-    routes = [at for at, frame in enumerate(frames) if b'"logicalQueuesInfo"' in frame.data]
-    for at, told in zip(routes[1:], ((lq.SEALED, second), (sealed, third)), strict=True):
-        data = TopicRouteData.decode(frames[at].command()[0].body)
-        queues = {0: LogicalQueueSegments([*told]), 1: LogicalQueueSegments([lq.OTHER])}
-        frames = _with_body(frames, at, replace(data, logical_queues_info=queues).encode())
-    return frames
-
-
-def a_message_behind_the_seal(frames: Frames) -> Frames:
-    """The last message of a segment is acknowledged behind the end that was decided."""
-    at = _sends(frames, "broker-b")[-1]
-    return put(frames, at, with_fields(frames[at], SendMessageResponse, queue_offset=4))
-
-
-def a_position_that_is_lost(frames: Frames) -> Frames:
-    """A broker that is asked how far a group has read says less than it took."""
-    at = answers(frames, asked(frames, QueryConsumerOffsetRequest, "broker-a"))[0]
-    return put(frames, at, with_fields(frames[at], QueryConsumerOffsetResponse, offset=0))
-
-
-def a_hole_in_a_segment(frames: Frames) -> Frames:
-    """The second of three messages of a segment is not handed out."""
-    at = _pulls(frames, "broker-a", queue_offset=0)[0]
-    body = frames[at].command()[0].body
-    third = len(body) // 3
-    return _with_body(frames, at, body[:third] + body[2 * third :])
-
-
-def a_redirect_too_early(frames: Frames) -> Frames:
-    """A group is sent to the next segment, where it reads on, with a message of this one unread."""
-    first, last = (_pulls(frames, "broker-b", queue_offset=offset)[0] for offset in (0, 2))
-    body = frames[first].command()[0].body
-    for at in (first, last):
-        frames = put(frames, at, with_fields(frames[at], PullMessageResponse, next_begin_offset=1))
-    frames = _with_body(frames, first, body[: len(body) // 2])
-    at = asked(frames, PullMessageRequest, "broker-b", queue_offset=2)[0]
-    return put(frames, at, with_fields(frames[at], PullMessageRequest, queue_offset=1))
-
-
-LOGICAL_FAULTS = (
-    _fault(two_normal_segments, "one-writable-segment"),
-    _fault(an_end_that_moves, "segment-ends-stay"),
-    _fault(a_segment_that_moves, "decided-segments-stay", doubts=["message-lies-in-its-segment"]),
-    _fault(
-        a_start_off_by_one,
-        *("segments-follow", "logical-offset-is-one-message", "message-lies-in-its-segment"),
+    fault(a_hole_in_a_read, "reads-are-contiguous", "acknowledged-is-read"),
+    fault(a_border_before_the_end, "acknowledged-is-read"),
+    fault(two_leaders_of_one_epoch, "one-writable-segment"),
+    fault(an_item_that_changes, "decided-segments-stay", doubts=_WHICH),
+    fault(a_start_that_is_decided_twice, "decided-segments-stay", doubts=_WHICH),
+    fault(a_start_that_does_not_grow, "segments-follow", doubts=_WHICH),
+    fault(an_older_mapping_is_taken, "mapping-epochs-grow"),
+    fault(a_mapping_of_another_broker, "mappings-are-for-their-broker"),
+    fault(an_end_that_changes, "segment-ends-stay"),
+    fault(a_route_that_nobody_registered, "routes-are-registered", "one-writable-segment"),
+    fault(a_route_of_an_epoch_that_nobody_registered, "routes-tell-what-is-registered"),
+    fault(what_is_gone_is_read, "removed-is-not-read"),
+    fault(an_end_that_is_not_translated, "ends-hold-what-is-read"),
+    fault(an_end_beyond_all_messages, "ends-never-fall"),
+    fault(
+        a_read_at_the_wrong_broker,
+        *("message-lies-in-its-segment", "message-has-one-logical-offset", "logical-offset-is-one-message"),
     ),
-    _fault(a_message_behind_the_seal, "message-lies-in-its-segment", "message-has-one-logical-offset"),
-    _fault(a_position_that_is_lost, "positions-never-fall"),
-    _fault(a_redirect_too_early, "acknowledged-is-read"),
-    _fault(a_hole_in_a_segment, "reads-are-contiguous", "acknowledged-is-read"),
+    fault(a_start_behind_what_was_asked, doubts=["reads-are-contiguous", "acknowledged-is-read"]),
+    fault(a_start_behind_what_is_there, "reads-are-contiguous", "acknowledged-is-read"),
+    fault(an_older_route, "mapping-epochs-grow", doubts=["routes-are-the-newest"]),
+    fault(a_position_that_falls, "positions-never-fall", "answers-are-translated"),
+    fault(a_position_that_falls_elsewhere, doubts=["positions-never-fall"]),
+    fault(a_beginning_that_nobody_said, "answers-are-translated"),
+    fault(by_java(an_item_that_changes), diverges=["decided-segments-stay"], doubts=_WHICH),
+    fault(by_java(a_start_that_does_not_grow), diverges=["segments-follow"], doubts=_WHICH),
+    fault(by_java(a_mapping_of_another_broker), diverges=["mappings-are-for-their-broker"]),
+    fault(by_java(an_older_route), diverges=["mapping-epochs-grow", "routes-are-the-newest"]),
 )

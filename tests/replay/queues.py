@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from replispec.runtime.primitives.commands import Body
 from replispec.runtime.primitives.headers import Header
+from replispec.runtime.rocketmq.rules import string_hash
 from replispec.wire.rocketmq.broker import (
     BrokerData,
     GetRouteInfoRequest,
@@ -25,12 +26,19 @@ from replispec.wire.rocketmq.broker import (
     TopicRouteData,
 )
 from replispec.wire.rocketmq.client import (
+    ClientHeartbeatRequest,
+    ClientHeartbeatResponse,
+    ConsumerData,
+    GetMaxOffsetRequest,
+    GetMaxOffsetResponse,
     GetMinOffsetRequest,
     GetMinOffsetResponse,
     GetTopicConfigRequest,
     GetTopicConfigResponse,
+    HeartbeatData,
     QueryConsumerOffsetRequest,
     QueryConsumerOffsetResponse,
+    SubscriptionData,
     UpdateConsumerOffsetRequest,
     UpdateConsumerOffsetResponse,
 )
@@ -126,7 +134,7 @@ class World:
         header: Header,
         tells: Header | None = None,
         *,
-        body: Body | None = None,
+        body: Body | bytes | None = None,
         told: Body | bytes | None = None,
         code: int = ResponseCode.SUCCESS,
         asks: int | None = None,
@@ -168,7 +176,14 @@ class World:
         return found
 
     def send(
-        self, broker: str, asked: int, stored: Stored, shown: int, flag: int = 0, on: str | None = None
+        self,
+        broker: str,
+        asked: int,
+        stored: Stored,
+        shown: int,
+        flag: int = 0,
+        on: str | None = None,
+        tag: str = "",
     ) -> None:
         """A message that a producer is told to be at this offset of the queue that it asked for; `on`: the
         queue that it was handed on to."""
@@ -181,6 +196,7 @@ class World:
             sys_flag=flag,
             born_timestamp=FIRST_EPOCH,
             flag=0,
+            properties=f"TAGS\x01{tag}\x02" if tag else None,
             broker_name=broker,
         )
         told = SendMessageResponse(stored.id, asked, shown, f"id{stored.id}", forward_queue_id=on)
@@ -221,17 +237,39 @@ class World:
         code: int = ResponseCode.SUCCESS,
         group: str = GROUP,
         flag: int = 0,
+        wants: str | None = "*",
+        version: int = 0,
+        least: int = 0,
     ) -> None:
-        """Somebody pulls; `delta`: None for a physical queue."""
+        """Somebody pulls; `delta`: None for a physical queue; `wants`: which messages, None where the
+        heartbeat of this version says it; `least`: the first offset that is there."""
         queue, offset = asked
         header = PullMessageRequest(
-            group, TOPIC, queue, offset, 32, flag, 0, 0, "*", 0, "TAG",
+            group, TOPIC, queue, offset, 32, flag, 0, 0, wants, version, "TAG",
             bname=MOCK_BROKER_GLOBAL if delta is not None else broker,
             lo=None if delta is not None or flag else False,
         )  # fmt: skip
-        tells = PullMessageResponse(0, following, 0, following, delta)
+        tells = PullMessageResponse(0, following, least, following, delta)
         told = b"".join(each.record for each in found) if found else None
         self.ask(who, BROKERS[broker], header, tells, told=told, code=code, asks=11)
+
+    def heartbeat(
+        self,
+        broker: str,
+        wants: str,
+        version: int,
+        *,
+        group: str = GROUP,
+        kind: str = "TAG",
+        body: bytes | None = None,
+    ) -> None:
+        """A client tells a broker which messages its group wants; `body`: in place of what it says."""
+        tags = [each.strip() for each in wants.split("||") if each.strip() != "*"]
+        own = SubscriptionData(False, [*map(string_hash, tags)], kind, wants, version, tags, TOPIC)
+        says = "CONSUME_FROM_LAST_OFFSET", "CONSUME_PASSIVELY", group, "CLUSTERING"
+        said = body or HeartbeatData("client", [ConsumerData(*says, [own], False)])
+        header = ClientHeartbeatRequest()
+        self.ask(CONSUMER, BROKERS[broker], header, ClientHeartbeatResponse(), body=said)
 
     def commit(self, broker: str, queue: int, offset: int, group: str = GROUP) -> None:
         """A group says how far it has read, and is answered."""
@@ -243,6 +281,11 @@ class World:
         lo, name = (None, MOCK_BROKER_GLOBAL) if who == CONSUMER else (False, broker)
         header = QueryConsumerOffsetRequest(group, TOPIC, queue, bname=name, lo=lo)
         self.ask(who, BROKERS[broker], header, QueryConsumerOffsetResponse(offset))
+
+    def end(self, broker: str, queue: int, offset: int) -> None:
+        """A client asks where a queue ends."""
+        header = GetMaxOffsetRequest(TOPIC, queue, bname=MOCK_BROKER_GLOBAL)
+        self.ask(CONSUMER, BROKERS[broker], header, GetMaxOffsetResponse(offset))
 
     def least(self, broker: str, queue: int, offset: int, who: str = CONSUMER) -> None:
         """Somebody asks where a queue begins."""
@@ -281,6 +324,8 @@ def static_topic() -> World:
         world.send("broker-b", 1, each, each.queue_offset)
     world.pull(CONSUMER, "broker-a", (0, 0), old, 3, 0)
     world.pull(CONSUMER, "broker-b", (1, 0), others, 2, 0)
+    world.least("broker-b", 1, 0)
+    world.pull(CONSUMER, "broker-b", (1, 0), others, 2, 0, group=LATE_GROUP)
     world.commit("broker-a", 0, 3)
     world.position("broker-a", 0, 3)
     _moves(world)
@@ -306,6 +351,7 @@ def _reads_on(world: World, old: Sequence[Stored], new: Sequence[Stored]) -> Non
     world.pull(leader, "broker-a", (0, 3), [], 3, None, code=ResponseCode.PULL_NOT_FOUND)
     world.pull(CONSUMER, "broker-c", (0, 3), [], 10_000, 0, code=ResponseCode.PULL_RETRY_IMMEDIATELY)
     world.pull(CONSUMER, "broker-c", (0, 10_000), new, 10_002, 10_000)
+    world.end("broker-c", 0, 10_002)
     world.commit("broker-c", 0, 10_002)
     world.pull(leader, "broker-a", (0, 0), old, 3, None, group=LATE_GROUP)
     world.pull(CONSUMER, "broker-c", (0, 0), old, 3, 0, group=LATE_GROUP)

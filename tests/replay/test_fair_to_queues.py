@@ -52,8 +52,8 @@ def blamed(world: World, folder: Path, edit: Callable[[Frames], Frames] = list) 
 
 
 def blamed_in(frames: Frames, folder: Path) -> Collection[str]:
-    found = verdicts(judged_packets(written(frames), folder / "judged.pcap"))
-    return {rule for rule, verdict in found.items() if verdict in BLAMES}
+    found = judged_packets(written(frames), folder / "judged.pcap")
+    return {each.invariant for each in found if each.verdict.value in BLAMES}
 
 
 # ---- older clients -------------------------------------------------------------------------------

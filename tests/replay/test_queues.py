@@ -25,9 +25,10 @@ from replispec.wire.rocketmq.logical_queue import (
 )
 from replispec.wire.rocketmq.store import LogRecord, OffsetMessageId, OffsetMessageIdV6
 from tests.replay.faults import Frame, taken, written
+from tests.replay.logical_queue_faults import LOGICAL_FAULTS
 from tests.replay.logical_queues import logical_queues
 from tests.replay.pcap_writer import Packet, pcap
-from tests.replay.queue_faults import LOGICAL_FAULTS, STATIC_FAULTS, Fault, spoken
+from tests.replay.queue_faults import STATIC_FAULTS, Fault, spoken
 from tests.replay.queues import ADMIN, BROKERS, GROUP, TOPIC, World, static_topic
 
 ENDS = "segment-ends-stay"

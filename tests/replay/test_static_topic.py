@@ -33,6 +33,8 @@ EVALUATED = {
     "acknowledged-is-read": 336,
     "answers-are-translated": 24,
     "decided-segments-stay": 102,
+    "ends-hold-what-is-read": 43,
+    "ends-never-fall": 50,
     "logical-offset-is-one-message": 728,
     "mapping-epochs-grow": 131,
     "mappings-are-for-their-broker": 19,
@@ -43,13 +45,18 @@ EVALUATED = {
     "positions-never-fall": 3,
     "reads-are-contiguous": 43,
     "routes-are-registered": 94,
+    "removed-is-not-read": 43,
     "routes-are-the-newest": 78,
+    "routes-tell-what-is-registered": 78,
     "segment-ends-stay": 0,
     "segments-follow": 31,
 }
 """How often each rule is asked of the capture."""
 SECOND_NS = 10**9
-SOME = ("a_message_below_the_border", "a_hole_in_a_read", "two_leaders_of_one_epoch")
+SOME = (
+    *("a_message_below_the_border", "a_hole_in_a_read", "two_leaders_of_one_epoch"),
+    *("a_route_of_an_epoch_that_nobody_registered", "what_is_gone_is_read", "an_end_beyond_all_messages"),
+)
 
 
 def test_a_static_topic_of_java_brokers_keeps_every_rule() -> None:

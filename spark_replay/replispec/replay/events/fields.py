@@ -96,6 +96,11 @@ class Fields:
     pulled: Sequence[dict[str, Any]] | None
     committed: bool | None
     asked_code: int | None
+    hosts: Sequence[dict[str, str | None]] | None
+    sub_version: int | None
+    tag_code: int | None
+    tag_codes: Sequence[int] | None
+    wanted: str | None
 
     def __getattr__(self, name: str) -> Any:
         """Called for what the kind has no field for."""

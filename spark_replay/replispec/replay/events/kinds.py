@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from replispec.replay.events import observation as seen
 from replispec.replay.events.observation import Observation, ObservationKind
-from replispec.replay.events.queue_observations import Limit, Mapped, Position, Pulled
+from replispec.replay.events.queue_observations import Limit, Mapped, Position, Pulled, Subscribed
 
 _ALL: Final[tuple[type[Observation], ...]] = (
     seen.Controller, seen.Broker, seen.Alive, seen.Closed, seen.Leader,
@@ -17,7 +17,7 @@ _ALL: Final[tuple[type[Observation], ...]] = (
     seen.Opened, seen.Gap, seen.Handshake, seen.Answer, seen.Report, seen.Batch, seen.Heartbeat,
     seen.Paired, seen.Mispaired, seen.Unseen, seen.Latency, seen.Undecodable,
     seen.Member,
-    Mapped, Pulled, Position, Limit,
+    Mapped, Pulled, Position, Limit, Subscribed,
 )  # fmt: skip
 KINDS: Final[Mapping[ObservationKind, type[Observation]]] = {
     each.kind: each for each in sorted(_ALL, key=lambda each: each.kind)

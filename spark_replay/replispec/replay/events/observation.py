@@ -49,6 +49,7 @@ class ObservationKind(StrEnum):
     PULLED = "pulled"
     POSITION = "position"
     LIMIT = "limit"
+    SUBSCRIBED = "subscribed"
 
 
 class Place(NamedTuple):
@@ -280,6 +281,7 @@ class Acknowledged(Told):
     `body_digest`: of the request's body; `body_crc`: CRC-32 of it, where it is that of one message.
     `request_order` is the `order` of that request; `epoch` is told by `join`. `topic`: of the message, which
     the answer says to be in `queue_id` at `queue_offset`; `physical`: the request asked for a physical queue.
+    `tag_code`: the hash of its tag, 0 without one; None of a batch.
     """
 
     kind = ObservationKind.ACKNOWLEDGED
@@ -294,6 +296,7 @@ class Acknowledged(Told):
     queue_id: int | None = None
     queue_offset: int | None = None
     physical: bool | None = None
+    tag_code: int | None = None
     epoch: int | None = field(default=None, metadata=_BY_JOIN)
 
 

@@ -18,7 +18,8 @@ class Mapped(Told):
 
     `address`: who says it. `form`: "ST" for a static topic, "LQ" for logical queues of RIP-21. `leads`: its
     physical queues by the logical ones that it leads, where that is said; `segments` where these are.
-    `own_name`: what the broker calls itself that registers. `forced`: without checks.
+    `own_name`: what the broker calls itself that registers. `forced`: without checks. `hosts`: where
+    a route says that brokers are. A registration without a topic is one that was not read.
     """
 
     kind = ObservationKind.MAPPED
@@ -34,6 +35,7 @@ class Mapped(Told):
     forced: bool | None = None
     leads: Sequence[dict[str, int]] | None = None
     segments: Sequence[dict[str, Any]] | None = None
+    hosts: Sequence[dict[str, str | None]] | None = None
     request_order: int | None = None
 
 
@@ -57,8 +59,10 @@ class _OfQueue(Told):
 @dataclass(frozen=True, slots=True)
 class Pulled(_OfQueue):
     """A pull of `consumer_group` from `asked` on; the messages are in `pulled`, None where the body was not
-    read. `filtered`: the consumer does not want all messages, None where the request does not say;
-    `carried`: the position that it commits; `redirected`: another segment's broker shall be asked."""
+    read. `filtered`: the consumer does not want all messages, None where the request does not say, and
+    `sub_version` is that of what its group says in heartbeats; `tag_codes`: hashes of the tags that it wants,
+    None where it does not filter by tags; `carried`: the position that it commits; `redirected`: another
+    segment's broker shall be asked."""
 
     kind = ObservationKind.PULLED
     consumer_group: str | None = None
@@ -68,6 +72,8 @@ class Pulled(_OfQueue):
     end_offset: int | None = None
     offset_delta: int | None = None
     filtered: bool | None = None
+    sub_version: int | None = None
+    tag_codes: Sequence[int] | None = None
     redirected: bool | None = None
     carried: int | None = None
     pulled: Sequence[dict[str, Any]] | None = None
@@ -86,8 +92,24 @@ class Position(_OfQueue):
 
 @dataclass(frozen=True, slots=True)
 class Limit(_OfQueue):
-    """The first or the last offset of a queue; `asked_code` is that of the request."""
+    """The first or the last offset of a queue; `asked_code` is that of the request, and `committed` whether
+    it asks for the end of what is confirmed."""
 
     kind = ObservationKind.LIMIT
     asked_code: int | None = None
     queue_offset: int | None = None
+    committed: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribed(Told):
+    """What `consumer_group` wants of a topic, as a heartbeat of a member says it; `wanted` is a word of
+    `Wanted`. `tag_codes`: hashes of the tags, none where it filters otherwise or wants all. A row without a
+    group is a heartbeat that was not read."""
+
+    kind = ObservationKind.SUBSCRIBED
+    topic: str | None = None
+    consumer_group: str | None = None
+    wanted: str | None = None
+    sub_version: int | None = None
+    tag_codes: Sequence[int] | None = None

@@ -15,6 +15,7 @@ from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.frames.tables import ENTRY, PULLED, RECORD
 
 _ENTRY: Final = pa.struct([("epoch", pa.int32()), ("start_offset", pa.int64())])
+_HOST: Final = pa.struct([("broker", pa.string()), ("address", pa.string())])
 _LEAD: Final = pa.struct([("index", pa.int32()), ("queue_id", pa.int32())])
 _SEGMENT: Final = pa.struct(
     [
@@ -96,6 +97,10 @@ _TYPES: Final[Mapping[str, pa.DataType]] = {
     "pulled": pa.list_(PULLED),
     "committed": pa.bool_(),
     "asked_code": pa.int32(),
+    "hosts": pa.list_(_HOST),
+    "sub_version": pa.int64(),
+    "tag_code": pa.int32(),
+    "tag_codes": pa.list_(pa.int32()),
 }
 """The types of columns that are no text."""
 SCHEMAS: Final[Mapping[ObservationKind, pa.Schema]] = {

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from replispec.replay.judges.findings import FindingRow
-from replispec.replay.report.model import LostMessage, LostSend
+from replispec.replay.report.model import LostMessage, LostSend, ReportFinding
 from replispec.runtime import families
 
 ROOM = "replay.report"
@@ -29,11 +30,13 @@ class ReportFamily:
     """The words of one family; lies in `replispec.replay.report.<family>.family` as `FAMILY`.
 
     `words` gives those of a rule, None for a rule of another family; `lost_messages` looks messages up in the
-    frames of a replay.
+    frames of a replay; `in_short` says in a few lines what the findings of a group come to, where the page
+    does not show it otherwise.
     """
 
     words: Callable[[str], RuleWords | None]
     lost_messages: Callable[[Path, Sequence[LostSend]], Iterator[LostMessage]]
+    in_short: Callable[[str, Sequence[ReportFinding]], Sequence[str]] = lambda *_: ()
 
 
 @cache
@@ -52,3 +55,25 @@ def lost_messages(frames: Path, sends: Sequence[LostSend]) -> Iterator[LostMessa
     """What the frames of a replay tell of lost messages."""
     for each in report_families():
         yield from each.lost_messages(frames, sends)
+
+
+@dataclass(frozen=True, slots=True)
+class InShort:
+    """What the findings of one group of one file come to, in a few lines."""
+
+    group: str
+    file: str
+    lines: Sequence[str]
+
+
+def in_short(findings: Iterable[ReportFinding]) -> list[InShort]:
+    """Of every group of which a family says something."""
+    groups: dict[tuple[str, str], list[ReportFinding]] = defaultdict(list)
+    for each in findings:
+        groups[each.file, each.group].append(each)
+    told = [
+        InShort(group, file, family.in_short(group, own))
+        for (file, group), own in sorted(groups.items())
+        for family in report_families()
+    ]
+    return [each for each in told if each.lines]

@@ -9,6 +9,7 @@ import jinja2
 
 from replispec.replay.report.evidence import frames_filter
 from replispec.replay.report.failover import anatomy
+from replispec.replay.report.family import in_short
 from replispec.replay.report.headline import headline
 from replispec.replay.report.lives import drawn_lives
 from replispec.replay.report.model import (
@@ -58,6 +59,7 @@ def render(model: ReportModel) -> str:
     causes = {(each.group, each.file, each.epoch): each for each in model.causes}
     switches = sorted(model.switches, key=lambda each: each.time_ns)[:SWITCHES_MAXIMUM]
     findings = sorted(model.findings, key=lambda finding: -finding.verdict.rank)
+    short = in_short(model.findings)
     return _template().render(
         model=model,
         headline=headline(model),
@@ -72,9 +74,10 @@ def render(model: ReportModel) -> str:
         switches_left_out=len(model.switches) - len(switches),
         anchors={(row.group, row.file): row.anchor for row in groups},
         groups=groups,
+        in_short=short,
         drawn={life.anchor for life in lives},
         span=_span(model),
-        sections=_sections(model, several=len(groups) > 1, lives=bool(lives)),
+        sections=_sections(model, several=len(groups) > 1, lives=bool(lives), short=bool(short)),
         strip=(STRIP_WIDTH, STRIP_HEIGHT),
         lives=[life for life in lives if not life.folded],
         folded=[life for life in lives if life.folded],
@@ -123,12 +126,13 @@ def _span(model: ReportModel) -> tuple[int, int] | None:
     return (min(firsts), max(lasts)) if firsts and lasts else None
 
 
-def _sections(model: ReportModel, *, several: bool, lives: bool) -> list[tuple[str, str]]:
+def _sections(model: ReportModel, *, several: bool, lives: bool, short: bool) -> list[tuple[str, str]]:
     """What the page has: the anchor and the name of each section, in their order."""
     there = {
         "comparison": ("Comparison", model.comparison is not None),
         "losses": ("Lost messages", bool(model.losses)),
         "groups": ("Groups", several),
+        "in-short": ("In short", short),
         "switches": ("Masters", True),
         "timelines": ("Timelines", lives),
         "failovers": ("Fail-overs", any(each.moments for each in model.failovers)),

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from replispec.replay.events.capture_events import CaptureEvents
 from replispec.replay.events.observation import ObservationKind
 from replispec.replay.events.rocketmq.addresses import behind_names
-from replispec.replay.events.rocketmq.queue_streams import logical_topics
+from replispec.replay.events.rocketmq.queue_topics import logical_topics
 from replispec.replay.events.tables import Events, joined_events, rows_of
 from replispec.replay.judges.findings import FindingRow
 from replispec.replay.judges.rocketmq.queues import judge_queues
@@ -31,6 +31,7 @@ _RARE: Final = (
     ObservationKind.MAPPED,
     ObservationKind.BROKER,
     ObservationKind.UNSEEN,
+    ObservationKind.SUBSCRIBED,
 )
 
 

@@ -12,8 +12,8 @@ from replispec.runtime.primitives.headers import Header
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode
 from replispec.wire.rocketmq.commands import REQUEST_BODIES, RESPONSE_BODIES
 
-# Of a registration with a name server only the header is read.
-_BODIES = REQUEST_BODIES.keys() - {RequestCode.REGISTER_BROKER}
+# Of a registration with a name server only the header is needed; what a heartbeat says no other rule needs.
+_BODIES = REQUEST_BODIES.keys() - {RequestCode.REGISTER_BROKER, RequestCode.HEART_BEAT}
 
 _NULL: Final = digest(b"null")
 T = TypeVar("T")

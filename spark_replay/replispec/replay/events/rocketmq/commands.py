@@ -31,16 +31,25 @@ from replispec.replay.events.observation import (
     Undecodable,
     Unseen,
 )
-from replispec.replay.events.queue_observations import Mapped
+from replispec.replay.events.queue_observations import Mapped, Subscribed
 from replispec.replay.events.rocketmq import decisions, starts
 from replispec.replay.events.rocketmq.addresses import in_one_form
 from replispec.replay.events.rocketmq.command import Command
 from replispec.replay.events.rocketmq.durations import durations, latencies_of
 from replispec.replay.events.rocketmq.facts import facts_of
-from replispec.replay.events.rocketmq.mappings import ANSWERS, SaidBy, mappings_of, told_of
+from replispec.replay.events.rocketmq.mappings import ANSWERS, REPEATED, REQUESTS, mappings_of, told_of
 from replispec.replay.events.rocketmq.queue_traffic import TRAFFIC, of_logical_queues, traffic_of
 from replispec.replay.events.rocketmq.registrations import STEPS, steps_of
-from replispec.replay.events.rocketmq.sends import acknowledged, body_crc, born_ms, message_of, queue_of
+from replispec.replay.events.rocketmq.sends import (
+    acknowledged,
+    body_crc,
+    born_ms,
+    message_of,
+    queue_of,
+    tag_code,
+)
+from replispec.replay.events.rocketmq.subscriptions import subscribed_of
+from replispec.replay.events.rocketmq.subscriptions import told_of as said_of
 from replispec.replay.pairing.delivery import Delivered, Integers
 from replispec.replay.pairing.pairs import Pairs
 from replispec.replay.tcp.pieces import UNREADABLE
@@ -112,9 +121,14 @@ def _is_news(observation: Observation, told: dict[tuple[object, ...], object]) -
     """False for a name or address that its connection has told before, and for a mapping that was registered
     there last: heartbeats and registrations repeat them."""
     if isinstance(observation, Mapped):
-        if observation.said_by != SaidBy.REGISTERED:
+        if observation.said_by not in REPEATED:
             return True
         about, what = told_of(observation)
+        is_new = told.get(about) != what
+        told[about] = what
+        return is_new
+    if isinstance(observation, Subscribed):
+        about, what = said_of(observation)
         is_new = told.get(about) != what
         told[about] = what
         return is_new
@@ -199,6 +213,7 @@ def observe_command(command: Command) -> Iterator[Observation]:
     yield from decisions.decisions_of(command)
     yield from mappings_of(command)
     yield from traffic_of(command)
+    yield from subscribed_of(command)
     if not command.is_answer:
         if asked in _REQUESTS:
             yield from _REQUESTS[asked](command)
@@ -373,6 +388,7 @@ def _acknowledged(command: Command) -> Iterator[Observation]:
             **message,
             queue_id=queue_of(header),
             queue_offset=_following(header.queue_offset, number),
+            tag_code=tag_code(request.code, request.ext_fields),
         )
 
 
@@ -412,5 +428,7 @@ _ALL_ANSWERS: Collection[int] = (
     RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET,
     RequestCode.CONTROLLER_ELECT_MASTER,
 )
-_OF_REQUESTS = sorted({*_REQUESTS, *_FOLLOWED, RequestCode.UPDATE_CONSUMER_OFFSET})
+_OF_REQUESTS = sorted(
+    {*_REQUESTS, *_FOLLOWED, *REQUESTS, RequestCode.UPDATE_CONSUMER_OFFSET, RequestCode.HEART_BEAT}
+)
 _OF_ANSWERS = sorted({*_ANSWERS, *_FOLLOWED, *ANSWERS, *TRAFFIC} - SENDS)

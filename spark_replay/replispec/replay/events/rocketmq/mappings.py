@@ -16,15 +16,17 @@ from replispec.replay.events.queue_observations import Mapped
 from replispec.replay.events.rocketmq.command import Command
 from replispec.wire.rocketmq import broker, logical_queue, static_topic
 from replispec.wire.rocketmq.client import GetTopicConfigRequest
-from replispec.wire.rocketmq.codes import RequestCode
+from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.constants import UNDECIDED
 
 STATIC, LOGICAL = "ST", "LQ"
 
 
 class SaidBy(StrEnum):
-    """How a mapping is said: an administrator set it, who has it told it (to one who copies it: COPIED), its
-    broker registered it, a name server told it; it was deleted at a broker, or a name server (FORGOTTEN)."""
+    """How a mapping is said: an administrator sends it (SENT) and is answered (SET), who has it told it (to
+    one who copies it: COPIED), its broker wants it registered (ASKED) and is answered (REGISTERED), a name
+    server told it, or that it knows no such topic (UNTOLD); it was deleted at a broker, or at a name server
+    (FORGOTTEN)."""
 
     SET = "set"
     TOLD = "told"
@@ -33,12 +35,26 @@ class SaidBy(StrEnum):
     ROUTE = "route"
     DELETED = "deleted"
     FORGOTTEN = "forgotten"
+    ASKED = "asked"
+    UNTOLD = "untold"
+    SENT = "sent"
+
+
+REPEATED: Final = (SaidBy.REGISTERED, SaidBy.ASKED)
+"""What is said again and again, and is news where it changes."""
+NO_MAPPING: Final = (SaidBy.DELETED, SaidBy.FORGOTTEN, SaidBy.ASKED, SaidBy.UNTOLD, SaidBy.SENT)
+"""What tells no mapping that holds."""
 
 
 def mappings_of(command: Command) -> Iterator[Observation]:
     """The mappings in one command. Raises RemoteProtocolError."""
     request = command.request
-    if request is not None and request.code in _ANSWERS and not command.code:
+    if request is None:
+        if not command.is_answer and command.code in _REQUESTS:
+            yield from _REQUESTS[command.code](command)
+    elif request.code == RequestCode.GET_ROUTEINFO_BY_TOPIC:
+        yield from _route(command, request)
+    elif request.code in _ANSWERS and not command.code:
         yield from _ANSWERS[request.code](command, request)
 
 
@@ -72,6 +88,14 @@ def _set(answer: Command, request: Command) -> Iterator[Mapped]:
     body = request.body(static_topic.TopicQueueMappingDetail)
     if body is not None:
         yield _detail(answer, SaidBy.SET, header.topic, body, forced=bool(header.force))
+
+
+def _sent(request: Command) -> Iterator[Mapped]:
+    """A mapping that an administrator sends, be it answered or not."""
+    header = request.header(static_topic.UpdateStaticTopicRequest)
+    body = request.body(static_topic.TopicQueueMappingDetail)
+    if body is not None:
+        yield replace(_detail(request, SaidBy.SENT, header.topic, body), address=request.destination)
 
 
 def _config(answer: Command, request: Command) -> Iterator[Mapped]:
@@ -176,6 +200,11 @@ def _held(answer: Command, request: Command) -> Iterator[Mapped]:
 
 
 def _registered(answer: Command, request: Command) -> Iterator[Mapped]:
+    yield from _mappings(answer, request, SaidBy.REGISTERED)
+
+
+def _mappings(command: Command, request: Command, by: SaidBy) -> Iterator[Mapped]:
+    """The mappings in a registration; `command`: who says them, this or its answer."""
     header = request.header(broker.RegisterBrokerRequest)
     body = request.body(broker.RegisterBrokerBody)
     told = None if body is None else body.topic_config_serialize_wrapper
@@ -183,22 +212,40 @@ def _registered(answer: Command, request: Command) -> Iterator[Mapped]:
         return
     name, address = header.broker_name, header.broker_addr
     for topic, info in sorted((told.topic_queue_mapping_info_map or {}).items()):
-        yield replace(_info(answer, SaidBy.REGISTERED, topic, info), own_name=name, address=address)
+        yield replace(_info(command, by, topic, info), own_name=name, address=address)
     for topic, queues in sorted((told.logical_queues_info_map or {}).items()):
         own = {"own_name": name, "address": address, "name": name}
-        yield _said(answer, SaidBy.REGISTERED, LOGICAL, topic, **own, segments=_queues(queues.queues or {}))
+        yield _said(command, by, LOGICAL, topic, **own, segments=_queues(queues.queues or {}))
+
+
+def _asked(request: Command) -> Iterator[Mapped]:
+    """What a broker wants registered, be it answered or not; without a topic where its body was not read."""
+    if request.json_body is None and request.body_size:
+        header = request.header(broker.RegisterBrokerRequest)
+        own = {"own_name": header.broker_name, "address": header.broker_addr}
+        yield _said(request, SaidBy.ASKED, STATIC, None, **own)
+        return
+    yield from _mappings(request, request, SaidBy.ASKED)
 
 
 def _route(answer: Command, request: Command) -> Iterator[Mapped]:
     topic = request.header(broker.GetRouteInfoRequest).topic
-    body = answer.body(broker.TopicRouteData)
-    if body is None or topic is None:
+    body = None if answer.code else answer.body(broker.TopicRouteData)
+    if topic is None or (body is None and answer.code != ResponseCode.TOPIC_NOT_EXIST):
         return
+    if body is None:
+        yield _said(answer, SaidBy.UNTOLD, STATIC, topic)
+        return
+    hosts = [
+        {"broker": each.broker_name, "address": address}
+        for each in body.broker_datas or ()
+        for _, address in sorted((each.broker_addrs or {}).items())
+    ]
     for _, info in sorted((body.topic_queue_mapping_by_broker or {}).items()):
-        yield _info(answer, SaidBy.ROUTE, topic, info)
+        yield replace(_info(answer, SaidBy.ROUTE, topic, info), hosts=hosts)
     if body.logical_queues_info is not None:
         found = _queues(body.logical_queues_info)
-        yield _said(answer, SaidBy.ROUTE, LOGICAL, topic, segments=found)
+        yield _said(answer, SaidBy.ROUTE, LOGICAL, topic, segments=found, hosts=hosts)
 
 
 def _deleted(answer: Command, request: Command) -> Iterator[Mapped]:
@@ -211,12 +258,15 @@ def _forgotten(answer: Command, request: Command) -> Iterator[Mapped]:
     yield _said(answer, SaidBy.FORGOTTEN, STATIC, header.topic)
 
 
+_REQUESTS: Final[Mapping[int, Callable[[Command], Iterator[Mapped]]]] = {
+    RequestCode.REGISTER_BROKER: _asked,
+    RequestCode.UPDATE_AND_CREATE_STATIC_TOPIC: _sent,
+}
 _ANSWERS: Final[Mapping[int, Callable[[Command, Command], Iterator[Mapped]]]] = {
     RequestCode.REGISTER_BROKER: _registered,
     RequestCode.UPDATE_AND_CREATE_STATIC_TOPIC: _set,
     RequestCode.GET_TOPIC_CONFIG: _config,
     RequestCode.GET_ALL_TOPIC_CONFIG: _copied,
-    RequestCode.GET_ROUTEINFO_BY_TOPIC: _route,
     RequestCode.DELETE_TOPIC_IN_BROKER: _deleted,
     RequestCode.DELETE_TOPIC_IN_NAMESRV: _forgotten,
     RequestCode.QUERY_TOPIC_LOGICAL_QUEUE_MAPPING: _held,
@@ -226,5 +276,7 @@ _ANSWERS: Final[Mapping[int, Callable[[Command, Command], Iterator[Mapped]]]] = 
     RequestCode.MIGRATE_TOPIC_LOGICAL_QUEUE_PREPARE: _both,
     RequestCode.MIGRATE_TOPIC_LOGICAL_QUEUE_COMMIT: _both,
 }
-ANSWERS: Final = frozenset(_ANSWERS)
+ANSWERS: Final = frozenset((*_ANSWERS, RequestCode.GET_ROUTEINFO_BY_TOPIC))
 """The requests whose answers say something of mappings."""
+REQUESTS: Final = frozenset(_REQUESTS)
+"""Those that say something themselves."""

@@ -20,7 +20,7 @@ def answer_events(seen: SeenTopic) -> Iterator[StreamEvent]:
     """Every end, time and position that was answered about a logical queue."""
     rows: list[Limit | Position] = [*seen.limits, *(each for each in seen.positions if not each.committed)]
     rows = [each for each in rows if each.code == ResponseCode.SUCCESS and _is_offset(each)]
-    handed = {asked for each in rows if each.logical is False and (asked := _handed(seen, each)) is not None}
+    handed = {asked for each in rows if (asked := _handed(seen, each)) is not None}
     for row in rows:
         if row.queue_id is None or row.queue_offset is None or not seen.is_logical(row):
             continue
@@ -49,14 +49,19 @@ def _host(address: str) -> str:
 
 
 def _handed(seen: SeenTopic, row: Limit | Position) -> Question | None:
-    """What the broker of a segment was asked and answered, as who asked it has to pass it on."""
+    """What a broker was asked and answered, as a broker that asked it has to pass it on: the one of a segment
+    about that, or who leads about the logical queue."""
+    asks = _host(ends_of(row.connection)[1 - row.direction])
+    if row.logical is not False:
+        if not row.logical or row.queue_id is None or row.queue_offset is None:
+            return None
+        return _code(row), row.consumer_group or "", asks, row.queue_id, row.queue_offset
     broker = seen.brokers.get(row.address or "")
     if broker is None or row.queue_id is None or row.queue_offset is None:
         return None
     place = seen.mapping.logical(broker, row.queue_id, row.queue_offset, at_end=True)
     if place is None:
         return None
-    asks = _host(ends_of(row.connection)[1 - row.direction])
     return _code(row), row.consumer_group or "", asks, *place
 
 

@@ -46,7 +46,7 @@ def position_events(seen: SeenTopic) -> Iterator[StreamEvent]:
             offset=UNDECIDED if found is None else found,
             floor=None if last is None else last.offset,
             surely=all(each.answered and each.connection == row.connection for each in own),
-            in_doubt=seen.mapping.deleted,
+            in_doubt=seen.in_doubt,
         )
 
 

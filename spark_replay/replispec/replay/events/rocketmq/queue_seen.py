@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, Final
 
 from replispec.replay.events.observation import Acknowledged, Observation
-from replispec.replay.events.queue_observations import Limit, Position, Pulled
+from replispec.replay.events.queue_observations import Limit, Mapped, Position, Pulled, Subscribed
 from replispec.replay.events.rocketmq.mappings import LOGICAL
 from replispec.replay.events.rocketmq.queue_segments import Held, Topic
 from replispec.replay.events.stream_event import StreamEvent
 from replispec.wire.rocketmq.constants import MOCK_BROKER_PREFIX
 
+Named = Mapping[str, str]
 OF_TOPIC: Final = "topic "
 """What the groups of findings about topics begin with."""
 
@@ -29,16 +30,38 @@ class Where:
 @dataclass
 class SeenTopic:
     """Each kind of row in the order of the capture. `brokers`: names by addresses; `unseen`: addresses of
-    which not all answers were seen."""
+    which not all that they sent was seen; `unread`: brokers of which a registration was not read; `several`:
+    addresses of brokers whose name another one has, too; `registrants`: which of them registers with which
+    name server; `told`: all that is said of the mapping, `mapping`
+    what it comes to; `wishes`: what groups say in heartbeats, of which one was not read where `silent`.
+    `in_doubt`: some rows may be of another topic of the name, before or after this one."""
 
     name: str
     mapping: Topic
-    brokers: Mapping[str, str]
+    brokers: Named
     unseen: frozenset[str]
+    told: Sequence[Mapped] = ()
+    unread: frozenset[str] = frozenset()
+    several: frozenset[str] = frozenset()
+    registrants: frozenset[tuple[str, str]] = frozenset()
+    wishes: Sequence[Subscribed] = ()
+    silent: bool = False
+    in_doubt: bool = False
     pulled: list[Pulled] = field(default_factory=list)
     positions: list[Position] = field(default_factory=list)
     limits: list[Limit] = field(default_factory=list)
     sent: list[Acknowledged] = field(default_factory=list)
+
+    def take(self, row: Observation) -> None:
+        """Take what is told of it, but of its mapping."""
+        if isinstance(row, Pulled):
+            self.pulled.append(row)
+        elif isinstance(row, Position):
+            self.positions.append(row)
+        elif isinstance(row, Limit):
+            self.limits.append(row)
+        elif isinstance(row, Acknowledged):
+            self.sent.append(row)
 
     def event(self, stream: str, name: str, row: Observation, /, **told: Any) -> StreamEvent:
         """An event about the topic."""

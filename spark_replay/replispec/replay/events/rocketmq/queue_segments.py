@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from replispec.replay.events.queue_observations import Mapped
-from replispec.replay.events.rocketmq.mappings import LOGICAL, SaidBy
+from replispec.replay.events.rocketmq.mappings import LOGICAL
 from replispec.runtime.rocketmq.queues.forms import STATE_NAMES
 from replispec.wire.rocketmq.codes import LogicalQueueState
 from replispec.wire.rocketmq.constants import UNDECIDED
 
 EXPIRED: Final = STATE_NAMES[LogicalQueueState.EXPIRED]
-DELETIONS: Final = (SaidBy.DELETED, SaidBy.FORGOTTEN)
 
 
 class Segment(NamedTuple):
@@ -139,13 +138,11 @@ class Chain:
 
 
 class Topic:
-    """What all mappings of one topic come to. `rows`: in the order of the capture."""
+    """What all mappings of one topic come to. `rows`: those that hold, in the order of the capture."""
 
     def __init__(self, rows: Sequence[Mapped]) -> None:
         self.rows = rows
         self.form = LOGICAL if any(each.form == LOGICAL for each in rows) else rows[0].form
-        self.deleted = any(each.said_by in DELETIONS for each in rows)
-        self._borders = _borders(rows)
         self._expired = {
             (each.index, each.segment)
             for row in rows
@@ -157,22 +154,22 @@ class Topic:
         for row in rows:
             for each in segments_in(row):
                 if each.segment is not None:
-                    name = f"{self.life(row.mapping_epoch)} {each.name}"
-                    said[each.index].append((name, each.segment))
+                    said[each.index].append((each.name, each.segment))
         self.chains: Mapping[int, Chain] = {index: Chain.of(own) for index, own in said.items()}
         for index, chain in self.chains.items():
             for segment in chain.segments:
                 physical[segment.broker, segment.queue_id].add((index, chain.ended(segment)))
         self._physical = physical
 
-    def life(self, epoch: int | None) -> int:
-        """How often the topic was deleted below an epoch."""
-        return sum(border < (epoch or 0) for border in self._borders)
-
     def holding(self, index: int, offset: int) -> Segment | None:
         """The segment that has a logical offset, where it is one."""
         found = self.chains[index].at(offset) if index in self.chains else []
         return found[0] if len(found) == 1 else None
+
+    def is_disputed(self, index: int) -> bool:
+        """Whether mappings contradict each other about a logical queue."""
+        chain = self.chains.get(index, Chain())
+        return chain.disputed is not None or len({*chain.starts}) < len(chain.starts)
 
     def segments(self, index: int) -> list[Segment]:
         """The segments of a logical queue, by ascending starts."""
@@ -206,14 +203,3 @@ class Topic:
         if held is None or not held.has(offset, at_end=at_end):
             return None
         return held.index, offset + held.segment.delta
-
-
-def _borders(rows: Iterable[Mapped]) -> list[int]:
-    """The greatest epochs before the deletions of a topic."""
-    found: set[int] = set()
-    epoch = 0
-    for row in rows:
-        if row.said_by in DELETIONS:
-            found.add(epoch)
-        epoch = max(epoch, row.mapping_epoch or 0)
-    return sorted(found)

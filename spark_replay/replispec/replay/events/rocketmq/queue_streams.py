@@ -7,72 +7,35 @@ UNKNOWN. Every event carries its observation as `row`, which is its evidence.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
-from replispec.replay.events.observation import Acknowledged, Broker, Observation, Unseen, ends_of
-from replispec.replay.events.queue_observations import Limit, Mapped, Position, Pulled
+from replispec.replay.events.observation import Observation, ends_of
+from replispec.replay.events.queue_observations import Mapped
 from replispec.replay.events.rocketmq.mappings import LOGICAL, SaidBy
 from replispec.replay.events.rocketmq.queue_answers import answer_events
+from replispec.replay.events.rocketmq.queue_deliveries import delivery_events
+from replispec.replay.events.rocketmq.queue_ends import end_events
+from replispec.replay.events.rocketmq.queue_places import place_events
 from replispec.replay.events.rocketmq.queue_positions import position_events
-from replispec.replay.events.rocketmq.queue_reads import delivery_events, place_events, read_events
+from replispec.replay.events.rocketmq.queue_reads import read_events
+from replispec.replay.events.rocketmq.queue_routes import route_events
 from replispec.replay.events.rocketmq.queue_seen import SeenTopic
-from replispec.replay.events.rocketmq.queue_segments import DELETIONS, Said, Topic, segments_in
+from replispec.replay.events.rocketmq.queue_segments import Said, segments_in
+from replispec.replay.events.rocketmq.queue_topics import seen_topics
 from replispec.replay.events.stream_event import StreamEvent
 from replispec.runtime.primitives.unknown import UNKNOWN
-from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.queues.forms import STATE_NAMES
 from replispec.wire.rocketmq.codes import LogicalQueueState
 
 _NORMAL = STATE_NAMES[LogicalQueueState.NORMAL]
 
 
-def logical_topics(rows: Iterable[Observation]) -> frozenset[str]:
-    """The topics of which some mapping says segments, or who leads."""
-    return frozenset(
-        row.topic
-        for row in rows
-        if isinstance(row, Mapped) and row.topic is not None and row.said_by not in DELETIONS
-    )
-
-
 def queue_events(rows: Iterable[Observation]) -> Iterator[StreamEvent]:
     """The events of all streams; `rows`: what is told of topics and brokers, in the order of the capture."""
-    for seen in _seen(list(rows)):
+    for seen in seen_topics(list(rows)):
         for make in _MAKERS:
             yield from make(seen)
-
-
-def _seen(rows: Collection[Observation]) -> list[SeenTopic]:
-    """What is told of each topic."""
-    mapped: dict[str, list[Mapped]] = defaultdict(list)
-    names: dict[str, set[str]] = defaultdict(set)
-    unseen: set[str] = set()
-    for row in rows:
-        if isinstance(row, Mapped) and row.topic is not None:
-            mapped[row.topic].append(row)
-        elif isinstance(row, Broker) and row.name is not None and row.address is not None:
-            names[row.address].add(row.name)
-        elif isinstance(row, Unseen) and row.address is not None:
-            unseen.add(rules.canonical_address(row.address))
-    brokers = {address: next(iter(own)) for address, own in names.items() if len(own) == 1}
-    topics = logical_topics(rows)
-    found = {
-        name: SeenTopic(name, Topic(mapped[name]), brokers, frozenset(unseen)) for name in sorted(topics)
-    }
-    for row in rows:
-        seen = found.get(row.topic or "")
-        if seen is None:
-            continue
-        if isinstance(row, Pulled):
-            seen.pulled.append(row)
-        elif isinstance(row, Position):
-            seen.positions.append(row)
-        elif isinstance(row, Limit):
-            seen.limits.append(row)
-        elif isinstance(row, Acknowledged):
-            seen.sent.append(row)
-    return [*found.values()]
 
 
 # ---- mappings ------------------------------------------------------------------------------------
@@ -100,7 +63,7 @@ def _mappings(seen: SeenTopic) -> Iterator[StreamEvent]:
             language=row.language or "",
             set_at=seen.brokers.get(row.address or "", UNKNOWN) if is_set else None,
             registered_before=_greatest(registered[speaker], asked) if is_route else None,
-            in_doubt=seen.mapping.deleted,
+            in_doubt=seen.in_doubt,
         )
         said[side].append((row.order, row.mapping_epoch))
         if row.said_by == SaidBy.REGISTERED:
@@ -122,14 +85,13 @@ def _segments(seen: SeenTopic) -> Iterator[StreamEvent]:
                 "segments",
                 "segment",
                 row,
-                life=seen.mapping.life(row.mapping_epoch),
                 index=each.index,
                 segment=each.name,
                 place=place,
                 end=each.end,
                 said_by=row.said_by,
                 language=row.language or "",
-                in_doubt=seen.mapping.deleted,
+                in_doubt=seen.in_doubt,
             )
 
 
@@ -168,14 +130,41 @@ def _chains(seen: SeenTopic) -> Iterator[StreamEvent]:
 
 
 def _leads(seen: SeenTopic) -> Iterator[StreamEvent]:
+    sent = _Sent(seen)
     for row in seen.mapping.rows:
         for index, leader in _led_by(row):
             under = f"epoch {row.mapping_epoch}"
             if row.form == LOGICAL:
                 under = f"{row.connection} {row.order}"
-            yield seen.event(
-                "leads", "led", row, index=index, under=under, leader=leader, in_doubt=seen.mapping.deleted
-            )
+            in_doubt = seen.in_doubt or not sent.says(row, index)
+            yield seen.event("leads", "led", row, index=index, under=under, leader=leader, in_doubt=in_doubt)
+
+
+class _Sent:
+    """What administrators sent of static topics. Two may know nothing of each other and choose one epoch; and
+    a broker keeps what it is not sent of other logical queues, under the new epoch."""
+
+    def __init__(self, seen: SeenTopic) -> None:
+        self._indexes: set[tuple[str | None, int | None, int]] = set()
+        hosts: dict[int | None, set[str]] = defaultdict(set)
+        links: dict[tuple[int | None, str], set[str]] = defaultdict(set)
+        for row in seen.told:
+            if row.said_by != SaidBy.SENT:
+                continue
+            epoch = row.mapping_epoch
+            admin, broker = (ends_of(row.connection)[side] for side in (row.direction, 1 - row.direction))
+            hosts[epoch].add(admin.rpartition(":")[0])
+            links[epoch, broker].add(row.connection)
+            self._indexes |= {(row.name, epoch, each.index) for each in segments_in(row)}
+        self._raced = {epoch for epoch, own in hosts.items() if len(own) > 1}
+        self._raced |= {epoch for (epoch, _), own in links.items() if len(own) > 1}
+
+    def says(self, row: Mapped, index: int) -> bool:
+        """Whether one administrator told the broker of a row of this logical queue, under its epoch."""
+        if row.form == LOGICAL:
+            return True
+        epoch = row.mapping_epoch
+        return epoch not in self._raced and (row.name, epoch, index) in self._indexes
 
 
 def _led_by(row: Mapped) -> Iterator[tuple[int, str]]:
@@ -201,16 +190,15 @@ def _infos(seen: SeenTopic) -> Iterator[StreamEvent]:
             "infos",
             "info",
             row,
-            life=seen.mapping.life(row.mapping_epoch),
             broker=row.name,
             epoch=row.mapping_epoch,
             says=f"{row.total} logical queues and leads {leads or 'none'}",
             said_by=row.said_by,
-            in_doubt=seen.mapping.deleted,
+            in_doubt=seen.in_doubt,
         )
 
 
 _MAKERS = (
-    *(_mappings, _segments, _chains, _leads, _infos),
-    *(place_events, read_events, delivery_events, position_events, answer_events),
+    *(_mappings, _segments, _chains, _leads, _infos, route_events),
+    *(place_events, read_events, delivery_events, position_events, answer_events, end_events),
 )

@@ -6,7 +6,7 @@ Of pulls only those are told that may be about logical queues: the request says 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from replispec.replay.events.observation import Observation
 from replispec.replay.events.queue_observations import Limit, Position, Pulled
 from replispec.replay.events.rocketmq.command import Command
+from replispec.replay.events.rocketmq.subscriptions import Wanted, codes_of, wanted_of
 from replispec.replay.frames.ext_fields import text_of
 from replispec.replay.pairing.delivery import Delivered, Integers
 from replispec.runtime.primitives.headers import Header
@@ -27,7 +28,6 @@ from replispec.wire.rocketmq.constants import MOCK_BROKER_PREFIX
 
 _PULLS: Final = (RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE)
 _UNMARKED: Final = int(Release.V5_0_0)
-_ALL_TAGS: Final = ("*", "")
 
 
 def _key(header: type[Header], name: str) -> str:
@@ -97,6 +97,7 @@ def _pulled(answer: Command) -> Iterator[Observation]:
     assert answer.request is not None
     asked = answer.request.header(broker.PullMessageRequest)
     told = answer.header(broker.PullMessageResponse)
+    is_filtered, tags = _filter(asked)
     yield Pulled(
         *answer.place,
         **_place(answer, asked),
@@ -106,12 +107,23 @@ def _pulled(answer: Command) -> Iterator[Observation]:
         min_offset=told.min_offset,
         end_offset=told.max_offset,
         offset_delta=told.offset_delta,
-        # Who says nothing here has said it in a heartbeat.
-        filtered=None if asked.subscription is None else asked.subscription not in _ALL_TAGS,
+        filtered=is_filtered,
+        sub_version=asked.sub_version,
+        tag_codes=tags,
         redirected=told.redirect is not None,
         carried=asked.commit_offset if (asked.sys_flag or 0) & PullFlag.COMMIT_OFFSET else None,
         pulled=answer.pulled if answer.body_size else [],
     )
+
+
+def _filter(asked: broker.PullMessageRequest) -> tuple[bool | None, Sequence[int] | None]:
+    """Whether a pull says that its group does not want all, and which tags it wants then. Who says nothing
+    has said it in a heartbeat."""
+    said = asked.subscription
+    if said is None:
+        return None, None
+    wanted = wanted_of(said, asked.expression_type)
+    return wanted != Wanted.ALL, codes_of(said) if wanted == Wanted.TAGS else None
 
 
 def _committed(command: Command) -> Iterator[Observation]:
@@ -147,9 +159,16 @@ def _limit(
 ) -> Callable[[Command], Iterator[Observation]]:
     def told(answer: Command) -> Iterator[Observation]:
         assert answer.request is not None
-        place = _place(answer, answer.request.header(asks))
+        header = answer.request.header(asks)
+        committed = header.committed if isinstance(header, client.GetMaxOffsetRequest) else None
         offset = answer.header(tells).offset
-        yield Limit(*answer.place, **place, asked_code=answer.asked, queue_offset=offset)
+        yield Limit(
+            *answer.place,
+            **_place(answer, header),
+            asked_code=answer.asked,
+            queue_offset=offset,
+            committed=committed,
+        )
 
     return told
 

@@ -25,7 +25,12 @@ from replispec.runtime.primitives.keyed import declared
 from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq.broker import SendMessageRequest, SendMessageResponse, SendMessageV2Request
 from replispec.wire.rocketmq.codes import Release, RequestCode
-from replispec.wire.rocketmq.constants import MOCK_BROKER_PREFIX
+from replispec.wire.rocketmq.constants import (
+    MOCK_BROKER_PREFIX,
+    PROPERTY_NAME_END,
+    PROPERTY_VALUE_END,
+    TAG_PROPERTY,
+)
 from replispec.wire.rocketmq.store import OffsetMessageId
 
 _BORN_KEYS: Final = tuple(
@@ -52,12 +57,23 @@ _BROKER_KEYS: Final = tuple(
     for each in declared(header)
     if each.name in ("bname", "broker_name")
 )
+_PROPERTIES_KEYS: Final = tuple(
+    each.key
+    for header in (SendMessageRequest, SendMessageV2Request)
+    for each in declared(header)
+    if each.name == "properties"
+)
 _LOGICAL_KEY: Final = next(each.key for each in declared(SendMessageRequest) if each.name == "lo")
 _NO: Final = str(False).lower()
 _ONE_MESSAGE: Final = (int(RequestCode.SEND_MESSAGE), int(RequestCode.SEND_MESSAGE_V2))
 # Milliseconds, as many digits as are a 64-bit number whichever they are.
 _MOMENT: Final = "^[0-9]{1,18}$"
 _QUEUE: Final = "^[0-9]{1,9}$"
+# The last pair of this name counts, and what is no pair is none.
+_TAGGED: Final = (
+    f"(?s)(?:^|.*{PROPERTY_VALUE_END}){TAG_PROPERTY}{PROPERTY_NAME_END}"
+    f"(?P<tag>[^{PROPERTY_NAME_END}{PROPERTY_VALUE_END}]*)(?:{PROPERTY_VALUE_END}|$)"
+)
 # Who says this release or a later one names the broker of a logical queue.
 _KNOWING: Final = int(Release.V5_0_0)
 _ID_DIGITS = 2 * len(OffsetMessageId().encode())
@@ -102,6 +118,7 @@ def acknowledged(
         "queue_id": _taken_by(header).take(pa.array(at)),
         "queue_offset": header.text("queue_offset").take(pa.array(at)),
         "physical": _physical(frames, request_of[kept]),
+        "tag_code": _tags(frames, request_of[kept]),
     }
     return table_of(ObservationKind.ACKNOWLEDGED, columns, len(kept)), np.delete(answers, at)
 
@@ -130,6 +147,26 @@ def message_of(ext_fields: Mapping[str, str | None], version: int | None) -> dic
     }
 
 
+def tag_code(code: int | None, ext_fields: Mapping[str, str | None]) -> int | None:
+    """The hash of the tag of the one message in a request; None where it may hold several."""
+    if not _is_alone(code, ext_fields):
+        return None
+    said = (ext_fields.get(key) for key in _PROPERTIES_KEYS)
+    found = re.match(_TAGGED, next((each for each in said if each is not None), ""))
+    return rules.string_hash("" if found is None else found["tag"])
+
+
+def _tags(frames: Delivered, requests: Integers) -> pa.Array:
+    """The same of the requests at some places. There are few tags beside messages."""
+    asks = frames.rows[requests]
+    said = pc.coalesce(*(text_of(key, frames.frames, asks) for key in _PROPERTIES_KEYS))
+    listed = pa.chunked_array([said]) if isinstance(said, pa.Array) else said
+    tagged = pc.struct_field(pc.extract_regex(listed, _TAGGED), "tag").combine_chunks()
+    distinct = pc.dictionary_encode(pc.fill_null(tagged, ""))
+    hashes = pa.array([rules.string_hash(each) for each in distinct.dictionary.to_pylist()], pa.int32())
+    return pc.if_else(pa.array(_alone(frames, requests)), hashes.take(distinct.indices), None)
+
+
 def _physical(frames: Delivered, requests: Integers) -> pa.Array:
     """The same of the requests at some places."""
     asks = frames.rows[requests]
@@ -155,19 +192,27 @@ def _taken_by(header: HeaderColumns) -> pa.Array:
 
 def body_crc(code: int | None, ext_fields: Mapping[str, str | None], body_digest: int | None) -> int | None:
     """The CRC-32 of the body of a request that holds one message; None where it may hold several."""
-    alone = code in _ONE_MESSAGE and all(ext_fields.get(key) in (None, _NO) for key in _BATCH_KEYS)
-    return crc_of(body_digest) if alone and body_digest is not None else None
+    return crc_of(body_digest) if _is_alone(code, ext_fields) and body_digest is not None else None
+
+
+def _is_alone(code: int | None, ext_fields: Mapping[str, str | None]) -> bool:
+    return code in _ONE_MESSAGE and all(ext_fields.get(key) in (None, _NO) for key in _BATCH_KEYS)
 
 
 def _crcs(frames: Delivered, requests: Integers) -> pa.Array:
     """The same of the requests at some places."""
-    alone = np.isin(frames.integers("code", requests), _ONE_MESSAGE)
+    digests = frames.values("body_digest", requests)
+    known = np.asarray(pc.is_valid(digests)) & _alone(frames, requests)
+    return pa.array(crcs_of(np.asarray(pc.fill_null(digests, 0))), mask=~known)
+
+
+def _alone(frames: Delivered, requests: Integers) -> npt.NDArray[np.bool_]:
+    """Which of the requests at some places hold one message."""
+    alone: npt.NDArray[np.bool_] = np.isin(frames.integers("code", requests), _ONE_MESSAGE)
     for key in _BATCH_KEYS:
         said = text_of(key, frames.frames, frames.rows[requests])
         alone &= np.asarray(pc.fill_null(pc.equal(said, _NO), True))
-    digests = frames.values("body_digest", requests)
-    known = np.asarray(pc.is_valid(digests)) & alone
-    return pa.array(crcs_of(np.asarray(pc.fill_null(digests, 0))), mask=~known)
+    return alone
 
 
 def _born(frames: Delivered, requests: Integers, asked: npt.NDArray[np.bool_]) -> pa.Array:

@@ -21,6 +21,7 @@ _HINTS: Final[Mapping[str, str]] = {
     "acknowledged-body-is-stored": "Capture the ports of producers and of replication on every broker.",
     "acknowledged-is-read": "Capture the ports that producers and consumers speak to, on every broker.",
     "answers-are-translated": "Capture what brokers ask each other.",
+    "routes-tell-what-is-registered": "Capture the port of every name server.",
     "segment-ends-stay": "Static topics of Java have no such ends.",
     "ha-master-machine": "Capture the replication port of the brokers.",
     "ha-replica-machine": "Capture the replication port of the brokers.",
