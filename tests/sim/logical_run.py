@@ -40,7 +40,7 @@ class LogicalRun(QueueRun[LogicalWanted, LogicalTopic]):
         return was_taken and not before
 
     def _held(self) -> Iterator[HeldSegment]:
-        for name in SETS:
+        for name in self.servers.sets:
             node = self.servers.node(self.servers.master(name))
             mapped = None if node is None else node._mappings.logical.newest(TOPIC)
             yield from () if mapped is None else mapped.said.held
@@ -70,8 +70,8 @@ class LogicalRun(QueueRun[LogicalWanted, LogicalTopic]):
             self.most = max(self.most, self.total)
             return LogicalWanted(total=self.total)
         if rng.happens(200):
-            return LogicalWanted(drains=rng.one_of(SETS))
-        return LogicalWanted(moves=((rng.below(self.total), rng.one_of(SETS)),))
+            return LogicalWanted(drains=rng.one_of(self.servers.sets))
+        return LogicalWanted(moves=((rng.below(self.total), rng.one_of(self.servers.sets)),))
 
     def _finishing(self) -> LogicalWanted:
         if not self.has_topic:
@@ -82,7 +82,7 @@ class LogicalRun(QueueRun[LogicalWanted, LogicalTopic]):
         return LogicalWanted(moves=tuple((index, name) for index in range(self.total)))
 
     def _sees_all(self, known: LogicalTopic) -> bool:
-        return len(known.brokers.sets()) == len(SETS)
+        return len(known.brokers.sets()) == len(self.servers.sets)
 
     def _judged(self, known: LogicalTopic) -> list[str]:
         clients = self.clients
