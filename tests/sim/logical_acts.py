@@ -28,6 +28,7 @@ from tests.sim.queue_world import (
     SECOND,
     SERVERS,
     TOPIC,
+    QueueSettings,
 )
 
 TRIES_MAX: Final = 40
@@ -48,13 +49,18 @@ class NotKeptError(Exception):
 class ActingRun(LogicalRun):
     """Some faults first, then one act or two, in which nothing else fails."""
 
+    def __init__(self, seed: int, settings: QueueSettings, **more: bool) -> None:
+        super().__init__(seed, settings, **more)
+        self._filled = ""
+        self._stood: dict[int, int] = {}
+        self._starts: set[tuple[int, int]] = set()
+
     def _administrators(self, rng: Rng) -> LogicalAdministrators:
         found = super()._administrators(rng)
         found.name_servers = BOTH_NAME_SERVERS
         return found
 
     def _lived(self) -> list[str] | None:
-        self._filled = ""
         make = [Member("filler", FillerNode(self._rng.fork(), self._fills_now))]
         self.world.add("filler", HOSTS["filler"], lambda _storage: make)
         self.world.start("filler")
@@ -212,10 +218,13 @@ class ActingRun(LogicalRun):
                 )
         history.is_committing = True
 
+    def _look(self) -> None:
+        super()._look()
+        self._starts |= {(each.index, each.segment.logical_start) for each in self._held()}
+
     def _may_begin(self, index: int, offset: int) -> bool:
-        """Also where a segment begins: places are carried there."""
-        begins = any(each.index == index and each.segment.logical_start == offset for each in self._held())
-        return begins or super()._may_begin(index, offset)
+        """Also where a segment began at any time: places are carried there."""
+        return (index, offset) in self._starts or super()._may_begin(index, offset)
 
 
 # ---- acts ----------------------------------------------------------------------------------------
@@ -283,10 +292,12 @@ def is_lost(run: ActingRun) -> None:
         # Who comes back takes what is sent to it until it hears that it was passed over.
         for name in lost:
             run.servers.away.discard(name)
+            run.servers.overtaken.add(name)
             for member in MEMBERS[name]:
                 run.world.start(member)
             run._must(f"{name} does not serve again", lambda: run.servers.is_whole)
             run._done(LogicalWanted(settles=True))
+            run.servers.overtaken.discard(name)
             run._pass(12_000)
             run._told_again()
 
@@ -357,7 +368,7 @@ def are_numbered(run: ActingRun) -> None:
     run.admins.end_all()
     run._pass(3_000)
     run.admins.is_careful = True
-    run._done(LogicalWanted(total=run.total))
+    run._done(LogicalWanted(finishes=True, total=run.total))
 
 
 def moves_empty(run: ActingRun) -> None:

@@ -65,8 +65,8 @@ class LogicalWatch(Watch):
         self._mappings.clear()
         super().look()
         normal: dict[int, list[Segment]] = {}
-        for mapping in self._mappings.values():
-            for held in mapping.held:
+        for name, mapping in self._mappings.items():
+            for held in mapping.held if name not in self.servers.overtaken else ():
                 if held.segment.state == State.NORMAL:
                     normal.setdefault(held.index, []).append(held.segment)
         for index, segments in normal.items():

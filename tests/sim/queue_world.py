@@ -217,6 +217,8 @@ class Servers:
     """Sets that are not there: they left, or are lost."""
     passed: set[str] = field(default_factory=set)
     """Sets that were passed over while they were lost: they end where others went on."""
+    overtaken: set[str] = field(default_factory=set)
+    """Those of them that are back, and were not told so yet."""
 
     @property
     def names(self) -> Sequence[str]:
