@@ -181,6 +181,7 @@ class LogicalClients(Clients):
         may_begin: Callable[[int, int], bool],
     ) -> None:
         self._may_begin = may_begin
+        self.group_knows_the_newest = False
         self.read_as_before: dict[Place, int] = {}
         super().__init__(world, rng, queues, bytes_max)
         self.running = (*self.running, "old consumer")
@@ -212,4 +213,5 @@ class LogicalClients(Clients):
     def _group(self) -> GroupNode:
         node = GroupNode(self.history, self._rng.fork(), self._queues, LOGICAL_QUEUE_BROKER)
         node.may_begin = self._may_begin
+        node.knows_the_newest = self.group_knows_the_newest
         return node

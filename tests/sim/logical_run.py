@@ -11,7 +11,6 @@ from replispec.runtime.sim import Rng
 from tests.sim.logical_admins import LogicalAdministrators, LogicalWanted
 from tests.sim.logical_clients import LogicalClients
 from tests.sim.logical_judge import LogicalJudgement, LogicalWatch
-from tests.sim.queue_clients import Clients
 from tests.sim.queue_play import QueueRun, Watching
 from tests.sim.queue_world import ADMINS, SETS, TOPIC
 
@@ -28,7 +27,7 @@ class LogicalRun(QueueRun[LogicalWanted, LogicalTopic]):
         self.total = self.most = self.settings.queues * len(SETS)
         return LogicalAdministrators(self.world, rng, ADMINS, self.settings.deaths_per_mille)
 
-    def _clients(self, rng: Rng, bytes_max: int) -> Clients:
+    def _clients(self, rng: Rng, bytes_max: int) -> LogicalClients:
         return LogicalClients(self.world, rng, lambda: self.most, bytes_max, self._may_begin)
 
     def _may_begin(self, index: int, offset: int) -> bool:
