@@ -53,7 +53,6 @@ class ActingRun(LogicalRun):
         super().__init__(seed, settings, **more)
         self._filled = ""
         self._stood: dict[int, int] = {}
-        self._starts: set[tuple[int, int]] = set()
 
     def _administrators(self, rng: Rng) -> LogicalAdministrators:
         found = super()._administrators(rng)
@@ -223,13 +222,6 @@ class ActingRun(LogicalRun):
                 )
         history.is_committing = True
 
-    def _look(self) -> None:
-        super()._look()
-        self._starts |= {(each.index, each.segment.logical_start) for each in self._held()}
-
-    def _may_begin(self, index: int, offset: int) -> bool:
-        """Also where a segment began at any time: places are carried there."""
-        return (index, offset) in self._starts or super()._may_begin(index, offset)
 
 
 # ---- acts ----------------------------------------------------------------------------------------

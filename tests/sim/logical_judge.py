@@ -198,8 +198,12 @@ class LogicalJudgement(Judgement):
         return found
 
     def _may_be_told(self, kept: int, told: int | None, queue: LogicalQueue, logical: Logical) -> bool:
-        """A position is kept where the message queue is; with that one it goes. What lies between is gone."""
-        between = range(told or 0, kept)
+        """A position is kept where the message queue is; before that one goes it is carried over what is gone.
+        Without one a group may begin at the end: it skips everything."""
+        if told is None:
+            return not any(
+                index == queue.index and number not in self._deleted for (index, _), number in logical.items()
+            )
+        between = range(min(told, kept), max(told, kept))
         live = (logical.get((queue.index, at)) for at in between)
-        is_gone = all(number is None or number in self._deleted for number in live)
-        return (told is None or told <= kept) and is_gone
+        return all(number is None or number in self._deleted for number in live)

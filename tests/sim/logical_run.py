@@ -12,7 +12,7 @@ from tests.sim.logical_admins import LogicalAdministrators, LogicalWanted
 from tests.sim.logical_clients import LogicalClients
 from tests.sim.logical_judge import LogicalJudgement, LogicalWatch
 from tests.sim.queue_play import QueueRun, Watching
-from tests.sim.queue_world import ADMINS, SETS, TOPIC
+from tests.sim.queue_world import ADMINS, SETS, TOPIC, QueueSettings
 
 QUEUES_MAX: Final = 8
 
@@ -23,6 +23,10 @@ class LogicalRun(QueueRun[LogicalWanted, LogicalTopic]):
     makes_at_once = True
     most: int = 0
 
+    def __init__(self, seed: int, settings: QueueSettings, **more: bool) -> None:
+        self._starts: set[tuple[int, int]] = set()
+        super().__init__(seed, settings, **more)
+
     def _administrators(self, rng: Rng) -> LogicalAdministrators:
         self.total = self.most = self.settings.queues * len(SETS)
         return LogicalAdministrators(self.world, rng, ADMINS, self.settings.deaths_per_mille)
@@ -32,11 +36,18 @@ class LogicalRun(QueueRun[LogicalWanted, LogicalTopic]):
 
     def _may_begin(self, index: int, offset: int) -> bool:
         """Whether a message queue was taken again there, by a logical queue of which nothing is read before:
-        who had read all of its earlier use has the same number there."""
+        who had read all of its earlier use has the same number there. Where messages are deleted places are
+        carried over to where a segment began."""
+        if self.settings.reserved and (index, offset) in self._starts:
+            return True
         held = [each for each in self._held() if each.index == index and each.segment.is_decided]
         was_taken = any(each.segment.logical_start == offset and each.segment.physical_start for each in held)
         before = [each for each in held if each.segment.is_readable and each.segment.logical_start < offset]
         return was_taken and not before
+
+    def _look(self) -> None:
+        super()._look()
+        self._starts |= {(each.index, each.segment.logical_start) for each in self._held()}
 
     def _held(self) -> Iterator[HeldSegment]:
         for name in self.servers.sets:
