@@ -20,14 +20,11 @@ from tests.sim.logical_run import QUEUES_MAX, LogicalRun
 from tests.sim.queue_world import (
     ADMINS,
     BOTH_NAME_SERVERS,
-    BROKERS,
     CONTROLLER,
     HOSTS,
     MEMBERS,
     NAME_SERVER,
     SECOND,
-    SERVERS,
-    TOPIC,
     QueueSettings,
 )
 
@@ -76,7 +73,7 @@ class ActingRun(LogicalRun):
         self.admins.is_careful = True
         names = [*ACTS]
         acts = [names[self.seed % len(names)]]
-        if self._rng.happens(400):
+        if self._rng.happens(300):
             acts.append(self._rng.one_of(names))
         try:
             for act in acts:
@@ -418,9 +415,9 @@ def stands_still(run: ActingRun) -> None:
     run._expires(name, index)
     run._rests(RESTED_MS)
     others = [each for each in range(run.total) if each != index]
-    if others and run._rng.happens(800):
-        run._done(LogicalWanted(moves=((run._rng.one_of(others), run._other(name)),)))
-        run._done(LogicalWanted(moves=((run._rng.one_of(others), name),)))
+    if run._rng.happens(800):
+        run._done(LogicalWanted(moves=tuple((each, run._other(name)) for each in others)))
+        run._done(LogicalWanted(moves=tuple((each, name) for each in others)))
     run._group_goes_on()
 
 
@@ -484,6 +481,15 @@ def knows_the_route_of_before(run: ActingRun) -> None:
     run._pass(1_500)
 
 
+def hears_replicas_alone(run: ActingRun) -> None:
+    """Name servers begin empty and hear replicas before any master: they know that there are logical queues."""
+    masters = [run.servers.master(name) for name in run.servers.sets]
+    run._apart(masters, [NAME_SERVER, SECOND])
+    run._name_servers_begin_empty()
+    run._apart(masters, [NAME_SERVER, SECOND], again=True)
+    run._told_again()
+
+
 def rolls_its_log(run: ActingRun) -> None:
     """The log of a set loses the files in which its mapping was recorded, and all its members their power."""
     name = run._rng.one_of(run.servers.sets)
@@ -509,5 +515,6 @@ ACTS: Final[Mapping[str, Callable[[ActingRun], None]]] = {
     "a master of before registers": says_late,
     "a producer knows the route of before": knows_the_route_of_before,
     "a log rolls": rolls_its_log,
+    "name servers hear replicas alone": hears_replicas_alone,
 }
-__all__ = ["ACTS", "BROKERS", "SERVERS", "TOPIC", "ActingRun"]
+__all__ = ["ACTS", "ActingRun"]
