@@ -163,6 +163,26 @@ def test_brokers_that_were_passed_over_one_after_the_other_come_back_in_that_ord
     assert [offset for queue, offset in read(brokers) if queue == 1] == list(range(30))
 
 
+def test_a_broker_that_comes_back_is_ended_also_while_another_one_is_lost(typed: Any) -> None:
+    brokers = OwnBrokers(3)
+    made(brokers, 1)
+    run = typed(brokers)
+    move(brokers, 0, 2)
+    move(brokers, 0, 3)
+    brokers.world.run_for(2_000)
+    for lost in ("broker2", "broker3"):
+        brokers.world.kill(lost)
+    brokers.world.run_for(5_000)
+    words = ("migrateTopicLogicalQueue", "-t", TOPIC, "-i", "0", "-b", "broker1")
+    assert run(*words, "-fd", "50")[1] == 0
+    back(brokers, 3)
+    assert run(*words)[1] == 0
+    mapped = brokers.broker(3)._mappings.logical.newest(TOPIC)
+    assert mapped is not None
+    (held,) = (each.segment for each in mapped.said.held if each.index == 0)
+    assert not held.is_writable
+
+
 def test_a_group_of_logical_queues_is_not_said_to_be_moved_by_a_time() -> None:
     brokers = OwnBrokers(1)
     made(brokers, 1)

@@ -11,9 +11,21 @@ from replispec.runtime.rocketmq.queues.forms import queues_heard
 from replispec.runtime.rocketmq.remoting import Outcome
 from replispec.runtime.rocketmq.remoting.calls import Failure
 from replispec.runtime.sim import Rng, World
-from replispec.wire.rocketmq.broker import GetRouteInfoRequest, PullMessageRequest, TopicRouteData
+from replispec.wire.rocketmq.broker import (
+    GetRouteInfoRequest,
+    PullMessageRequest,
+    SendMessageV2Request,
+    TopicRouteData,
+)
 from replispec.wire.rocketmq.codes import PullFlag, RequestCode, ResponseCode, RouteFlag
-from replispec.wire.rocketmq.constants import ALL_TAGS, LOGICAL_QUEUE_BROKER, TAG_EXPRESSION
+from replispec.wire.rocketmq.constants import (
+    ALL_TAGS,
+    CLIENT_TOPIC_QUEUES,
+    LOGICAL_QUEUE_BROKER,
+    SELF_TEST_TOPIC,
+    TAG_EXPRESSION,
+    TEMPLATE_TOPIC,
+)
 from tests.sim.client import number_of, records
 from tests.sim.queue_clients import (
     OLD_QUEUES,
@@ -26,6 +38,7 @@ from tests.sim.queue_clients import (
 from tests.sim.queue_world import BROKERS, NAME_SERVERS, TOPIC, Place, address
 
 PULLED_AT_ONCE: Final = 32
+FILLING_BYTES: Final = 3_800
 
 
 class OldConsumerNode(CallingNode):
@@ -78,6 +91,40 @@ class OldConsumerNode(CallingNode):
             if self._read.setdefault(place, number) != number:
                 self._faults.append(f"{place} was {self._read[place]}, is {number}")
             self._next[name, queue_id] = max(self._next.get((name, queue_id), 0), record.queue_offset + 1)
+
+
+class FillerNode(CallingNode):
+    """Fills the log of a broker with messages of another topic, so that files of it are deleted."""
+
+    EVERY_MS = (30, 60)
+
+    def __init__(self, rng: Rng, broker: Callable[[], str]) -> None:
+        super().__init__(rng)
+        self._broker = broker
+
+    def _ask(self, now_ms: int) -> None:
+        broker = self._broker()
+        if not broker:
+            return
+        header = SendMessageV2Request(
+            producer_group="fillers",
+            topic=SELF_TEST_TOPIC,
+            default_topic=TEMPLATE_TOPIC,
+            default_topic_queue_nums=CLIENT_TOPIC_QUEUES,
+            queue_id=0,
+            sys_flag=0,
+            born_timestamp=now_ms,
+            flag=0,
+        )
+        self._calls.ask(
+            address(broker),
+            RequestCode.SEND_MESSAGE_V2,
+            lambda _outcome, _now_ms: None,
+            now_ms=now_ms,
+            timeout_ms=TIMEOUT_MS,
+            ext_fields=header.to_ext_fields(),
+            body=bytes(FILLING_BYTES),
+        )
 
 
 class RouterNode(CallingNode):
@@ -134,10 +181,13 @@ class LogicalClients(Clients):
         may_begin: Callable[[int, int], bool],
     ) -> None:
         self._may_begin = may_begin
+        self.group_knows_the_newest = False
         self.read_as_before: dict[Place, int] = {}
         super().__init__(world, rng, queues, bytes_max)
         self.running = (*self.running, "old consumer")
-        self._is_told = False
+        self.is_told = False
+        """Whether logical queues were told since somebody said that they were not."""
+        self._is_started = False
 
     def start(self) -> None:
         """The one that asks for routes first, the others when it is told logical queues: whoever asked before
@@ -146,8 +196,9 @@ class LogicalClients(Clients):
 
     def told(self) -> None:
         """A name server tells logical queues."""
-        if not self._is_told:
-            self._is_told = True
+        self.is_told = True
+        if not self._is_started:
+            self._is_started = True
             self._world.after(0, super().start)
 
     def _makers(self) -> dict[str, Callable[[], Any]]:
@@ -162,4 +213,5 @@ class LogicalClients(Clients):
     def _group(self) -> GroupNode:
         node = GroupNode(self.history, self._rng.fork(), self._queues, LOGICAL_QUEUE_BROKER)
         node.may_begin = self._may_begin
+        node.knows_the_newest = self.group_knows_the_newest
         return node

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from replispec.administrator.rocketmq.logical_queues import lack
 from replispec.administrator.rocketmq.logical_topics import LogicalTopic
-from replispec.broker.rocketmq.core.logical_mappings import TopicMapping
+from replispec.broker.rocketmq.core.logical_mappings import HeldSegment, TopicMapping
 from replispec.broker.rocketmq.node import BrokerNode
 from replispec.nameserver.rocketmq.node import NameServerNode
 from replispec.runtime.rocketmq.queues import LogicalQueue, Segment
@@ -17,10 +17,29 @@ from replispec.wire.rocketmq.constants import UNDECIDED
 from replispec.wire.rocketmq.logical_queue import LogicalQueueSegment
 from tests.sim.queue_clients import QueueHistory
 from tests.sim.queue_judge import Judgement, Logical, Watch
-from tests.sim.queue_world import NAME_SERVER, SETS, TOPIC, Place, Servers
+from tests.sim.queue_world import NAME_SERVER, SECOND, TOPIC, Place, Servers
 
 Key = tuple[str, int, int]
 """A set, a message queue of it, and where a segment begins there."""
+
+
+def held_by(servers: Servers, name: str, member: str = "") -> Sequence[HeldSegment]:
+    """What a set holds, by the word of its master, or of this member."""
+    node = servers.node(member or servers.master(name))
+    mapped = None if node is None else node._mappings.logical.kept(TOPIC)
+    return () if mapped is None else mapped.said.held
+
+
+def told_by(servers: Servers, name_server: str, name: str) -> set[tuple[int, Segment]]:
+    """What a name server has of a set, by index."""
+    (node,) = servers.world.processes[name_server].nodes
+    assert isinstance(node, NameServerNode)
+    return {
+        (index, replace(each, address=None))
+        for index, queue in node._routes._mappings.heard(TOPIC).queues.items()
+        for each in queue.segments
+        if each.queue.broker_name == name
+    }
 
 
 @dataclass
@@ -46,8 +65,8 @@ class LogicalWatch(Watch):
         self._mappings.clear()
         super().look()
         normal: dict[int, list[Segment]] = {}
-        for mapping in self._mappings.values():
-            for held in mapping.held:
+        for name, mapping in self._mappings.items():
+            for held in mapping.held if name not in self.servers.overtaken else ():
                 if held.segment.state == State.NORMAL:
                     normal.setdefault(held.index, []).append(held.segment)
         for index, segments in normal.items():
@@ -120,21 +139,15 @@ class LogicalJudgement(Judgement):
             self.wrong.append(f"a migration of queue {index} is unfinished: {queue.segments}")
 
     def _registered(self) -> None:
-        """The name server has of each broker what it holds."""
-        (node,) = self._servers.world.processes[NAME_SERVER].nodes
-        assert isinstance(node, NameServerNode)
-        told = {
-            index: {replace(each, address=None) for each in queue.segments}
-            for index, queue in node._routes._mappings.heard(TOPIC).queues.items()
-        }
-        held: dict[int, set[Segment]] = {}
-        for name in SETS:
-            broker = self._servers.node(self._servers.master(name))
-            mapped = None if broker is None else broker._mappings.logical.kept(TOPIC)
-            for queue in () if mapped is None else mapped.said.logical_queues():
-                held.setdefault(queue.index, set()).update(queue.segments)
-        if told != held:
-            self.wrong.append(f"the name server tells {told}, and brokers hold {held}")
+        """Name servers have of each broker what it holds."""
+        for name_server in (NAME_SERVER, SECOND):
+            if name_server not in self._servers.names:
+                continue
+            for name in self._servers.sets:
+                told = told_by(self._servers, name_server, name)
+                held = {(each.index, each.segment) for each in held_by(self._servers, name)}
+                if told != held:
+                    self.wrong.append(f"{name_server} tells of {name} {told}, which holds {held}")
 
     def _physically_read(self) -> None:
         """Who knows no logical queues reads what lies in message queues."""
@@ -175,6 +188,9 @@ class LogicalJudgement(Judgement):
         offsets = [*found]
         behind = offsets[-1] + 1 if offsets else segment.physical_start
         last = end if segment.is_sealed else behind
+        if segment.queue.broker_name in self._servers.passed:
+            # It ends where those went on that passed it over.
+            last = min(last, behind)
         if offsets != list(range(segment.physical_start, last)):
             self.wrong.append(
                 f"queue {index}, {segment}: {len(offsets)} messages lie there, up to {offsets[-1:]}"
@@ -182,8 +198,12 @@ class LogicalJudgement(Judgement):
         return found
 
     def _may_be_told(self, kept: int, told: int | None, queue: LogicalQueue, logical: Logical) -> bool:
-        """A position is kept where the message queue is; with that one it goes. What lies between is gone."""
-        between = range(told or 0, kept)
+        """A position is kept where the message queue is; before that one goes it is carried over what is gone.
+        Without one a group may begin at the end: it skips everything."""
+        if told is None:
+            return not any(
+                index == queue.index and number not in self._deleted for (index, _), number in logical.items()
+            )
+        between = range(min(told, kept), max(told, kept))
         live = (logical.get((queue.index, at)) for at in between)
-        is_gone = all(number is None or number in self._deleted for number in live)
-        return (told is None or told <= kept) and is_gone
+        return all(number is None or number in self._deleted for number in live)

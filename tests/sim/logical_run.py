@@ -11,9 +11,8 @@ from replispec.runtime.sim import Rng
 from tests.sim.logical_admins import LogicalAdministrators, LogicalWanted
 from tests.sim.logical_clients import LogicalClients
 from tests.sim.logical_judge import LogicalJudgement, LogicalWatch
-from tests.sim.queue_clients import Clients
 from tests.sim.queue_play import QueueRun, Watching
-from tests.sim.queue_world import ADMINS, SETS, TOPIC
+from tests.sim.queue_world import ADMINS, SETS, TOPIC, QueueSettings
 
 QUEUES_MAX: Final = 8
 
@@ -24,23 +23,34 @@ class LogicalRun(QueueRun[LogicalWanted, LogicalTopic]):
     makes_at_once = True
     most: int = 0
 
+    def __init__(self, seed: int, settings: QueueSettings, **more: bool) -> None:
+        self._starts: set[tuple[int, int]] = set()
+        super().__init__(seed, settings, **more)
+
     def _administrators(self, rng: Rng) -> LogicalAdministrators:
         self.total = self.most = self.settings.queues * len(SETS)
         return LogicalAdministrators(self.world, rng, ADMINS, self.settings.deaths_per_mille)
 
-    def _clients(self, rng: Rng, bytes_max: int) -> Clients:
+    def _clients(self, rng: Rng, bytes_max: int) -> LogicalClients:
         return LogicalClients(self.world, rng, lambda: self.most, bytes_max, self._may_begin)
 
     def _may_begin(self, index: int, offset: int) -> bool:
         """Whether a message queue was taken again there, by a logical queue of which nothing is read before:
-        who had read all of its earlier use has the same number there."""
+        who had read all of its earlier use has the same number there. Where messages are deleted places are
+        carried over to where a segment began."""
+        if self.settings.reserved and (index, offset) in self._starts:
+            return True
         held = [each for each in self._held() if each.index == index and each.segment.is_decided]
         was_taken = any(each.segment.logical_start == offset and each.segment.physical_start for each in held)
         before = [each for each in held if each.segment.is_readable and each.segment.logical_start < offset]
         return was_taken and not before
 
+    def _look(self) -> None:
+        super()._look()
+        self._starts |= {(each.index, each.segment.logical_start) for each in self._held()}
+
     def _held(self) -> Iterator[HeldSegment]:
-        for name in SETS:
+        for name in self.servers.sets:
             node = self.servers.node(self.servers.master(name))
             mapped = None if node is None else node._mappings.logical.newest(TOPIC)
             yield from () if mapped is None else mapped.said.held
@@ -70,8 +80,8 @@ class LogicalRun(QueueRun[LogicalWanted, LogicalTopic]):
             self.most = max(self.most, self.total)
             return LogicalWanted(total=self.total)
         if rng.happens(200):
-            return LogicalWanted(drains=rng.one_of(SETS))
-        return LogicalWanted(moves=((rng.below(self.total), rng.one_of(SETS)),))
+            return LogicalWanted(drains=rng.one_of(self.servers.sets))
+        return LogicalWanted(moves=((rng.below(self.total), rng.one_of(self.servers.sets)),))
 
     def _finishing(self) -> LogicalWanted:
         if not self.has_topic:
@@ -82,7 +92,7 @@ class LogicalRun(QueueRun[LogicalWanted, LogicalTopic]):
         return LogicalWanted(moves=tuple((index, name) for index in range(self.total)))
 
     def _sees_all(self, known: LogicalTopic) -> bool:
-        return len(known.brokers.sets()) == len(SETS)
+        return len(known.brokers.sets()) == len(self.servers.sets)
 
     def _judged(self, known: LogicalTopic) -> list[str]:
         clients = self.clients

@@ -110,6 +110,11 @@ class Administrators(ABC, Generic[WantedT, KnownT]):
                 self._world.after(0, partial(self._end, name, str(error)))
                 raise
 
+    def end_all(self) -> None:
+        """Every administrator ends here."""
+        for name in self._plans:
+            self._world.after(0, partial(self._end, name, "killed"))
+
     def _end(self, name: str, reason: str) -> None:
         if self.is_busy(name):
             self._world.trace(name, f"ends its run: {reason or 'done'}")

@@ -17,6 +17,7 @@ from replispec.runtime.rocketmq.client import (
     ReadMessage,
     Stored,
 )
+from replispec.runtime.rocketmq.client.asking import LookUp, Steps, looked_up
 from replispec.runtime.rocketmq.client.client import Client
 from replispec.runtime.rocketmq.client.routes import ClientQueue
 from replispec.runtime.rocketmq.client.steps import commit, position
@@ -95,6 +96,8 @@ class GroupNode:
         self._history = history
         self._rng = rng
         self._queues = queues
+        self.knows_the_newest = False
+        """Whether it asks for the route anew before it says anything: who has read to there knows it."""
         self._outbox = Outbox()
         self._client = Client(self._outbox, NAME_SERVERS)
         self._due_ms = 0
@@ -131,7 +134,9 @@ class GroupNode:
         last, said = history.last(index), history.committed.setdefault(index, [])
         if history.is_committing and self._rng.happens(500) and last >= max(said, default=0):
             said.append(last + 1)
-            self._client.start(commit(TOPIC, queue, GROUP, last + 1), partial(self._committed, index))
+            steps = commit(TOPIC, queue, GROUP, last + 1)
+            steps = _renewed_first(steps) if self.knows_the_newest else steps
+            self._client.start(steps, partial(self._committed, index))
         else:
             self._client.start(position(TOPIC, queue, GROUP), partial(self._told, index))
 
@@ -151,6 +156,12 @@ class GroupNode:
     def _told_of_nobody(self, index: int, came: int | Failed | None, _now_ms: int) -> None:
         if isinstance(came, int):
             self._history.faults.append(f"a group that never read queue {index} goes on at {came}")
+
+
+def _renewed_first(steps: Steps[int]) -> Steps[int]:
+    route = yield from looked_up(TOPIC)
+    yield LookUp(TOPIC, wrong=route)
+    return (yield from steps)
 
 
 class CallingNode:

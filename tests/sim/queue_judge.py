@@ -38,7 +38,7 @@ class Watch(ABC):
 
     def look(self) -> None:
         """Look now."""
-        for name in SETS:
+        for name in self.servers.sets:
             for member in self.servers.masters(name):
                 node = self.servers.node(member)
                 # Who was master before may not have heard yet that it is not any more.
@@ -58,7 +58,7 @@ class Judgement(ABC):
         self._history = history
         self.wrong: list[str] = []
         self._log: dict[Place, int] = dict(servers.deleted)
-        for name in SETS:
+        for name in servers.sets:
             self._log |= servers.messages(servers.master(name))
         # What was kept for as long as was promised is read by nobody.
         self._deleted = {*servers.deleted.values()}
@@ -149,7 +149,7 @@ class Judgement(ABC):
                 self.wrong.append(f"the group has read queue {index} up to {kept}, and is told {told}")
 
     def _copies(self) -> None:
-        for name in SETS:
+        for name in self._servers.sets:
             start = max(map(self._servers.first, MEMBERS[name]))
             first, second = (self._servers.log(each, start).rstrip(b"\0") for each in MEMBERS[name])
             if first != second:

@@ -147,13 +147,15 @@ FIRST: Final[Mapping[str, int]] = {
 """From which seed on to look for what few seeds find."""
 
 
-def found_by(mutant: Mutant, seeds: int, first: int = 0, *, logical: bool = False) -> tuple[int, str] | None:
+def found_by(
+    mutant: Mutant, seeds: int, first: int = 0, *, logical: bool = False, acts: bool = False
+) -> tuple[int, str] | None:
     """The first seed that finds a mutant, and what it says; None when none of so many does."""
     with mutant():
         for seed in range(first, first + seeds):
             try:
-                wrong = run(seed, logical=logical, stops_early=True).wrong
-            except (AssertionError, LookupError) as error:
+                wrong = run(seed, logical=logical, acts=acts, stops_early=True).wrong
+            except (AssertionError, LookupError, ValueError) as error:
                 wrong = [repr(error)]
             if wrong:
                 return seed, wrong[0]

@@ -18,7 +18,7 @@ from tests.sim.queue_world import (
     BROKERS,
     CONTROLLER,
     NAME_SERVER,
-    SETS,
+    SECOND,
     QueueSettings,
     Servers,
     address,
@@ -53,6 +53,12 @@ class QueueResult:
     refused: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
 
+    @property
+    def _form(self) -> str:
+        if self.settings.acts:
+            return " --acts"
+        return " --logical" if self.settings.logical else ""
+
     def __str__(self) -> str:
         """One paragraph for people, with the way to see the run again."""
         head = (
@@ -60,7 +66,7 @@ class QueueResult:
             f"{self.of_before} of old senders, {self.undecided} without an offset, {self.read} read, "
             f"{self.deleted} deleted, {self.moved} queues moved, {self.deaths} administrators cut off, "
             f"digest {self.digest[:16]}; "
-            f"python -m tests.sim.queue_run {self.seed}{' --logical' if self.settings.logical else ''}"
+            f"python -m tests.sim.queue_run {self.seed}{self._form}"
             f"\n  {self.settings}"
         )
         faults = [f"  {each.at_ms:>6} ms: {each.what} ({each.lasts_ms} ms)" for each in self.faults]
@@ -74,12 +80,14 @@ class QueueNemesis(Nemesis):
     def __init__(self, servers: Servers, rng: Rng, admins: Administrators[Any, Any]) -> None:
         def master() -> str:
             # The same one for all that one fault asks at its moment.
-            return servers.master(SETS[servers.world.now_us // 1_000 % len(SETS)])
+            return servers.master(servers.sets[servers.world.now_us // 1_000 % len(servers.sets)])
 
+        others = [each for each in (NAME_SERVER, SECOND) if each in servers.names]
         super().__init__(
-            servers.world, rng, controllers=[CONTROLLER], brokers=BROKERS, others=[NAME_SERVER], master=master
+            servers.world, rng, controllers=[CONTROLLER], brokers=BROKERS, others=others, master=master
         )
         self._waits_for = ""
+        self._away = servers.away
         admins.told, admins.answered = partial(self._happens, "told"), partial(self._happens, "answered")
 
     def _all_strikes(self) -> Strikes:
@@ -89,6 +97,10 @@ class QueueNemesis(Nemesis):
             (5, partial(self._wait_for_a_mapping, "told")),
             (4, partial(self._wait_for_a_mapping, "answered")),
         )
+
+    def _start(self, name: str) -> None:
+        if name[:-1] not in self._away:
+            super()._start(name)
 
     def _wait_for_a_mapping(self, what: str) -> None:
         self._waits_for = what
@@ -205,18 +217,25 @@ class QueueRun(ABC, Generic[WantedT, KnownT]):
         if not self._prepared():
             return self._result(["no topic was made before anything failed", *self.admins.ended[-1:]])
         world.after(0, self.nemesis.supervise)
-        self.nemesis.plan(Rng(~self.seed).between(1, 5), from_ms=300, until_ms=FAULTS_MS)
-        self._work()
-        for _ in range(RUNS_MS // 100):
-            self._look()
-            if self._stops_early and self._faults():
-                return self._result([])
+        wrong = self._lived()
+        if wrong is not None:
+            return self._result(wrong)
         self._is_over = True
         self.nemesis.heal()
         self.admins.is_careful = True
         if not self._until(lambda: self.servers.is_whole) or not self._until_finished():
             return self._result(["not whole after all was healed", *self.admins.ended[-1:]])
         return self._result(self._end())
+
+    def _lived(self) -> list[str] | None:
+        """Everything that happens before all is healed; what is wrong, if it is to end."""
+        self.nemesis.plan(Rng(~self.seed).between(1, 5), from_ms=300, until_ms=FAULTS_MS)
+        self._work()
+        for _ in range(RUNS_MS // 100):
+            self._look()
+            if self._stops_early and self._faults():
+                return []
+        return None
 
     def _end(self) -> list[str]:
         """The last messages, and what is to be said of all."""
@@ -247,9 +266,9 @@ class QueueRun(ABC, Generic[WantedT, KnownT]):
 
     def _move_and_fail_over(self) -> list[str]:
         """Once more all queues move, and every set gets another master."""
-        if not self._until_finished(self._all_to(self._rng.one_of(SETS))):
+        if not self._until_finished(self._all_to(self._rng.one_of(self.servers.sets))):
             return ["no queue can be moved", *self.admins.ended[-1:]]
-        masters = [self.servers.master(name) for name in SETS]
+        masters = [self.servers.master(name) for name in self.servers.sets]
         for name in masters:
             self.world.kill(name, power=self.settings.loses_power)
         self.world.run_for(CALM_MS)

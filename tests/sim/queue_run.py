@@ -1,9 +1,9 @@
 """One simulated run of a topic of logical queues from one seed, and what must be true of it.
 
-    python -m tests.sim.queue_run SEED [SEED ...] [--logical] [--trace]
+    python -m tests.sim.queue_run SEED [SEED ...] [--logical | --acts] [--trace]
 
 prints the faults of each run, what was found, and the digest of its trace. The topic is a static one, or one
-of logical queues of RIP-21 (`--logical`); `--trace` prints every event.
+of logical queues of RIP-21 (`--logical`), or a world of acts with one (`--acts`); `--trace` prints every event.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from replispec.administrator.rocketmq.static_topics import TopicAtBrokers
 from replispec.runtime.sim import Rng
+from tests.sim.logical_acts import ActingRun
 from tests.sim.logical_run import LogicalRun
 from tests.sim.queue_admins import StaticAdministrators, Wanted, some_sets
 from tests.sim.queue_clients import Clients
@@ -70,19 +71,21 @@ class StaticRun(QueueRun[Wanted, TopicAtBrokers]):
 
 
 def run(
-    seed: int, settings: QueueSettings | None = None, *, logical: bool = False, **more: Any
+    seed: int, settings: QueueSettings | None = None, *, logical: bool = False, acts: bool = False, **more: Any
 ) -> QueueResult:
     """Let a world live through its faults, heal it, and judge it."""
-    known = settings or drawn(seed, logical=logical)
+    known = settings or drawn(seed, logical=logical, acts=acts)
+    if known.acts:
+        return ActingRun(seed, known, **more).play()
     return (LogicalRun if known.logical else StaticRun)(seed, known, **more).play()
 
 
 def main() -> None:
     """The command line."""
     failed = False
-    logical = "--logical" in sys.argv
+    logical, acts = "--logical" in sys.argv, "--acts" in sys.argv
     for seed in (int(argument) for argument in sys.argv[1:] if not argument.startswith("--")):
-        result = run(seed, logical=logical, keeps_lines="--trace" in sys.argv)
+        result = run(seed, logical=logical, acts=acts, keeps_lines="--trace" in sys.argv)
         sys.stdout.writelines(result.lines)
         sys.stdout.write(f"{result}\n")
         failed = failed or bool(result.wrong)

@@ -32,17 +32,28 @@ MEMBERS: Final[Mapping[str, Sequence[str]]] = {name: (f"{name}1", f"{name}2") fo
 BROKERS: Final = tuple(member for name in SETS for member in MEMBERS[name])
 CONTROLLER: Final = "controller"
 NAME_SERVER: Final = "nameserver"
+SECOND: Final = "nameserver-2"
+"""Another name server, in worlds of acts."""
 SERVERS: Final = (CONTROLLER, NAME_SERVER, *BROKERS)
 ADMINS: Final = ("admin-1", "admin-2")
-CLIENTS: Final = ("producer", "consumer", "group", "old producer", "auditor", "old consumer", "router")
+CLIENTS: Final = (
+    *("producer", "consumer", "group", "old producer", "auditor", "old consumer", "router"),
+    "filler",
+)
 HOSTS: Final[Mapping[str, str]] = {
     CONTROLLER: "127.0.0.1",
     NAME_SERVER: "127.0.0.2",
+    SECOND: "127.0.0.3",
     **{name: f"127.0.1.{number}" for number, name in enumerate(BROKERS, 1)},
     **{name: f"127.0.2.{number}" for number, name in enumerate(ADMINS, 1)},
     **{name: f"127.0.3.{number}" for number, name in enumerate(CLIENTS, 1)},
 }
-PORTS: Final[Mapping[str, int]] = {CONTROLLER: 9878, NAME_SERVER: 9876, **dict.fromkeys(BROKERS, 10911)}
+PORTS: Final[Mapping[str, int]] = {
+    CONTROLLER: 9878,
+    NAME_SERVER: 9876,
+    SECOND: 9876,
+    **dict.fromkeys(BROKERS, 10911),
+}
 LOG_FILE_BYTES: Final = 16_384
 HOUR_MS: Final = 1_000
 Place = tuple[str, int, int]
@@ -55,6 +66,7 @@ def address(name: str) -> str:
 
 
 NAME_SERVERS: Final = (address(NAME_SERVER),)
+BOTH_NAME_SERVERS: Final = (*NAME_SERVERS, address(SECOND))
 
 
 @dataclass(frozen=True)
@@ -62,7 +74,8 @@ class QueueSettings:
     """What of a world is drawn: how many must be in a set for a message to be taken, how many logical queues
     there are at first (of RIP-21: in each set), whether two administrators work at once, how often one dies,
     and for how many seconds messages are kept (0: for ever). `logical`: the queues are those of RIP-21;
-    `made_first`: the topic is there before anything fails."""
+    `made_first`: the topic is there before anything fails. `acts`: then brokers leave, are lost and come
+    back, and so on; there are two name servers."""
 
     in_sync_min: int = 1
     queues: int = 4
@@ -72,6 +85,7 @@ class QueueSettings:
     reserved: int = 0
     logical: bool = False
     made_first: bool = False
+    acts: bool = False
 
     def __str__(self) -> str:
         """Everything that was drawn."""
@@ -84,9 +98,20 @@ class QueueSettings:
         )
 
 
-def drawn(seed: int, *, logical: bool = False) -> QueueSettings:
+def drawn(seed: int, *, logical: bool = False, acts: bool = False) -> QueueSettings:
     """The settings of a seed; they take nothing from its other random numbers."""
     rng = Rng(seed * 2 + 7)
+    if acts:
+        return QueueSettings(
+            queues=rng.between(1, 2),
+            races=rng.happens(500),
+            deaths_per_mille=rng.one_of((0, 300, 700)),
+            loses_power=rng.happens(600),
+            reserved=rng.between(2, 3),
+            logical=True,
+            made_first=True,
+            acts=True,
+        )
     if logical:
         return QueueSettings(
             in_sync_min=rng.one_of((1, 1, 2)),
@@ -123,7 +148,7 @@ def _broker(name: str, settings: QueueSettings) -> Mapping[str, object]:
         "brokerIP1": HOSTS[name],
         "brokerIP2": HOSTS[name],
         "haListenPort": PORTS[name] + 1,
-        "namesrvAddr": address(NAME_SERVER),
+        "namesrvAddr": ";".join(BOTH_NAME_SERVERS if settings.acts else NAME_SERVERS),
         "enableControllerMode": "true",
         "controllerAddr": address(CONTROLLER),
         "storePathRootDir": "store",
@@ -153,7 +178,7 @@ def properties(name: str, settings: QueueSettings) -> Mapping[str, object]:
     common: Mapping[str, object] = {"bindAddress": HOSTS[name], "listenPort": PORTS[name]}
     if name in BROKERS:
         return {**common, **_broker(name, settings)}
-    if name == NAME_SERVER:
+    if name in {NAME_SERVER, SECOND}:
         return common
     return {
         **common,
@@ -168,7 +193,9 @@ def properties(name: str, settings: QueueSettings) -> Mapping[str, object]:
 
 
 def _role(name: str) -> str:
-    return "broker" if name in BROKERS else name
+    if name in BROKERS:
+        return "broker"
+    return NAME_SERVER if name == SECOND else name
 
 
 _FACTORIES: Final[Mapping[str, Any]] = {
@@ -186,10 +213,26 @@ class Servers:
     rng: Rng
     settings: QueueSettings
     deleted: dict[Place, int] = field(default_factory=dict)
+    away: set[str] = field(default_factory=set)
+    """Sets that are not there: they left, or are lost."""
+    passed: set[str] = field(default_factory=set)
+    """Sets that were passed over while they were lost: they end where others went on."""
+    overtaken: set[str] = field(default_factory=set)
+    """Those of them that are back, and were not told so yet."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """All processes."""
+        return (*SERVERS, SECOND) if self.settings.acts else SERVERS
+
+    @property
+    def sets(self) -> Sequence[str]:
+        """The broker sets that are there."""
+        return [name for name in SETS if name not in self.away]
 
     def start(self) -> None:
         """Start all, in some order within a second."""
-        names = list(SERVERS)
+        names = list(self.names)
         while names:
             name = self.rng.one_of(names)
             names.remove(name)
@@ -211,7 +254,7 @@ class Servers:
     @property
     def is_whole(self) -> bool:
         """Whether each set has one master, and both of its members in it."""
-        for name in SETS:
+        for name in self.sets:
             masters = self.masters(name)
             node = self.node(masters[0]) if len(masters) == 1 else None
             if node is None or len(node.sync_set) < len(MEMBERS[name]):
@@ -293,12 +336,13 @@ def build(seed: int, settings: QueueSettings, *, keeps_lines: bool = False) -> S
         # Whoever lives an hour ahead deletes an hour too early.
         world.pace = replace(world.pace, wall_jump_ms=0, drift_per_mille=1)
     world.keeps_lines = keeps_lines
-    for name in SERVERS:
+    servers = Servers(world, rng, settings)
+    for name in servers.names:
         text = "".join(f"{key}={value}\n" for key, value in properties(name, settings).items())
         options = parse(text, ROLES[_role(name)]).options
         process = world.add(name, HOSTS[name], _maker(name, options, rng.fork()))
         process.loses_power = None if settings.loses_power else False
-    return Servers(world, rng, settings)
+    return servers
 
 
 def _maker(name: str, options: Any, rng: Rng) -> Any:

@@ -40,6 +40,9 @@ def carried_over(found: LogicalTopic, index: int, going: Sequence[Segment]) -> P
     known = yield from _positions(found, queue)
     groups = sorted({group for each in going for group in _groups_in(each, known)})
     position = keeper.physical_of(following.logical_start)
+    if keeper.is_sealed:
+        # An older one, which is still read: what lies between its end and there is gone.
+        position = min(position, keeper.physical_end)
     asked = [
         Asking(
             found.part(keeper.queue.broker_name).address,

@@ -100,15 +100,18 @@ class LogicalTopic:
     @property
     def queues(self) -> Mapping[int, LogicalQueue]:
         """Its logical queues by index. What a name server tells of a broker that is lost may be older than
-        what others say, who have gone on."""
-        found: dict[int, list[Segment]] = {index: list(each) for index, each in self.lost.items()}
+        what others say, who have gone on: it ends where one of those begins. What brokers say themselves is
+        taken as they say it."""
+        held: dict[int, list[Segment]] = {index: [] for index in self.lost}
         for part in self.parts.values():
             for index, queue in part.queues.items():
-                found.setdefault(index, []).extend(queue.segments)
-        return {
-            index: (LogicalQueue.heard if index in self.lost else LogicalQueue.of)(index, found[index])
-            for index in sorted(found)
-        }
+                held.setdefault(index, []).extend(queue.segments)
+        return {index: self._with_lost(index, held[index]) for index in sorted(held)}
+
+    def _with_lost(self, index: int, held: Sequence[Segment]) -> LogicalQueue:
+        keys = {each.key for each in self.lost.get(index, ())}
+        heard = LogicalQueue.heard(index, [*held, *self.lost.get(index, ())]).segments
+        return LogicalQueue.of(index, [*held, *(each for each in heard if each.key in keys)])
 
     @property
     def gone(self) -> Mapping[int, Sequence[Interval]]:
