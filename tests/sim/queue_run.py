@@ -71,7 +71,12 @@ class StaticRun(QueueRun[Wanted, TopicAtBrokers]):
 
 
 def run(
-    seed: int, settings: QueueSettings | None = None, *, logical: bool = False, acts: bool = False, **more: Any
+    seed: int,
+    settings: QueueSettings | None = None,
+    *,
+    logical: bool = False,
+    acts: bool = False,
+    **more: Any,
 ) -> QueueResult:
     """Let a world live through its faults, heal it, and judge it."""
     known = settings or drawn(seed, logical=logical, acts=acts)
