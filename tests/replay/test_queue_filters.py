@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from replispec.replay.events.rocketmq.sends import tag_code
 from replispec.replay.judges.findings import FindingRow
+from replispec.runtime.rocketmq.log import tags_code
+from replispec.wire.rocketmq.codes import RequestCode
 from tests.replay.faults import taken, written
 from tests.replay.pcap_writer import pcap
 from tests.replay.queue_faults import spoken
@@ -112,3 +115,13 @@ def test_a_heartbeat_that_was_not_read_leaves_all_of_them_in_doubt(tmp_path: Pat
     world, _ = told(read=(0,))
     world.heartbeat("broker-b", "B", 5, group="others", body=b"{")
     assert verdicts_of(world, tmp_path)["acknowledged-is-read"].verdict == "unknown"
+
+
+@pytest.mark.parametrize(
+    "properties",
+    ["TAGS\x01A\x02", "UNIQ_KEY\x01x\x02TAGS\x01B", "XTAGS\x01C\x02", "", "TAGS\x01a\x02TAGS\x01b\x02"],
+)
+def test_the_tag_of_a_message_is_read_as_brokers_read_it(properties: str) -> None:
+    said = {"i": properties}
+    assert tag_code(RequestCode.SEND_MESSAGE_V2, said) == tags_code(properties.encode())
+    assert tag_code(RequestCode.SEND_BATCH_MESSAGE, said) is None

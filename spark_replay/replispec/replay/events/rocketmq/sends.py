@@ -71,7 +71,7 @@ _MOMENT: Final = "^[0-9]{1,18}$"
 _QUEUE: Final = "^[0-9]{1,9}$"
 # The last pair of this name counts, and what is no pair is none.
 _TAGGED: Final = (
-    f"(?s)(?:^|.*{PROPERTY_VALUE_END}){TAG_PROPERTY}{PROPERTY_NAME_END}"
+    f"(?s)^(?:.*{PROPERTY_VALUE_END}|){TAG_PROPERTY}{PROPERTY_NAME_END}"
     f"(?P<tag>[^{PROPERTY_NAME_END}{PROPERTY_VALUE_END}]*)(?:{PROPERTY_VALUE_END}|$)"
 )
 # Who says this release or a later one names the broker of a logical queue.
