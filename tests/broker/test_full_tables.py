@@ -7,7 +7,8 @@ import pytest
 from replispec.broker.rocketmq.core import clients, offsets
 from replispec.broker.rocketmq.core.clients import Clients, ClientSaid
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
-from replispec.nameserver.rocketmq.routes import Limits, RouteRegistration, Routes
+from replispec.nameserver.rocketmq.registered import Limits, RouteRegistration
+from replispec.nameserver.rocketmq.routes import Routes
 from replispec.runtime.rocketmq.replication.master import HaMaster
 from replispec.runtime.sim import Disk, Rng, SimulatedFiles
 from replispec.runtime.storage import Stores

@@ -46,8 +46,7 @@ from replispec.wire.rocketmq.static_topic import TopicConfigAndQueueMapping, Top
 QUESTIONS_AT_ONCE: Final = 256
 TOPICS_AT_ONCE: Final = 800
 LOOKS_MAX: Final = 3
-TOLD_PAUSE_MS: Final = 100
-TOLD_LOOKS_MAX: Final = 5 * constants.ANNOUNCED_EVERY_MS // TOLD_PAUSE_MS
+TOLD_LOOKS_MAX: Final = 5 * constants.ANNOUNCED_EVERY_MS // constants.TOLD_PAUSE_MS
 """Looks at name servers that were not told yet: a broker tells them again so often, and after a failure."""
 
 
@@ -354,7 +353,7 @@ def untold(name_servers: Sequence[str], topic: str) -> Plan[str | None]:
         lacks = {address: lack for address, lack in found.items() if lack is not None}
         if not lacks:
             return None
-        yield Pause(TOLD_PAUSE_MS)
+        yield Pause(constants.TOLD_PAUSE_MS)
     return "; ".join(f"{address} {lack}" for address, lack in lacks.items())
 
 

@@ -56,7 +56,7 @@ class Live:
 
 
 @dataclass(slots=True)
-class BrokerSet:
+class RegisteredSet:
     """One broker set: addresses by id, queues by topic."""
 
     cluster: str

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from replispec.nameserver.rocketmq.mappings import Said, ToldMappings
-from replispec.nameserver.rocketmq.registered import BrokerSet, Limits, Live, RouteRegistration
+from replispec.nameserver.rocketmq.registered import Limits, Live, RegisteredSet, RouteRegistration
 from replispec.runtime.primitives.bindings import Kept
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.queues.forms import message_of_queues
@@ -60,7 +60,7 @@ class Routes:
         self._limits = limits
         self._live: dict[Key, Live] = {}
         self._by_connection: dict[int, set[Key]] = {}
-        self._sets: dict[str, BrokerSet] = {}
+        self._sets: dict[str, RegisteredSet] = {}
         self._holders: dict[str, set[str]] = {}
         self._mappings = ToldMappings(limits.segments)
         self._routes: dict[str, Kept[TopicRouteData]] = {}
@@ -116,7 +116,7 @@ class Routes:
         if known is not None and known.registration.broker_name != new.broker_name:
             self._remove(key)
             known = None
-        broker_set = self._sets.setdefault(new.broker_name, BrokerSet(new.cluster))
+        broker_set = self._sets.setdefault(new.broker_name, RegisteredSet(new.cluster))
         before = broker_set.told()
         broker_set.cluster, broker_set.zone = new.cluster, new.zone
         broker_set.acting_master = bool(new.acting_master)
@@ -138,7 +138,7 @@ class Routes:
         return True
 
     def _take_held(
-        self, broker_set: BrokerSet, new: RouteRegistration, known: Live | None, host: str
+        self, broker_set: RegisteredSet, new: RouteRegistration, known: Live | None, host: str
     ) -> bool:
         """What the master, or who stands in for it, holds; true when it is the master, of which all is known
         from now on."""
@@ -294,7 +294,7 @@ class Routes:
             self._logical.pop(topic, None)
             self._logical_routes.pop(topic, None)
 
-    def _changed_set(self, broker_set: BrokerSet) -> None:
+    def _changed_set(self, broker_set: RegisteredSet) -> None:
         """Nor what was told of the brokers of a set."""
         self._clusters = None
         self._changed(broker_set.queues)
@@ -358,7 +358,7 @@ class Routes:
         return holder is not None and _state(holder.registration) > _state(new)
 
     def _take_topics(
-        self, broker_set: BrokerSet, new: RouteRegistration, known: Live | None, host: str
+        self, broker_set: RegisteredSet, new: RouteRegistration, known: Live | None, host: str
     ) -> bool:
         """The topics of the master, or of who stands in for it, unless its version did not change; false when
         there is no room for all."""
