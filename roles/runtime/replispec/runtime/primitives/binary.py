@@ -325,10 +325,7 @@ def write_number_list(values: Collection[int], count_size: int, size: int, signe
 def read_strings(
     buffer: Buffer, at: int, count: int, prefix: int, end: int, what: str
 ) -> tuple[list[str], int]:
-    """`count` texts, each after its length of `prefix` bytes, and the position after them.
-
-    Raises RemoteProtocolError, before any text is read when there is no room for so many lengths.
-    """
+    """`count` texts, each after its length, and the position after them. Raises RemoteProtocolError."""
     need(at, count * prefix, end, what)
     texts = []
     for _ in range(count):
@@ -347,8 +344,8 @@ def read_string_list(
 
 def write_string_list(texts: Collection[str], count_size: int, prefix: int, what: str) -> bytes:
     """The inverse of read_string_list. Raises LocalProtocolError when a text is too long."""
-    content = b"".join([write_string(text, prefix, what) for text in texts])
-    return write_prefix(len(texts), count_size, what) + content
+    content = [write_string(text, prefix, what) for text in texts]
+    return b"".join([write_prefix(len(texts), count_size, what), *content])
 
 
 def write_numbers(values: Iterable[int], size: int, signed: bool, what: str) -> bytes:
@@ -391,17 +388,13 @@ def must_be_in(value: int, minimum: int, maximum: int, what: str) -> None:
 def check_among(value: int, among: Collection[int], at: int, what: str) -> None:
     """Raises RemoteProtocolError when `value` is none of those that it may be."""
     if value not in among:
-        raise RemoteProtocolError(f"{what}: {value} is none of {_listed(among)}", offset=at)
+        raise RemoteProtocolError(f"{what}: {value} is none of {', '.join(map(str, among))}", offset=at)
 
 
 def must_be_among(value: int, among: Collection[int], what: str) -> None:
     """Raises LocalProtocolError when `value` is none of those that it may be."""
     if value not in among:
-        raise LocalProtocolError(f"{what}: {value} is none of {_listed(among)}")
-
-
-def _listed(values: Iterable[int]) -> str:
-    return ", ".join(map(str, values))
+        raise LocalProtocolError(f"{what}: {value} is none of {', '.join(map(str, among))}")
 
 
 def check_distinct(identities: Collection[object], at: int, what: str) -> None:
