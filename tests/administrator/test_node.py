@@ -8,7 +8,7 @@ import pytest
 
 from replispec.administrator.rocketmq import AdministratorNode, Asking, NotAsWantedError, Plan
 from replispec.administrator.rocketmq.controllers import leader, metadata
-from replispec.administrator.rocketmq.plans import Pause, answered, code_name
+from replispec.administrator.rocketmq.plans import LookingAgain, answered, code_name
 from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
 from replispec.runtime.world import Closed, Connected, Dial, Effect, Received, Send, Started, Ticked
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
@@ -129,7 +129,7 @@ def test_a_code_has_the_name_that_the_last_releases_give_it() -> None:
 def test_a_plan_that_pauses_goes_on_when_the_time_has_passed_and_not_before() -> None:
     def pausing() -> Plan[str]:
         yield [Asking(FIRST, ASK)]
-        assert (yield Pause(200)) == ()
+        assert (yield LookingAgain(200)) == ()
         return "done"
 
     played = Played(pausing())

@@ -15,8 +15,8 @@ from typing import Final
 from replispec.administrator.rocketmq.brokers import Brokers, clusters_of_all
 from replispec.administrator.rocketmq.plans import (
     Asking,
+    LookingAgain,
     NotAsWantedError,
-    Pause,
     Plan,
     Reply,
     SilentError,
@@ -338,7 +338,7 @@ def told_plain(name_servers: Sequence[str], topic: str) -> Plan[str | None]:
         found = [reply.question.address for reply in replies if _is_plain(reply)]
         if not found:
             return None
-        yield Pause(constants.ANNOUNCED_EVERY_MS)
+        yield LookingAgain(constants.ANNOUNCED_EVERY_MS)
     return found[0]
 
 
@@ -353,7 +353,7 @@ def untold(name_servers: Sequence[str], topic: str) -> Plan[str | None]:
         lacks = {address: lack for address, lack in found.items() if lack is not None}
         if not lacks:
             return None
-        yield Pause(constants.TOLD_PAUSE_MS)
+        yield LookingAgain(constants.TOLD_PAUSE_MS)
     return "; ".join(f"{address} {lack}" for address, lack in lacks.items())
 
 

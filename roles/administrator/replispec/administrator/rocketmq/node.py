@@ -7,7 +7,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Final, Generic, TypeVar
 
-from replispec.administrator.rocketmq.plans import Asking, NotAsWantedError, Pause, Plan, Reply
+from replispec.administrator.rocketmq.plans import Asking, LookingAgain, NotAsWantedError, Plan, Reply
 from replispec.runtime.rocketmq.remoting.calls import Calls, Outcome, Sign
 from replispec.runtime.world import Closed, Connected, Effect, Event, Outbox, Received, Started, Ticked
 from replispec.wire.rocketmq import constants
@@ -78,7 +78,7 @@ class AdministratorNode(Generic[T]):
         try:
             asked = next(self._plan) if replies is None else self._plan.send(replies)
             while not asked:
-                if isinstance(asked, Pause):
+                if isinstance(asked, LookingAgain):
                     self._paused_to_ms = now_ms + asked.pause_ms
                     return
                 asked = self._plan.send(())

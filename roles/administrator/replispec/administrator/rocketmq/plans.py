@@ -43,7 +43,7 @@ class Asking:
 
 
 @dataclass(frozen=True, slots=True)
-class Pause(Sequence[Asking]):
+class LookingAgain(Sequence[Asking]):
     """No question: the plan goes on, without a reply, when so much time has passed."""
 
     pause_ms: int
