@@ -56,11 +56,6 @@ class ActingRun(LogicalRun):
         found.name_servers = BOTH_NAME_SERVERS
         return found
 
-    def _clients(self, rng: Rng, bytes_max: int) -> LogicalClients:
-        found = super()._clients(rng, bytes_max)
-        found.group_knows_the_newest = True
-        return found
-
     def _lived(self) -> list[str] | None:
         make = [Member("filler", FillerNode(self._rng.fork(), self._fills_now))]
         self.world.add("filler", HOSTS["filler"], lambda _storage: make)
