@@ -146,7 +146,8 @@ class ActingRun(LogicalRun):
 
         def is_gone() -> bool:
             return not any(
-                each.segment.state == State.READ_ONLY and each.index in ({index} if index is not None else all_)
+                each.segment.state == State.READ_ONLY
+                and each.index in ({index} if index is not None else all_)
                 for each in held_by(self.servers, name)
             )
 
@@ -213,7 +214,6 @@ class ActingRun(LogicalRun):
                     f"the group has read queue {index} up to {kept}, is told {told} and skips {min(unread)}"
                 )
         history.is_committing = True
-
 
 
 # ---- acts ----------------------------------------------------------------------------------------
@@ -359,7 +359,9 @@ def are_numbered(run: ActingRun) -> None:
                 run.total, run.most = number, max(run.most, number)
                 moves = ((run._rng.below(number), run._rng.one_of(run.servers.sets)),)
                 is_number = run._rng.happens(800)
-                run.admins.begin(name, LogicalWanted(total=number) if is_number else LogicalWanted(moves=moves))
+                run.admins.begin(
+                    name, LogicalWanted(total=number) if is_number else LogicalWanted(moves=moves)
+                )
         run._pass(100)
         if run._rng.happens(200):
             run.admins.end_all()
@@ -391,7 +393,9 @@ def moves_empty(run: ActingRun) -> None:
 
 
 def _has_messages(run: ActingRun, name: str, index: int) -> bool:
-    written = [each for each in held_by(run.servers, name) if each.index == index and each.segment.is_writable]
+    written = [
+        each for each in held_by(run.servers, name) if each.index == index and each.segment.is_writable
+    ]
     found = run.servers.messages(run.servers.master(name))
     places = {(queue, at) for _, queue, at in found}
     return any((each.segment.queue.queue_id, each.segment.physical_start) in places for each in written)

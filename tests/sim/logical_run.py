@@ -33,7 +33,7 @@ class LogicalRun(QueueRun[LogicalWanted, LogicalTopic]):
 
     def _clients(self, rng: Rng, bytes_max: int) -> LogicalClients:
         found = LogicalClients(self.world, rng, lambda: self.most, bytes_max, self._may_begin)
-        # Where a message queue may serve again, a number that is said by the route of before means the new use.
+        # Where a message queue may serve again, a number said by the route of before means its new use.
         found.group_knows_the_newest = bool(self.settings.reserved)
         return found
 

@@ -3,7 +3,7 @@
     python -m tests.sim.queue_run SEED [SEED ...] [--logical | --acts] [--trace]
 
 prints the faults of each run, what was found, and the digest of its trace. The topic is a static one, or one
-of logical queues of RIP-21 (`--logical`), or a world of acts with one (`--acts`); `--trace` prints every event.
+of logical queues of RIP-21 (`--logical`), or that through acts (`--acts`); `--trace` prints every event.
 """
 
 from __future__ import annotations
@@ -71,7 +71,12 @@ class StaticRun(QueueRun[Wanted, TopicAtBrokers]):
 
 
 def run(
-    seed: int, settings: QueueSettings | None = None, *, logical: bool = False, acts: bool = False, **more: Any
+    seed: int,
+    settings: QueueSettings | None = None,
+    *,
+    logical: bool = False,
+    acts: bool = False,
+    **more: Any,
 ) -> QueueResult:
     """Let a world live through its faults, heal it, and judge it."""
     known = settings or drawn(seed, logical=logical, acts=acts)
