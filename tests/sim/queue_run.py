@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from replispec.administrator.rocketmq.static_topics import TopicAtBrokers
 from replispec.runtime.sim import Rng
-from tests.sim.logical_acts import ActingRun
+from tests.sim.logical_acts import ActsRun
 from tests.sim.logical_run import LogicalRun
 from tests.sim.queue_admins import StaticAdministrators, Wanted, some_sets
 from tests.sim.queue_clients import Clients
@@ -81,7 +81,7 @@ def run(
     """Let a world live through its faults, heal it, and judge it."""
     known = settings or drawn(seed, logical=logical, acts=acts)
     if known.acts:
-        return ActingRun(seed, known, **more).play()
+        return ActsRun(seed, known, **more).play()
     return (LogicalRun if known.logical else StaticRun)(seed, known, **more).play()
 
 

@@ -279,7 +279,8 @@ def _made(found: LogicalTopic, cluster: str, index: int) -> Plan[None]:
 
 def _written_again(found: LogicalTopic, index: int) -> Plan[None]:
     """A logical queue that was sealed goes on where it ended, at the same broker. Of segments without a
-    message that begin alike nobody sees which one is the last: the broker of one that was followed refuses."""
+    message that begin alike nobody sees which one is the last: the broker of one that was followed
+    refuses."""
     segments = found.queue(index).segments
     alike = [each for each in segments if each.logical_start == segments[-1].logical_start]
     refused: NotGrantedError | None = None
