@@ -266,3 +266,13 @@ def test_one_move_without_a_message_keeps_no_message_queue_from_serving_again() 
         parts = brokers.carried_out(known(NAMES, TOPIC)).parts.values()
         held.append(sum(each.writes for each in parts))
     assert held[1] == held[2]
+
+
+def test_a_logical_queue_that_moved_without_a_message_is_written_again() -> None:
+    brokers = OwnBrokers(2)
+    made(brokers, 1)
+    move(brokers, 1, 1)
+    for number in (1, 2):
+        brokers.carried_out(numbered(NAMES, TOPIC, CLUSTER, number, next(EPOCHS)))
+    brokers.world.run_for(2_000)
+    assert told(brokers) == [0, 1]

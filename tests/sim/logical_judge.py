@@ -198,7 +198,7 @@ class LogicalJudgement(Judgement):
         return found
 
     def _may_be_told(self, kept: int, told: int | None, queue: LogicalQueue, logical: Logical) -> bool:
-        """A position is kept where the message queue is; before that one goes it is carried over what is gone.
+        """A position is kept where the message queue is; before that goes it is carried over what is gone.
         Without one a group may begin at the end: it skips everything."""
         if told is None:
             return not any(

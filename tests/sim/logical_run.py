@@ -32,7 +32,10 @@ class LogicalRun(QueueRun[LogicalWanted, LogicalTopic]):
         return LogicalAdministrators(self.world, rng, ADMINS, self.settings.deaths_per_mille)
 
     def _clients(self, rng: Rng, bytes_max: int) -> LogicalClients:
-        return LogicalClients(self.world, rng, lambda: self.most, bytes_max, self._may_begin)
+        found = LogicalClients(self.world, rng, lambda: self.most, bytes_max, self._may_begin)
+        # Where a message queue may serve again, a number said by the route of before means its new use.
+        found.group_knows_the_newest = bool(self.settings.reserved)
+        return found
 
     def _may_begin(self, index: int, offset: int) -> bool:
         """Whether a message queue was taken again there, by a logical queue of which nothing is read before:

@@ -3,7 +3,7 @@
     python -m tests.sim.queue_run SEED [SEED ...] [--logical | --acts] [--trace]
 
 prints the faults of each run, what was found, and the digest of its trace. The topic is a static one, or one
-of logical queues of RIP-21 (`--logical`), or a world of acts with one (`--acts`); `--trace` prints every event.
+of logical queues of RIP-21 (`--logical`), or that through acts (`--acts`); `--trace` prints every event.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from replispec.administrator.rocketmq.static_topics import TopicAtBrokers
 from replispec.runtime.sim import Rng
-from tests.sim.logical_acts import ActingRun
+from tests.sim.logical_acts import ActsRun
 from tests.sim.logical_run import LogicalRun
 from tests.sim.queue_admins import StaticAdministrators, Wanted, some_sets
 from tests.sim.queue_clients import Clients
@@ -81,7 +81,7 @@ def run(
     """Let a world live through its faults, heal it, and judge it."""
     known = settings or drawn(seed, logical=logical, acts=acts)
     if known.acts:
-        return ActingRun(seed, known, **more).play()
+        return ActsRun(seed, known, **more).play()
     return (LogicalRun if known.logical else StaticRun)(seed, known, **more).play()
 
 

@@ -33,6 +33,12 @@ def test_every_message_of_a_logical_queue_is_read_once_at_its_offset_whatever_fa
     _played(first, logical=True)
 
 
+@pytest.mark.parametrize("seed", range(SEEDS if SEEDS > BATCH else 3))
+def test_what_a_broker_knew_stays_known_when_it_leaves_or_is_lost_and_comes_back(seed: int) -> None:
+    result = run(seed, acts=True)
+    assert result.wrong == [], str(result)
+
+
 def _played(first: int, *, logical: bool) -> list[QueueResult]:
     results = [run(seed, logical=logical) for seed in range(first, first + BATCH)]
     assert [result for result in results if not result.faults] == []

@@ -278,12 +278,25 @@ def _made(found: LogicalTopic, cluster: str, index: int) -> Plan[None]:
 
 
 def _written_again(found: LogicalTopic, index: int) -> Plan[None]:
-    """A logical queue that was sealed goes on where it ended, at the same broker."""
-    last = found.queue(index).segments[-1]
-    part = found.part(last.queue.broker_name)
-    is_free = last.state == State.EXPIRED
-    if not is_free or not (yield from _taken_again(found.name, part, index, last.queue.queue_id)):
-        yield from _created(found.name, part, index)
+    """A logical queue that was sealed goes on where it ended, at the same broker. Of segments without a
+    message that begin alike nobody sees which one is the last: the broker of one that was followed
+    refuses."""
+    segments = found.queue(index).segments
+    alike = [each for each in segments if each.logical_start == segments[-1].logical_start]
+    refused: NotGrantedError | None = None
+    for last in reversed(alike):
+        part = found.part(last.queue.broker_name)
+        is_free = last.state == State.EXPIRED
+        if is_free and (yield from _taken_again(found.name, part, index, last.queue.queue_id)):
+            return
+        try:
+            yield from _created(found.name, part, index)
+        except NotGrantedError as error:
+            refused = refused or error
+        else:
+            return
+    assert refused is not None
+    raise refused
 
 
 def _taken_again(topic: str, part: LogicalPart, index: int, queue_id: int) -> Plan[bool]:
