@@ -42,7 +42,7 @@ def _reduced(target: Path, file: Path, text: str | None = None) -> dict[str, Spe
     """The family with nothing but its messages, rules, clauses, parameters and machines, one file edited."""
     for name in NEEDED:
         shutil.copytree(SPEC / name, target / name)
-    for name in ("adapter", "kafka", "raft", "trace"):
+    for name in ("adapter", "kafka", "raft", "trace", "zookeeper"):
         shutil.rmtree(target / "proto" / "replispec" / name)
     (target / "families").mkdir()
     shutil.copy(SPEC / "families" / "rocketmq.yaml", target / "families")

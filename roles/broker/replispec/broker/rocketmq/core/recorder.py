@@ -202,9 +202,12 @@ class Recorder:
             again(reason, now_ms)
 
     def kept(self, offset: int, now_ms: int) -> None:
-        """The SyncStateSet has the log up to here."""
+        """The SyncStateSet has the log up to here. Who waits again for what he is told is told later."""
+        over: list[Kept] = []
         while self._waiting and self._waiting[0].end <= offset:
-            self._waiting.popleft().kept("", now_ms)
+            over.append(self._waiting.popleft().kept)
+        for kept in over:
+            kept("", now_ms)
 
     def refuse_all(self, reason: str, now_ms: int) -> None:
         """This broker stops, or is no longer master: whether what was set is kept is not known."""
