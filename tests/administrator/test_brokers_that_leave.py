@@ -100,6 +100,24 @@ def test_a_logical_queue_that_was_taken_away_goes_on_behind_its_end_when_its_bro
     assert told(brokers) == [0, 1, 2]
 
 
+def test_clients_are_told_when_where_a_queue_ends_went_to_a_broker_that_joined(typed: Any) -> None:
+    brokers = OwnBrokers(2, young=(2,))
+    made(brokers, 1)
+    run = typed(brokers)
+    brokers.writes(2, 0, 10)
+    assert run("updateTopicLogicalQueueNum", "-t", TOPIC, "-c", CLUSTER, "-num", "1")[1] == 0
+    brokers.fills(2)
+    brokers.joins(3)
+    brokers.world.run_for(35_000)
+    text, code = run("drainBroker", "-b", "broker2")
+    assert (code, "ends is kept at broker3" in text) == (0, True), text
+    brokers.world.run_for(35_000)
+    assert 0 in told(brokers)
+    gone_for_good(brokers, "broker2")
+    name_server_begins_empty(brokers)
+    assert 0 in told(brokers)
+
+
 def test_a_logical_queue_of_which_nothing_is_left_is_told_to_nobody_and_reads_as_empty() -> None:
     assert LogicalQueue.heard(2, ()) == LogicalQueue(2)
 

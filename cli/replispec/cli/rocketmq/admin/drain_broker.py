@@ -8,7 +8,6 @@ from itertools import chain
 import click
 
 from replispec.administrator.rocketmq import logical_queues, static_topics
-from replispec.administrator.rocketmq.logical_migration import moved
 from replispec.administrator.rocketmq.logical_topics import HeldTopics, known, topics_at
 from replispec.administrator.rocketmq.mappings import older_at
 from replispec.administrator.rocketmq.plans import NotAsWantedError
@@ -100,7 +99,7 @@ def _drained(name_servers: Sequence[str], topic: str, broker: str, *, dry_run: b
         if dry_run:
             yield f"where logical queue {index} of {topic} ends is known there alone; {target} would keep it"
             continue
-        ask(moved(name_servers, topic, index, target, ended_too=True))
+        migrate(name_servers, topic, index, target, ended_too=True)
         say(f"where logical queue {index} of {topic} ends is kept at {target}.")
     if not dry_run:
         ask(logical_queues.sealed_again(name_servers, topic))

@@ -47,10 +47,16 @@ def one_of(broker: str | None, cluster: str | None) -> str:
 
 
 def migrate(
-    name_servers: Sequence[str], topic: str, index: int, target: str, start: int | None = None
+    name_servers: Sequence[str],
+    topic: str,
+    index: int,
+    target: str,
+    start: int | None = None,
+    *,
+    ended_too: bool = False,
 ) -> MovedQueue:
     """A logical queue moved, and its new broker told that the topic is enabled."""
-    found = ask(moved(name_servers, topic, index, target, start))
+    found = ask(moved(name_servers, topic, index, target, start, ended_too=ended_too))
     ask(logical_queues.restated(name_servers, topic, wall_ms()))
     for each in found.ended:
         broker, queue_id = each.segment.queue

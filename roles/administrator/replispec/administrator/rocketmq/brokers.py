@@ -87,13 +87,13 @@ def clusters_of_all(name_servers: Sequence[str]) -> Plan[Brokers]:
     found: dict[str, dict[str, Mapping[int, str]]] = {}
     heard = [_brokers_in(each) for each in told.values() if not isinstance(each, NotAsWantedError)]
     if not heard:
-        yield from clusters(name_servers)  # says why
+        return (yield from clusters(name_servers))
     for brokers in heard:
         for cluster, sets in brokers.clusters.items():
             known = found.setdefault(cluster, {})
             for name, members in sets.items():
-                if constants.MASTER_ID not in known.get(name, {}):
-                    known[name] = members if constants.MASTER_ID in members else known.get(name, members)
+                if name not in known or constants.MASTER_ID in members.keys() - known[name].keys():
+                    known[name] = members
     return Brokers(found)
 
 

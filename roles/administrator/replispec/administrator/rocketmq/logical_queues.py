@@ -17,7 +17,15 @@ from replispec.administrator.rocketmq.logical_topics import LogicalPart, Logical
 from replispec.administrator.rocketmq.plans import Asking, NotAsWantedError, NotGrantedError, Plan, granted
 from replispec.administrator.rocketmq.topics import TopicWanted, updated_at
 from replispec.runtime.rocketmq import rules
-from replispec.runtime.rocketmq.queues import Enabled, HeardQueues, LogicalQueue, Segment, Statement, lack_of
+from replispec.runtime.rocketmq.queues import (
+    Enabled,
+    HeardQueues,
+    LogicalQueue,
+    PhysicalQueue,
+    Segment,
+    Statement,
+    lack_of,
+)
 from replispec.runtime.rocketmq.queues.forms import STATE_NAMES
 from replispec.runtime.rocketmq.queues.telling import Interval, message_of_statement, with_gone
 from replispec.wire.rocketmq.codes import LogicalQueueState as State
@@ -229,17 +237,15 @@ def _unmade(found: LogicalTopic, total: int) -> Plan[bool]:
         for each in [one for one in queue.segments if one.is_decided and one.is_writable][1:]
         if index >= total
     ]
-    asked = [
-        Asking(
-            found.part(each.queue.broker_name).address,
-            RequestCode.SEAL_TOPIC_LOGICAL_QUEUE,
-            body=SealLogicalQueue(index, each.queue.queue_id, found.name).encode(),
-        )
-        for index, each in more
-    ]
+    asked = [_sealing(found, index, each.queue) for index, each in more]
     for reply in (yield asked) if asked else ():
         granted(reply)
     return bool(asked)
+
+
+def _sealing(found: LogicalTopic, index: int, queue: PhysicalQueue) -> Asking:
+    address, body = found.part(queue.broker_name).address, SealLogicalQueue(index, queue.queue_id, found.name)
+    return Asking(address, RequestCode.SEAL_TOPIC_LOGICAL_QUEUE, body=body.encode())
 
 
 def _sealed(found: LogicalTopic, index: int) -> Plan[None]:
@@ -252,9 +258,7 @@ def _sealed(found: LogicalTopic, index: int) -> Plan[None]:
             f"logical queue {index} is on its way to {writable.queue.broker_name}: migrateTopicLogicalQueue"
             " finishes that"
         )
-    body = SealLogicalQueue(index, writable.queue.queue_id, found.name).encode()
-    address = found.part(writable.queue.broker_name).address
-    (reply,) = yield [Asking(address, RequestCode.SEAL_TOPIC_LOGICAL_QUEUE, body=body)]
+    (reply,) = yield [_sealing(found, index, writable.queue)]
     granted(reply)
 
 

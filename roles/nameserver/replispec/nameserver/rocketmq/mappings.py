@@ -177,10 +177,8 @@ class ToldMappings:
     def _concerned(self, broker: str, said: Said, held: Collection[str]) -> set[str]:
         """The topics of which something may change: one that comes without segments has none."""
         new = said.logical.keys() | said.stated.keys() | said.static.keys()
-        known = self.of(broker)
-        if len(said.topics) < len(known):
-            return {each for each in new if each in held}.union(each for each in said.topics if each in known)
-        return {each for each in new if each in held}.union(each for each in known if each in said.topics)
+        few, many = sorted((said.topics, self.of(broker)), key=len)
+        return {each for each in new if each in held}.union(each for each in few if each in many)
 
     def of(self, broker: str) -> Collection[str]:
         """The topics of which a broker said anything."""

@@ -157,9 +157,11 @@ class NameServers:
     def _answer_to(self, asked: int, address: str, said: Announcement) -> Callable[[Outcome, int], None]:
         def answered(outcome: Outcome, now_ms: int) -> None:
             newest = replace(said, is_newest=self._told.get(address) is said)
-
             event, fault = read_quietly(
-                outcome, lambda code, *said: wire.outcome_of(asked, code, said[0], said[1], newest, said[2])
+                outcome,
+                lambda code, fields, body, release: wire.outcome_of(
+                    asked, code, fields, body, newest, release
+                ),
             )
             assert event is not None, "every outcome of an announcement is one of its events"
             self._answered = _Answered(address, said, outcome, fault, now_ms)

@@ -123,6 +123,11 @@ class LogicalQueue:
         return cls.of(index, (_ended_by(each, following) for each, following in followed))
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether nobody knows where any of its segments begins."""
+        return bool(self.segments) and not any(each.is_decided for each in self.segments)
+
+    @property
     def first_readable(self) -> Segment | None:
         """The oldest segment that can be read."""
         return next((each for each in self.segments if each.is_readable), None)

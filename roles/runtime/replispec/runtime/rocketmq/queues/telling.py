@@ -134,10 +134,7 @@ class HeardQueues:
     def is_enabled(self) -> bool:
         """Whether logical queues are enabled: somebody says so, or all that is known of one waits for an
         administrator to finish a move."""
-        queues = self.queues.values()
-        return self.enabled is not None or any(
-            not any(each.is_decided for each in one.segments) for one in queues
-        )
+        return self.enabled is not None or any(each.is_waiting for each in self.queues.values())
 
     @property
     def told(self) -> Sequence[LogicalQueue]:
@@ -183,7 +180,7 @@ def _lack_of_queue(heard: HeardQueues, index: int) -> str | None:
         return f"nobody registered queue {index}" if is_written or not gone else None
     if is_written and queue.writable is None:
         return f"nobody registered where queue {index} is written"
-    if queue.segments and not any(each.is_decided for each in queue.segments):
+    if queue.is_waiting:
         return f"nobody registered where queue {index} begins"
     return _lack_between([each for each in queue.segments if each.is_decided], index, gone)
 
