@@ -112,9 +112,10 @@ class Delays:
         if serves != (self._runner.state is machine.State.DELIVERING):
             self._runner.take(machine.OfficeTaken() if serves else machine.OfficeLeft(), now_ms)
         while self._unconfirmed and self._unconfirmed[0][0] <= confirmed:
-            self._confirmed = self._unconfirmed.popleft()[1]
-            if self._tell_ms is None:
+            places = self._unconfirmed.popleft()[1]
+            if places != self._confirmed and self._tell_ms is None:
                 self._tell_ms = now_ms + self._period_ms
+            self._confirmed = places
         if self._open and not self._awaits_room and (self._again_ms is None or now_ms >= self._again_ms):
             self._again_ms = None
             self._deliver_due(now_ms)
@@ -190,7 +191,7 @@ class Delays:
                 self._open[level] = None
         self._unconfirmed.clear()
         self._confirmed = {level: place for level, place in told.items() if place > 0}
-        self._unconfirmed.append((self._store.log.end, dict(self._places)))
+        self._unconfirmed.append((self._store.log.end, self._begun()))
         return ()
 
     def rest(self, _event: machine.OfficeLeft) -> Nothing:
@@ -275,7 +276,7 @@ class Delays:
         else:
             # More may be due: these were as many as one event may bring.
             self._again_ms = now_ms if len(turn) >= constants.DELIVERED_AT_ONCE else None
-        self._unconfirmed.append((self._store.log.end, dict(self._places)))
+        self._unconfirmed.append((self._store.log.end, self._begun()))
         self._master.stored(now_ms)
 
     def _deliver_one(self, head: _Head, record: LogRecord) -> None:
@@ -311,8 +312,11 @@ class Delays:
             store_timestamp=now_ms,
         )
 
+    def _begun(self) -> dict[int, int]:
+        """Where each level goes on of which something was delivered."""
+        return {level: place for level, place in sorted(self._places.items()) if place > 0}
+
     def _made_place(self, now_ms: int) -> LogRecord:
-        places = {level: place for level, place in sorted(self._places.items()) if place > 0}
         return LogRecord(
             magic=LogMagic.MESSAGE_V1,
             queue_id=constants.DELIVERED_QUEUE,
@@ -320,7 +324,7 @@ class Delays:
             born_ip=bytes(4),
             store_timestamp=now_ms,
             store_ip=bytes(4),
-            body=DelayOffsetTable(offset_table=places).encode(),
+            body=DelayOffsetTable(offset_table=self._begun()).encode(),
             topic=constants.MAPPING_TOPIC,
         )
 
@@ -329,7 +333,7 @@ class Delays:
         self._tell_ms = None
         if self._confirmed:
             version = DataVersion(sum(self._confirmed.values()), 0, now_ms)
-            self._table.adopt(DelayOffsetTable(version, dict(sorted(self._confirmed.items()))))
+            self._table.adopt(DelayOffsetTable(version, self._confirmed))
 
 
 def _waited(record: LogRecord) -> tuple[int, int]:
