@@ -102,7 +102,7 @@ class ZookeeperEncoder(Encoder):
 def _encoded(message: BinaryMessage) -> bytes:
     try:
         return message.encode()
-    except LocalProtocolError as fault:
+    except (LocalProtocolError, TypeError, AttributeError) as fault:
         raise Unsendable(str(fault)) from None
 
 
