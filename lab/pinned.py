@@ -1,7 +1,7 @@
 """Programs that others publish: fetched once with Maven into a cache, and proven to be the pinned ones.
 
-`NAME.txt` in a folder of artefacts pins what one consists of: a line for every jar, its SHA-256 and its name, as
-`sha256sum` writes them.
+`NAME.txt` in a folder of artefacts pins what one consists of: a line for every jar, its SHA-256 and its name,
+as `sha256sum` writes them.
 """
 
 from __future__ import annotations

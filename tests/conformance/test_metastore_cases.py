@@ -1,5 +1,5 @@
-"""Kind metastore: a scripted one that does it right, and others that the protocol allows, pass every case,
-however patient the suite is; each that does it wrong is failed by the case that names its fault; ours passes."""
+"""Kind metastore: a scripted one that does it right passes every case, however patient the suite is, so do
+others that the protocol allows, and ours; each wrong one is failed by the case that names its fault."""
 
 from __future__ import annotations
 

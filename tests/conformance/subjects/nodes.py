@@ -94,7 +94,7 @@ class Nodes:
         """Whether a node may have children."""
         return not parent.owner
 
-    def orphan(self, path: str) -> None:
+    def orphan(self, path: str) -> None:  # noqa: ARG002
         """The parent of a node that is to be made is not there."""
         raise Refusal(ErrorCode.NO_NODE)
 

@@ -15,7 +15,6 @@ from replispec.conformance.values import Variables, filled, number
 from replispec.conformance.vocabulary import Release
 from replispec.conformance.zookeeper.names import (
     ENUMS,
-    NUMBER_BYTES,
     REQUESTS,
     VOCABULARY,
     ZXID,
@@ -29,7 +28,7 @@ from replispec.runtime.primitives.exchanges import OpenRequests
 from replispec.runtime.primitives.frames import FrameBuffer
 from replispec.runtime.primitives.texts import INT32
 from replispec.wire.zookeeper import streams
-from replispec.wire.zookeeper.codes import ErrorCode, Permission
+from replispec.wire.zookeeper.codes import ErrorCode, OpCode, Permission
 from replispec.wire.zookeeper.commands import REPLY_FRAME
 from replispec.wire.zookeeper.connection import (
     AdminWordFrame,
@@ -87,7 +86,8 @@ class ZookeeperEncoder(Encoder):
         start, size = VOCABULARY.fixed["op_code"]
         if len(data) >= start + size:
             known["body"] = start + size
-            known["next"] = NUMBER_BYTES + int.from_bytes(data[:NUMBER_BYTES], "big")
+            at, length = VOCABULARY.fixed["size"]
+            known["next"] = at + length + int.from_bytes(data[at : at + length], "big")
         return known
 
     def _next(self, code: int, wanted: object, variables: Variables) -> int:
@@ -126,7 +126,8 @@ def _usual(kind: type[object], values: Mapping[str, object]) -> Mapping[str, obj
     if kind is CreateRequest:
         return {"acl": [_EVERYBODY]}
     if kind is MultiOperation:
-        return {"op_code": ENUMS["op_code"][each.upper()] for each in values if each != "op_code"}
+        parts = [each for each in values if each != "op_code"]
+        return {"op_code": OpCode[parts[0].upper()]} if parts else {}
     return {}
 
 

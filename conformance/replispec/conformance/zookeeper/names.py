@@ -20,12 +20,17 @@ from replispec.wire.zookeeper.codes import (
     WatchEvent,
 )
 from replispec.wire.zookeeper.commands import REPLY_FRAME
-from replispec.wire.zookeeper.connection import AdminWordFrame, ConnectRequest, ConnectResponse
+from replispec.wire.zookeeper.connection import (
+    AdminWordFrame,
+    ConnectRequest,
+    ConnectResponse,
+    RequestFrame,
+)
 from replispec.wire.zookeeper.constants import SEEN_RELEASES
 from replispec.wire.zookeeper.operations import WatchNotification
+from replispec.wire.zookeeper.streams import REQUESTS as REQUEST_STREAM
 
 ZXID = "zxid"
-NUMBER_BYTES = 4
 ENUMS: Mapping[str, type[IntEnum]] = {
     "error": ErrorCode,
     "event": WatchEvent,
@@ -76,7 +81,18 @@ ANSWERS: Mapping[int, type[BinaryMessage]] = {
     form.code: kind for form in REPLY_FRAME.forms if (kind := _binary(form.answer)) is not None
 }
 _RELEASES = [parse_release(each) or () for each in SEEN_RELEASES.split()]
-_SIZE, _XID, _OP_CODE = (NUMBER_BYTES * at for at in range(3))
+
+
+def _places() -> Mapping[str, tuple[int, int]]:
+    """Where the numbers at the start of a request lie: their bytes are those that change with them."""
+    (form,) = REQUEST_STREAM.forms
+    found = {"size": (form.length_at, form.length_size)}
+    zero = RequestFrame().encode()
+    for name, other in (("xid", RequestFrame(xid=-1)), ("op_code", RequestFrame(op_code=-1))):
+        changed = [at for at, pair in enumerate(zip(zero, other.encode(), strict=True)) if len({*pair}) > 1]
+        found[name] = changed[0], len(changed)
+    return found
+
 
 VOCABULARY = Vocabulary(
     implementation="zookeeper",
@@ -93,6 +109,6 @@ VOCABULARY = Vocabulary(
         WatchNotification.__name__: ToldWatch,
         AdminText.__name__: AdminText,
     },
-    fixed={name: (at, NUMBER_BYTES) for name, at in (("size", _SIZE), ("xid", _XID), ("op_code", _OP_CODE))},
+    fixed=_places(),
     landmarks=("body", "next"),
 )
