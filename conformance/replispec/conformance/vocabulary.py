@@ -130,7 +130,7 @@ def _keys(kind: HeaderType | BodyType | None) -> frozenset[str] | None:
     if isinstance(kind, type) and issubclass(kind, BareMessage):
         return None  # its one field has no name on the wire: the keys of a map are data
     if isinstance(kind, type) and issubclass(kind, BinaryMessage):
-        return message_fields(kind) if dataclasses.is_dataclass(kind) else frozenset()
+        return message_fields(kind)
     found = getattr(kind, "KEYS", None)
     return found if isinstance(found, frozenset) else None
 

@@ -143,7 +143,7 @@ def _value(hint: Any, value: object, name: str) -> object:
         return value.encode()
     if kind is int and not isinstance(value, bool):
         return _number(name, value)
-    if dataclasses.is_dataclass(kind):
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
         return _message(kind, value, name)
     return value
 
