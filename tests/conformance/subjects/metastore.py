@@ -55,6 +55,7 @@ class Client:
         self.session = 0
         self.out: list[bytes] = []
         self.ends = False
+        self.is_broken = False
 
 
 class KnownSession:
@@ -243,9 +244,12 @@ class GoodMetastore:
 
     def receive(self, client: Client, data: bytes) -> None:
         """Bytes came."""
+        if client.is_broken:
+            return
         try:
             frames = client.frames.receive(data)
         except RemoteProtocolError:
+            client.is_broken = True
             self.broken(client)
             return
         for frame in self.frames_in_turn(frames):
@@ -294,7 +298,8 @@ class GoodMetastore:
         session = self.sessions.get(asked.session_id)
         if asked.session_id == 0:
             number = self.new_number()
-            session = self.sessions[number] = KnownSession(number, number.to_bytes(PASSWORD_BYTES, "big"))
+            password = abs(number).to_bytes(PASSWORD_BYTES, "big")
+            session = self.sessions[number] = KnownSession(number, password)
         elif session is None or not self.knows(session, asked.password):
             if session is not None:
                 self.strangers(session)
