@@ -608,7 +608,7 @@ CAUGHT: Mapping[type[GoodMetastore], str] = {
     KeepsTheRefused: "frame/ZK-AUTH-1/1",
     SaysNothingToWords: "word/ZK-WORD-1/1",
     KeepsTheBroken: "frame/ZK-FRAME-1/3",
-    WaitsForHugeFrames: "frame/ZK-FRAME-1/4",
+    WaitsForHugeFrames: "frame/ZK-FRAME-1/9",
     TakesSmallFrames: "read/ZK-READ-1/8",
     DoesHalfOfAMulti: "multi/ZK-MULTI-3/1",
     KeepsCountersOfFailures: "multi/ZK-MULTI-3/2",
