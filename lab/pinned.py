@@ -17,7 +17,6 @@ from pathlib import Path
 from lab.errors import LabError, NotInstalledError
 
 CACHE_VARIABLE = "REPLISPEC_SUBJECTS"
-COPY_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
 FETCH_S_MAXIMUM = 900
 LINES_SHOWN = 3
 

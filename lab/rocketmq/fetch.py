@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from lab.pinned import COPY_PLUGIN, fetch_pinned, fetched_jars, pinned_jars, run_quietly
+from lab.pinned import fetch_pinned, fetched_jars, pinned_jars, run_quietly
 
 HERE = Path(__file__).resolve().parent
 ARTEFACTS = HERE / "artefacts"
+PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
 # Of these releases there are some jars alone: whose others they run with, and the modules that there are.
 PARTIAL: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "5.5.1": ("5.5.0", ("common", "controller", "remoting")),
@@ -40,8 +41,8 @@ def _copy(release: str, quiet: list[str], copy: Path) -> None:
     wanted = HERE / ("client.pom.xml" if release in CLIENTS else "pom.xml")
     chosen = ("--file", str(wanted), f"-Drelease={whole}", "-DincludeScope=runtime")
     of_client = (f"-Dmodule={CLIENTS[release]}",) if release in CLIENTS else ()
-    run_quietly([*quiet, f"{COPY_PLUGIN}:copy-dependencies", *chosen, *of_client, out])
+    run_quietly([*quiet, f"{PLUGIN}:copy-dependencies", *chosen, *of_client, out])
     for module in replaced:
         (copy / f"rocketmq-{module}-{whole}.jar").unlink(missing_ok=True)
         artefact = f"-Dartifact=org.apache.rocketmq:rocketmq-{module}:{release}"
-        run_quietly([*quiet, f"{COPY_PLUGIN}:copy", artefact, out])
+        run_quietly([*quiet, f"{PLUGIN}:copy", artefact, out])

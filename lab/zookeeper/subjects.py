@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lab.cluster import Cluster, Settings
 from lab.errors import LabError
-from lab.pinned import COPY_PLUGIN, fetch_pinned, fetched_jars, java, run_quietly
+from lab.pinned import fetch_pinned, fetched_jars, java, run_quietly
 from lab.ports import LOOPBACK
 from lab.subjects.ours import OwnRoles
 from lab.subjects.subject import Subject
@@ -18,6 +18,7 @@ from replispec.wire.zookeeper.constants import SEEN_RELEASES
 METASTORE = "metastore"
 HERE = Path(__file__).resolve().parent
 ARTEFACTS = HERE / "artefacts"
+COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 HEAP = "192m"
 # A machine under load needs minutes; that a process has ended is seen at once.
@@ -112,4 +113,4 @@ def subjects() -> Iterator[Subject]:
 def _copy(release: str, quiet: list[str], copy: Path) -> None:
     """Have Maven copy the jars of a release. Raises LabError."""
     chosen = ("--file", str(HERE / "pom.xml"), f"-Drelease={release}", "-DincludeScope=runtime")
-    run_quietly([*quiet, f"{COPY_PLUGIN}:copy-dependencies", *chosen, f"-DoutputDirectory={copy}"])
+    run_quietly([*quiet, COPY, *chosen, f"-DoutputDirectory={copy}"])
