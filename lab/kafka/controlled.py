@@ -208,7 +208,9 @@ class ControlledCluster:
         asked = ApacheMetadataRequest([topic], allow_auto_topic_creation=False)
         frame = ApacheRequestFrame(ApiKey.METADATA, VERSION, 1, "lab", asked.encode(version=VERSION))
         buffer, found = FrameBuffer(APACHE_RESPONSES), list[bytes]()
-        with contextlib.closing(socket.create_connection(("127.0.0.1", self.ports[broker]), timeout=30)) as one:
+        with contextlib.closing(
+            socket.create_connection(("127.0.0.1", self.ports[broker]), timeout=30)
+        ) as one:
             one.sendall(frame.encode())
             while not found:
                 data = one.recv(65_536)
