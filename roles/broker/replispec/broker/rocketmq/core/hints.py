@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
-from replispec.broker.rocketmq.core.logical_mappings import HeldSegment
+from replispec.broker.rocketmq.core.topic_mapping import HeldSegment
 from replispec.broker.rocketmq.core.peers import Peers
 from replispec.runtime.rocketmq.client import Failed
 from replispec.runtime.rocketmq.client.segments import holds_segment
