@@ -236,6 +236,7 @@ class ToldMappings:
             # Where nobody else says it, a topic of logical queues stays one.
             max(counting or stated, default=None),
             gone,
+            lost,
         )
 
     def size(self) -> int:
