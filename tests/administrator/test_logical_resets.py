@@ -9,8 +9,8 @@ from replispec.administrator.rocketmq.consumers import Reset, Rollback, TopicQue
 from replispec.runtime.sim.world import START_MS
 from replispec.wire.rocketmq.constants import LOGICAL_QUEUE_BROKER
 from tests.administrator.own_brokers import TOPIC, CutOffError, OwnBrokers
-from tests.administrator.test_brokers_that_leave import NAMES, read
-from tests.administrator.test_logical_queues_of_ours import made, move
+from tests.administrator.test_brokers_that_leave import read
+from tests.administrator.test_logical_queues_of_ours import NAMES, made, move
 
 GROUP = "g"
 
@@ -39,7 +39,8 @@ class Crossed(OwnBrokers):
         """What is said of the logical queue."""
         found = self.carried_out(reset(NAMES, Reset(GROUP, TOPIC, at_ms, force)), cut=cut)
         assert isinstance(found, list)
-        return found[0]
+        one: Rollback = found[0]
+        return one
 
 
 @pytest.mark.parametrize("part", [0, 1, 2])

@@ -202,9 +202,7 @@ def _lack_of_end(
         within = [each for each in begun if each > one.logical_start and (until is None or each < until)]
         if within:
             broker = one.queue.broker_name[:40]
-            return (
-                f"{broker} was passed over at offset {min(within)} of queue {index}, and does not know it yet"
-            )
+            return f"{broker} was passed over at offset {min(within)} of queue {index}, and not told so yet"
     return None
 
 
