@@ -79,9 +79,8 @@ def _declared(name_servers: Sequence[str], topic: str | None, broker: str, *, dr
         gone = ask(declared_lost(name_servers, topic.strip(), broker, wall_ms()))
         for index, intervals in gone.items():
             for begin, end in intervals:
-                say(
-                    f"offsets {begin} to {end - 1} of logical queue {index} of {topic} are gone with {broker}."
-                )
+                which = f"offsets {begin} to {end - 1} of logical queue {index} of {topic}"
+                say(f"{which} are gone with {broker}.")
         if not gone:
             say(f"nothing of {topic} is missing without {broker}.")
     return EXIT_REFUSED if refused else 0
