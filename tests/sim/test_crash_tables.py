@@ -34,7 +34,8 @@ from replispec.administrator.rocketmq import logical_migration, logical_queues
 from replispec.broker.rocketmq.core.recorded import RecordedMappings
 from replispec.cli.rocketmq.admin import static_topics
 from replispec.wire.rocketmq.codes import RequestCode
-from tests.sim.crash_tables import STAGES, Crash, played, rows
+from tests.sim.crash_stages import STAGES
+from tests.sim.crash_tables import Crash, played, rows
 
 IS_WHOLE: Final = os.environ.get("REPLISPEC_CRASHES") == "all"
 CHANGES_EACH, QUESTIONS_EACH, PAIRS_EACH = (1, 1, 1) if IS_WHOLE else (7, 53, 29)
