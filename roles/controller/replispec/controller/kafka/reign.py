@@ -186,6 +186,7 @@ class Reign:
             self._links.open(broker_id, broker.address, now_ms)
             self._commands.begin(broker_id)
             self._deletions.broker_came(broker_id)
+            self.moves.broker_came(broker_id)
             self._undecided |= {one.key: one for one in self._of(broker_id)}
 
     def _left(self, broker_id: int) -> None:
