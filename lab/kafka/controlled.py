@@ -97,7 +97,7 @@ class StoreReader:
             while len(found) < 2:
                 data = one.recv(65_536)
                 if not data:
-                    raise LabError("the store hung up")
+                    raise ConnectionError("the store hung up")
                 found += buffer.receive(data)
         reply = ReplyFrame.decode(found[1])
         if reply.error != ErrorCode.OK:
@@ -227,7 +227,7 @@ class ControlledCluster:
             while not found:
                 data = one.recv(65_536)
                 if not data:
-                    raise LabError(f"broker {broker} hung up")
+                    raise ConnectionError(f"broker {broker} hung up")
                 found += buffer.receive(data)
         return ApacheResponseFrame.decode(found[0]).body
 
@@ -417,7 +417,7 @@ def main() -> int:
     try:
         with cluster_of(arguments) as cluster:
             figures = play(cluster)
-    except LabError as error:
+    except (LabError, OSError) as error:
         print(f"controlled: {error}", file=sys.stderr)
         return 1
     print(json.dumps({"store": arguments.store, "generation": arguments.generation, **figures}))

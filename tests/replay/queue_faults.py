@@ -345,7 +345,7 @@ STATIC_FAULTS = (
         the_distance_of_another_segment,
         *("offsets-are-translated", "logical-offset-is-one-message", "message-has-one-logical-offset"),
         *("reads-are-contiguous", "acknowledged-is-read"),
-        *("message-lies-in-its-segment", "ends-hold-what-is-read", "ends-never-fall"),
+        *("message-lies-in-its-segment", "ends-hold-what-is-read"),
     ),
     fault(a_physical_position_goes_on, "reads-are-contiguous"),
     fault(

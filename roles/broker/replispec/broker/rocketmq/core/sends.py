@@ -14,6 +14,7 @@ from functools import cached_property, lru_cache, partial
 from typing import Final, Protocol
 
 from replispec.broker.rocketmq.core.addresses import host
+from replispec.broker.rocketmq.core.delays import Delays
 from replispec.broker.rocketmq.core.topics import AskedTopic, Topics
 from replispec.runtime.primitives.bindings import Refused
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -107,7 +108,13 @@ class Sends:
     see `local` of the machine."""
 
     def __init__(
-        self, outbox: Outbox, store: MessageStore, topics: Topics, options: BrokerOptions, master: MasterLog
+        self,
+        outbox: Outbox,
+        store: MessageStore,
+        topics: Topics,
+        options: BrokerOptions,
+        master: MasterLog,
+        delays: Delays,
     ) -> None:
         self._outbox = outbox
         self._store = store
@@ -115,6 +122,7 @@ class Sends:
         self._asked_topic = AskedTopic(topics)
         self._options = options
         self._master = master
+        self._delays = delays
         self._waiting: deque[_Waiting] = deque()
         self._durable = 0
         self.store_ip = _packed(host(options))
@@ -156,6 +164,11 @@ class Sends:
     def sync_members(self) -> int:
         """How many brokers the SyncStateSet has."""
         return self._master.sync_members
+
+    @property
+    def delay_levels(self) -> int:
+        """How many delay levels there are."""
+        return self._delays.levels
 
     @property
     def waiting(self) -> int:
@@ -243,7 +256,7 @@ class Sends:
                 self._outbox.halt(f"the commit log is broken: {error}")
         else:
             self._is_refusing = False
-            self._wait(request, placed, now_ms)
+            self._wait(request, sent, placed, now_ms)
             self._master.stored(now_ms)
 
     def _take_when_kept(self, request: Request, reason: str, now_ms: int) -> None:
@@ -338,10 +351,14 @@ class Sends:
 
     def _records(self, sent: machine.Sent, request: Request) -> list[LogRecord]:
         """The records of a request. Raises _Unfit, RemoteProtocolError."""
+        topic, queue_id, properties = sent.topic, sent.queue_id, sent.properties
+        if level := _level(sent, request):
+            properties = rules.as_waiting(properties, topic, queue_id)
+            topic, queue_id = constants.SCHEDULE_TOPIC, level - 1
         if sent.is_batch:
             parts = _batch(sent.body)
         else:
-            parts = [BatchMessage(flag=sent.flag, body=sent.body, properties=sent.properties.encode())]
+            parts = [BatchMessage(flag=sent.flag, body=sent.body, properties=properties.encode())]
         if any(len(part.properties) > constants.PROPERTIES_BYTES_MAX for part in parts):
             raise _Unfit("the properties are too long")
         if any(ends_as_torn(part.properties) for part in parts):
@@ -350,7 +367,7 @@ class Sends:
         return [
             LogRecord(
                 magic=LogMagic.MESSAGE_V1,
-                queue_id=sent.queue_id,
+                queue_id=queue_id,
                 flag=part.flag,
                 sys_flag=sent.sys_flag & ~_NOT_STORED,
                 born_timestamp=sent.born_timestamp or request.now_ms,
@@ -361,7 +378,7 @@ class Sends:
                 store_port=self.store_port,
                 reconsume_times=sent.reconsume_times,
                 body=part.body,
-                topic=sent.topic,
+                topic=topic,
                 properties=part.properties,
             )
             for part in parts
@@ -382,11 +399,14 @@ class Sends:
             sizes.observe(each.size)
         return placed
 
-    def _wait(self, request: Request, placed: list[Placed], now_ms: int) -> None:
+    def _wait(self, request: Request, sent: machine.Sent, placed: list[Placed], now_ms: int) -> None:
         broker = f"{self._store_host}:{self.store_port}"
         ids = [rules.message_id(broker, each.offset) for each in placed]
         first = placed[0].record
         place = first.queue_id, first.queue_offset
+        if level := _level(sent, request):
+            self._delays.waits(level)
+            place = sent.queue_id, first.queue_offset
         if request.view is not None:
             place = request.view.index, request.view.segment.logical_of(first.queue_offset)
         is_elsewhere = request.view is not None and request.view.is_handed_on
@@ -399,6 +419,11 @@ class Sends:
         replicas_by_ms = now_ms + self._options.slave_timeout_ms
         disk_by_ms = now_ms + self._options.sync_flush_timeout_ms
         self._waiting.append(_Waiting(request, end, acknowledged, replicas_by_ms, disk_by_ms))
+
+
+def _level(sent: machine.Sent, request: Request) -> int:
+    """The delay level of a message; 0 for those of a batch, and of topics with mappings, which never wait."""
+    return 0 if sent.is_batch or request.view is not None else sent.delay_level
 
 
 def _batch(body: bytes) -> list[BatchMessage]:

@@ -7,6 +7,13 @@ is decided by golden examples in the specification.
 
 from replispec.runtime.rocketmq.rules.addresses import canonical_address
 from replispec.runtime.rocketmq.rules.clients import asks_elsewhere, send_status, was_read
+from replispec.runtime.rocketmq.rules.delays import (
+    as_delivered,
+    as_waiting,
+    delay_level,
+    delay_levels,
+    due_at,
+)
 from replispec.runtime.rocketmq.rules.elections import elect, untold
 from replispec.runtime.rocketmq.rules.epochs import (
     consistent_point,
@@ -100,6 +107,8 @@ __all__ = [
     "acknowledged_offset",
     "address_of",
     "addresses_of",
+    "as_delivered",
+    "as_waiting",
     "asks_elsewhere",
     "begun_at",
     "canonical_address",
@@ -108,6 +117,9 @@ __all__ = [
     "confirm_offset",
     "consistent_point",
     "decided_items",
+    "delay_level",
+    "delay_levels",
+    "due_at",
     "elect",
     "end_before",
     "epoch_at",
