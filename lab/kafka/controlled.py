@@ -134,7 +134,11 @@ class ControlledCluster:
         self.store_port = free_port()
         self.ports = {broker: free_port() for broker in BROKERS}
         self.reader = StoreReader(self.store_port)
-        self._start_store(store)
+        self._store_kind = store
+
+    def start(self) -> None:
+        """Start all of them, the controller before the brokers: each of these is a candidate, too."""
+        self._start_store(self._store_kind)
         wait("the store", self.reader.answers)
         self.start_controller()
         wait("the controller", lambda: self.controller_id() == CONTROLLER_ID)
@@ -282,6 +286,7 @@ def cluster_of(arguments: argparse.Namespace) -> Iterator[ControlledCluster]:
     arguments.out.mkdir(parents=True, exist_ok=True)
     cluster = ControlledCluster(arguments.libs, arguments.out, arguments.store, arguments.generation)
     try:
+        cluster.start()
         yield cluster
     finally:
         cluster.end()
