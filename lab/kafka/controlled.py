@@ -18,14 +18,24 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from lab.errors import LabError
 from lab.processes import StartedProcess, environment, kill, spawn, terminate
+from replispec.runtime.kafka import batches
 from replispec.runtime.primitives.frames import FrameBuffer
 from replispec.wire.kafka import paths
-from replispec.wire.kafka.clients import ApacheMetadataRequest, ApacheMetadataResponse
+from replispec.wire.kafka.clients import (
+    ApacheFetchPartition,
+    ApacheFetchRequest,
+    ApacheFetchResponse,
+    ApacheFetchTopic,
+    ApacheMetadataRequest,
+    ApacheMetadataResponse,
+    ApacheMetadataTopic,
+)
 from replispec.wire.kafka.codes import ApiKey
 from replispec.wire.kafka.nodes import ApacheControllerNode, ApachePartitionStateNode
 from replispec.wire.kafka.requests import ApacheRequestFrame, ApacheResponseFrame
@@ -44,10 +54,13 @@ PATIENCE_S = 120.0
 TOOL_S = 180.0
 CONTROLLER_ID = 100
 BROKERS = (1, 2, 3)
-MESSAGES = 3_000
+MESSAGES = 1_500
 EACH_SECOND = 150
 LINE = re.compile(r"Partition: (\d+)\s+Leader: (\d+)")
 VERSION = 5
+FETCH_VERSION, FETCH_BYTES = 4, 1 << 20
+Held = dict[int, tuple[int | None, set[int]]]
+"""Leader and ISR of each partition."""
 
 
 class StoreReader:
@@ -84,7 +97,7 @@ class StoreReader:
             while len(found) < 2:
                 data = one.recv(65_536)
                 if not data:
-                    raise LabError("the store hung up")
+                    raise ConnectionError("the store hung up")
                 found += buffer.receive(data)
         reply = ReplyFrame.decode(found[1])
         if reply.error != ErrorCode.OK:
@@ -121,7 +134,11 @@ class ControlledCluster:
         self.store_port = free_port()
         self.ports = {broker: free_port() for broker in BROKERS}
         self.reader = StoreReader(self.store_port)
-        self._start_store(store)
+        self._store_kind = store
+
+    def start(self) -> None:
+        """Start all of them, the controller before the brokers: each of these is a candidate, too."""
+        self._start_store(self._store_kind)
         wait("the store", self.reader.answers)
         self.start_controller()
         wait("the controller", lambda: self.controller_id() == CONTROLLER_ID)
@@ -203,10 +220,9 @@ class ControlledCluster:
         """What Kafka's TopicCommand says."""
         return self.tool("kafka.admin.TopicCommand", "--zookeeper", self.store, *arguments)
 
-    def told(self, broker: int, topic: str) -> dict[int, tuple[int, set[int]]]:
-        """Leader and ISR of each partition, as a broker tells clients."""
-        asked = ApacheMetadataRequest([topic], allow_auto_topic_creation=False)
-        frame = ApacheRequestFrame(ApiKey.METADATA, VERSION, 1, "lab", asked.encode(version=VERSION))
+    def ask(self, broker: int, key: int, version: int, body: bytes) -> bytes:
+        """What a broker answers."""
+        frame = ApacheRequestFrame(key, version, 1, "lab", body)
         buffer, found = FrameBuffer(APACHE_RESPONSES), list[bytes]()
         with contextlib.closing(
             socket.create_connection(("127.0.0.1", self.ports[broker]), timeout=30)
@@ -215,26 +231,37 @@ class ControlledCluster:
             while not found:
                 data = one.recv(65_536)
                 if not data:
-                    raise LabError(f"broker {broker} hung up")
+                    raise ConnectionError(f"broker {broker} hung up")
                 found += buffer.receive(data)
-        body = ApacheResponseFrame.decode(found[0]).body
+        return ApacheResponseFrame.decode(found[0]).body
+
+    def told(self, broker: int, topic: str) -> Held:
+        """Leader and ISR of each partition, as a broker tells clients."""
+        asked = ApacheMetadataRequest([ApacheMetadataTopic(topic)], allow_auto_topic_creation=False)
+        body = self.ask(broker, ApiKey.METADATA, VERSION, asked.encode(version=VERSION))
         (said,) = ApacheMetadataResponse.decode(body, version=VERSION).topics
         return {each.partition_index: (each.leader_id, set(each.isr_nodes)) for each in said.partitions}
 
     def agree(self, topic: str, partitions: int) -> None:
         """Demand that every broker tells what the store holds."""
         wait(f"every partition of {topic} led, by all", lambda: self._is_whole(topic, partitions))
-        held = {}
+        held: Held = {}
         for partition in range(partitions):
             record = self.reader.record(topic, partition)
             assert record is not None
             held[partition] = (record.leader, set(record.isr or ()))
         for broker in BROKERS:
             # A broker hears of it in a moment.
-            wait(f"broker {broker} tells {held}", lambda broker=broker: self.told(broker, topic) == held)
-        described = {int(found[1]): int(found[2]) for found in LINE.finditer(self.topics("--describe"))}
+            wait(f"broker {broker} tells {held}", partial(self._tells, broker, topic, held))
+        described = {int(found[1]): int(found[2]) for found in LINE.finditer(self._described(topic))}
         if described != {partition: leader for partition, (leader, _) in held.items()}:
             raise LabError(f"TopicCommand says {described}, the store holds {held}")
+
+    def _tells(self, broker: int, topic: str, held: Held) -> bool:
+        return self.told(broker, topic) == held
+
+    def _described(self, topic: str) -> str:
+        return self.topics("--describe", "--topic", topic)
 
     def _is_whole(self, topic: str, partitions: int) -> bool:
         records = [self.reader.record(topic, each) for each in range(partitions)]
@@ -259,6 +286,7 @@ def cluster_of(arguments: argparse.Namespace) -> Iterator[ControlledCluster]:
     arguments.out.mkdir(parents=True, exist_ok=True)
     cluster = ControlledCluster(arguments.libs, arguments.out, arguments.store, arguments.generation)
     try:
+        cluster.start()
         yield cluster
     finally:
         cluster.end()
@@ -284,15 +312,31 @@ def acknowledged(producer: subprocess.Popen[str]) -> set[str]:
 
 
 def consumed(cluster: ControlledCluster, topic: str, partitions: int) -> list[str]:
-    """All records of a topic, without a group."""
-    found = []
-    for partition in range(partitions):
-        text = cluster.tool(
-            "kafka.tools.ConsoleConsumer", "--bootstrap-server", cluster.bootstrap, "--topic", topic,
-            "--partition", str(partition), "--offset", "earliest", "--timeout-ms", "8000",
-        )  # fmt: skip
-        found += text.split()
-    return found
+    """All committed records of a topic, from whoever leads."""
+    return [value for each in range(partitions) for value in _read(cluster, topic, each)]
+
+
+def _read(cluster: ControlledCluster, topic: str, partition: int) -> Iterator[str]:
+    record = cluster.reader.record(topic, partition)
+    assert record is not None
+    assert record.leader is not None
+    offset = 0
+    while True:
+        wanted = ApacheFetchPartition(partition, fetch_offset=offset, partition_max_bytes=FETCH_BYTES)
+        asked = ApacheFetchRequest(
+            replica_id=-1, max_wait=0, max_bytes=FETCH_BYTES, topics=[ApacheFetchTopic(topic, [wanted])]
+        )
+        body = cluster.ask(record.leader, ApiKey.FETCH, FETCH_VERSION, asked.encode(version=FETCH_VERSION))
+        (said,) = ApacheFetchResponse.decode(body, version=FETCH_VERSION).topics
+        (found,) = said.partitions
+        if found.error:
+            raise LabError(f"{topic}-{partition}: error {found.error} at {offset}")
+        if offset >= found.high_watermark:
+            return
+        data = bytes(found.records or b"")
+        for batch in batches.batches_in(data, may_be_cut=True):
+            offset = batches.next_offset(batch.head)
+            yield from (bytes(each.value or b"").decode() for each in batches.records_of(data, batch))
 
 
 def play(cluster: ControlledCluster) -> dict[str, object]:
@@ -378,7 +422,7 @@ def main() -> int:
     try:
         with cluster_of(arguments) as cluster:
             figures = play(cluster)
-    except LabError as error:
+    except (LabError, OSError) as error:
         print(f"controlled: {error}", file=sys.stderr)
         return 1
     print(json.dumps({"store": arguments.store, "generation": arguments.generation, **figures}))

@@ -8,7 +8,11 @@ from typing import Any
 import pytest
 
 from replispec.wire.kafka import paths
-from replispec.wire.kafka.apache import ApacheLeaderAndIsrRequest, ApacheUpdateMetadataRequest
+from replispec.wire.kafka.apache import (
+    ApacheLeaderAndIsrRequest,
+    ApacheStopReplicaRequest,
+    ApacheUpdateMetadataRequest,
+)
 from replispec.wire.kafka.nodes import ApacheTopicNode, BrokerIds
 from tests.controller_kafka.simulated import Record, SimulatedCluster
 
@@ -113,11 +117,13 @@ def test_a_topic_without_any_living_broker_waits_for_one(cluster: SimulatedClust
 def test_a_broker_that_is_back_at_once_is_not_taken_for_what_it_was() -> None:
     """It may have lost what it had not flushed, so that another member of the ISR leads."""
     cluster = with_topic(SimulatedCluster())
-    session = cluster.doubles[1].client.session
+    # The controller sees nothing of what lies between the two registrations.
+    cluster.world.pause("controller-0")
     cluster.doubles[1].client.leave()
     cluster.doubles[1].client.begin(cluster.doubles[1].now_ms)
+    cluster.run(1_500)
+    cluster.world.go_on("controller-0")
     cluster.run(3_000)
-    assert cluster.doubles[1].client.session is session
     record = cluster.record()
     assert record is not None
     assert (record.leader, record.epoch) == (2, 1)
@@ -196,6 +202,22 @@ def test_a_partition_moves_away_from_a_broker_that_is_down(cluster: SimulatedClu
     cluster.run(4_000)
     assert cluster.data(paths.APACHE_REASSIGNMENTS.at()) is None
     assert sorted(cluster.record().isr) == [2, 3]  # type: ignore[union-attr]
+
+
+def test_a_broker_that_comes_back_during_a_move_deletes_its_old_replica() -> None:
+    """Found by the system `moving`: it was away when the others were told to delete theirs."""
+    cluster = with_topic(SimulatedCluster(brokers=4), [1, 2, 4])
+    cluster.doubles[2].refuses_to_delete = True
+    cluster.kill(1)
+    cluster.run(SESSION_MS)
+    cluster.administrator.move(("t", 0, [3, 4]))
+    cluster.run(3_000)
+    assert cluster.data(paths.APACHE_REASSIGNMENTS.at()) is not None
+    cluster.start(1)
+    cluster.run(1_500)
+    stops = [each for each in cluster.doubles[1].commands if isinstance(each, ApacheStopReplicaRequest)]
+    assert stops
+    assert stops[-1].delete_partitions
 
 
 def test_a_move_that_cannot_be_made_is_removed_and_the_others_are_made(cluster: SimulatedCluster) -> None:

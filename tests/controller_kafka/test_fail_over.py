@@ -66,10 +66,22 @@ def test_a_deposed_controller_writes_and_commands_no_more() -> None:
     cluster.world.go_on("controller-0")
     cluster.run(2 * SESSION_MS)
     assert old.reign is None
+    # It has no connection to a broker any more, and dials none.
+    assert old.links.deadline_ms() is None
     assert who_is(cluster) == (101, 2)
     assert before == Record(1, 0, [1, 2], 0)
     assert cluster.record() == Record(2, 1, [2], 1)
     assert cluster.doubles[2].replicas["t", 0].controller_epoch == 2
+
+
+def test_what_a_controller_of_an_older_epoch_writes_is_refused() -> None:
+    cluster = SimulatedCluster()
+    later = DecimalNode(9).encode()
+    cluster.administrator.client.set_data(paths.APACHE_CONTROLLER_EPOCH.at(), later, -1, lambda _: None)
+    cluster.administrator.create("t", [1])
+    cluster.run(2_500)
+    assert cluster.data(paths.APACHE_TOPIC.at(topic="t")) is not None
+    assert cluster.record() is None
 
 
 def test_one_whose_node_was_removed_stands_again() -> None:

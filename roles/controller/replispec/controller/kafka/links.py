@@ -21,11 +21,9 @@ from replispec.wire.kafka.apache import (
     ApacheUpdateMetadataRequest,
 )
 from replispec.wire.kafka.commands import APACHE_RESPONSE_FRAME
-from replispec.wire.kafka.constants import COMMANDS_OPEN_MAX
+from replispec.wire.kafka.constants import COMMANDS_OPEN_MAX, CORRELATION_ID_MAX
 from replispec.wire.kafka.requests import ApacheRequestFrame, ApacheResponseFrame
 from replispec.wire.kafka.streams import APACHE_RESPONSES
-
-_NUMBER_MAX = (1 << 31) - 1
 
 CommandMessage = ApacheLeaderAndIsrRequest | ApacheStopReplicaRequest | ApacheUpdateMetadataRequest
 Answered = Callable[[Message], None]
@@ -173,7 +171,7 @@ class BrokerLinks:
         if link.is_connected and link.waiting and not link.is_asking and link.connection is not None:
             command = link.waiting[0]
             (key,) = type(command.message).CODES
-            self._number = self._number % _NUMBER_MAX + 1
+            self._number = self._number % CORRELATION_ID_MAX + 1
             body = command.message.encode(version=command.version)
             frame = ApacheRequestFrame(key, command.version, self._number, self._client_id, body)
             link.pairing.ask(frame)

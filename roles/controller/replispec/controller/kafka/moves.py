@@ -209,6 +209,13 @@ class PartitionMoves:
         for broker_id in sorted(move.variables.leaving & self._cluster.live):
             self._commands.stop(broker_id, [move.one])
 
+    def broker_came(self, broker_id: int) -> None:
+        """A broker has registered: it may have a replica that nobody assigns any more."""
+        for move in self._by_key.values():
+            effects = move.take(machine.BrokerLives(broker_id))
+            if "delete_replicas" in effects and not move.one.is_writing:
+                self._commands.stop(broker_id, [move.one])
+
     def stopped(self, broker_id: int, errors: dict[PartitionKey, int]) -> None:
         """A broker answered which replicas it deleted: 0 each where it did."""
         for key, error in errors.items():

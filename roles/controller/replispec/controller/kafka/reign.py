@@ -6,7 +6,7 @@ design V3, procedures A, B, D, F, H; apache/kafka 2.8.2, KafkaController.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from replispec.controller.kafka.core.cluster import Cluster, KnownTopic, LiveBroker
 from replispec.controller.kafka.core.commands import BrokerCommands, versions_of
@@ -159,7 +159,10 @@ class Reign:
         """Decide, write and command what the event wants, all at once."""
         if not self._is_active or self._store.is_over:
             return
-        self._welcome(now_ms)
+        self._welcome(self._arrived.keys() - self._returned, now_ms)
+        self._decide()
+        # Who was gone in between comes after others lead what it led.
+        self._welcome(self._returned, now_ms)
         self._decide()
         is_agents_turn = now_ms >= self._look_at_ms
         if is_agents_turn:
@@ -173,19 +176,19 @@ class Reign:
         """When the agent looks."""
         return self._look_at_ms if self._is_active else None
 
-    def _welcome(self, now_ms: int) -> None:
-        """Command brokers that have come, once nothing that they had before is being written."""
-        for broker_id, broker in sorted(self._arrived.items()):
-            is_back = broker_id in self._returned
-            if is_back and any(one.is_writing for one in self._of(broker_id)):
+    def _welcome(self, brokers: Collection[int], now_ms: int) -> None:
+        """Command brokers that have come, those that are back once nothing that they had is being written."""
+        for broker_id in sorted(brokers):
+            if broker_id in self._returned and any(one.is_writing for one in self._of(broker_id)):
                 continue
-            del self._arrived[broker_id]
+            broker = self._arrived.pop(broker_id)
             self._returned.discard(broker_id)
             self.cluster.brokers[broker_id] = broker
             self.cluster.told += 1
             self._links.open(broker_id, broker.address, now_ms)
             self._commands.begin(broker_id)
             self._deletions.broker_came(broker_id)
+            self.moves.broker_came(broker_id)
             self._undecided |= {one.key: one for one in self._of(broker_id)}
 
     def _left(self, broker_id: int) -> None:

@@ -15,6 +15,7 @@ from replispec.runtime.zookeeper.client.client import create_of
 from replispec.wire.kafka import paths
 from replispec.wire.kafka.constants import READS_OPEN_MAX
 from replispec.wire.zookeeper.codes import ErrorCode
+from replispec.wire.zookeeper.constants import ANY_VERSION
 from replispec.wire.zookeeper.operations import (
     CheckVersionRequest,
     GetChildrenRequest,
@@ -23,7 +24,6 @@ from replispec.wire.zookeeper.operations import (
 
 Read = Callable[[bytes | None, int], None]
 """Told what a node holds and its version, which is negative when there is no such node."""
-NO_NODE_VERSION = -1
 
 
 class FencedStore:
@@ -100,5 +100,5 @@ class FencedStore:
             found: object = answer.message
             then(getattr(found, "data", None), found.stat.version)  # type: ignore[attr-defined]
         else:
-            then(None, NO_NODE_VERSION)
+            then(None, ANY_VERSION)
         self._read_next()
