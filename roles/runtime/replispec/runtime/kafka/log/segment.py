@@ -47,7 +47,7 @@ class Found(NamedTuple):
         return self.head.base_offset + self.head.last_offset_delta
 
 
-class Segment:
+class LogSegment:
     """The batches from the offset `base` on. `created_ms`: when its first one may have been put."""
 
     def __init__(self, files: FilesReader, topic: str, partition: int, base: int, *, created_ms: int) -> None:
