@@ -18,7 +18,7 @@ from replispec.runtime.primitives.binary import Buffer
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.storage import (
     CutFile,
-    FilesReader,
+    FoldersReader,
     MakeFile,
     Operation,
     StorageFailed,
@@ -42,7 +42,7 @@ class PartitionLog:
     and those below `flushed` on the disk. `broken` says why nothing can be appended any more."""
 
     def __init__(
-        self, files: FilesReader, topic: str, partition: int, settings: PartitionLogSettings, now_ms: int
+        self, files: FoldersReader, topic: str, partition: int, settings: PartitionLogSettings, now_ms: int
     ) -> None:
         self.topic: Final = topic
         self.partition: Final = partition

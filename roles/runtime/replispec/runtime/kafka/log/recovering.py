@@ -15,7 +15,7 @@ from replispec.runtime.kafka.log.epoch_cache import LogEpochs
 from replispec.runtime.kafka.log.partition_log import PartitionLog
 from replispec.runtime.kafka.log.segment import LogSegment
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.storage import CutFile, FilesReader, Operation, RemoveFile, StorageFailed
+from replispec.runtime.storage import CutFile, FoldersReader, Operation, RemoveFile, StorageFailed
 from replispec.wire.kafka import paths
 from replispec.wire.kafka.folder import EpochCheckpoint
 
@@ -40,7 +40,7 @@ class LogFinding(NamedTuple):
     segments_dropped: int
 
 
-def open_log(files: FilesReader, log: PartitionLog, known: KnownPoints, now_ms: int) -> LogFinding:
+def open_log(files: FoldersReader, log: PartitionLog, known: KnownPoints, now_ms: int) -> LogFinding:
     """Make `log` what the folder of its partition holds. Raises StorageFailed."""
     folder = paths.FOLDER_LOG.at(topic=log.topic, partition=log.partition)
     names = files.names(folder)
@@ -67,7 +67,7 @@ class _Found:
 
     def __init__(
         self,
-        files: FilesReader,
+        files: FoldersReader,
         log: PartitionLog,
         known: KnownPoints,
         now_ms: int,
@@ -155,7 +155,7 @@ class _Found:
         return LogFinding(log.topic, log.partition, log.start, log.end, self._torn_bytes, self._dropped)
 
 
-def _epochs_in(files: FilesReader, log: PartitionLog) -> LogEpochs | None:
+def _epochs_in(files: FoldersReader, log: PartitionLog) -> LogEpochs | None:
     """The epochs that the file of a log names; None when there is none, or it is not what it says."""
     data = files.read(paths.FOLDER_EPOCHS.at(topic=log.topic, partition=log.partition))
     try:
