@@ -22,20 +22,7 @@ ASKERS = (
     RUNTIME / "zookeeper" / "client",
     RUNTIME / "rocketmq" / "rules" / "clients.py",
 )
-# What a tree of nodes holds is decided by no machine: one module makes answers of it, and of sessions.
-TREE_TOLD = {
-    "ConnectResponse",
-    "CreateResponse",
-    "ExistsResponse",
-    "GetChildren2Response",
-    "GetChildrenResponse",
-    "GetDataResponse",
-    "MultiResponse",
-    "SetDataResponse",
-    "SyncResponse",
-}
 HANDED_ON = {
-    "roles/metastore/replispec/metastore/zookeeper/answers.py": TREE_TOLD,
     # Answers of a broker set wait for the log; those that never change are kept with their bytes.
     "roles/controller/replispec/controller/rocketmq/core/broker_set.py": {"Answer", "Prepared"},
     "roles/controller/replispec/controller/rocketmq/core/replies.py": {"Answer", "Prepared"},

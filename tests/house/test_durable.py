@@ -14,9 +14,6 @@ GIVEN = "Variables"
 IN_MEMORY = {"ha_replica": {"confirm_offset"}}
 """What a role hands from one instance of a machine to the next while the process lives, and nowhere else."""
 
-COMPARED = {"metastore_session"}
-"""Of it there are many at once, in one table: tests/metastore/test_machine.py steps both side by side."""
-
 
 def beginnings() -> Iterator[tuple[str, frozenset[str]]]:
     """Every machine that a role begins with values of its own, from its disk: its name, and their names."""
@@ -49,7 +46,7 @@ def test_roles_begin_a_machine_with_what_is_durable_and_nothing_else() -> None:
     durable = {
         name: machine.durable
         for name, machine in MACHINES.items()
-        if machine.durable and not machine.is_logged and name not in COMPARED
+        if machine.durable and not machine.is_logged
     }
     assert found == durable
 

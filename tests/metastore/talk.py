@@ -12,6 +12,7 @@ from replispec.runtime.primitives.exchanges import OpenRequests, PairedAnswer
 from replispec.runtime.primitives.frames import FrameBuffer
 from replispec.runtime.primitives.rng import Rng
 from replispec.runtime.sim.disk import Disk
+from replispec.runtime.sim.files import SimulatedFiles
 from replispec.runtime.sim.journal import SimulatedJournal
 from replispec.runtime.storage import StorageFailed, StorageFull, Stores
 from replispec.runtime.world import (
@@ -65,9 +66,9 @@ class Talk:
 
     def begin(self) -> None:
         """The process starts, again: all that the disk holds is there."""
-        journal = SimulatedJournal(self.disk)
-        self.stores = Stores(journal=journal)
-        self.node = MetastoreNode(self.options, journal, len(self.disk.changes) + 7)
+        journal, files = SimulatedJournal(self.disk), SimulatedFiles(self.disk)
+        self.stores = Stores(files=files, journal=journal)
+        self.node = MetastoreNode(self.options, journal, files, len(self.disk.changes) + 7)
         self.persists: deque[Persist] = deque()
         self.clients.clear()
         self.give(Started(self.now_ms, {LISTENER: "127.0.0.1:2181"}))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from replispec.metastore.zookeeper.core.records import MetastoreLogDamaged
 from replispec.metastore.zookeeper.core.tree import NodeTree
 from replispec.metastore.zookeeper.core.values import (
     Create,
@@ -22,8 +24,9 @@ from replispec.metastore.zookeeper.core.values import (
 from replispec.metastore.zookeeper.log import MetastoreLog
 from replispec.runtime.primitives.rng import Rng
 from replispec.runtime.sim.disk import Crashed, Disk, Left
+from replispec.runtime.sim.files import SimulatedFiles
 from replispec.runtime.sim.journal import SimulatedJournal
-from replispec.runtime.storage import AppendRecords, StorageFailed, StorageFull, Stores
+from replispec.runtime.storage import AppendRecords, ReplaceFile, StorageFailed, StorageFull, Stores
 from replispec.runtime.world import Outbox, Persist, Persisted, PersistFailed, Writes
 from tests.metastore.requests import HISTORIES
 from tests.metastore.test_tree import everything
@@ -38,14 +41,15 @@ class Life:
     def __init__(self, disk: Disk, *, snapshot_bytes: int = 1 << 30) -> None:
         self.outbox, self.tree = Outbox(), NodeTree()
         self.writes = Writes(self.outbox)
-        journal = SimulatedJournal(disk)
-        self.stores = Stores(journal=journal)
+        journal, files = SimulatedJournal(disk), SimulatedFiles(disk)
+        self.stores = Stores(files=files, journal=journal)
         self.failures: list[str] = []
         self.answers: list[tuple[int, TreeOutcome]] = []
         self.log = MetastoreLog(
             self.outbox,
             self.writes,
             journal,
+            files,
             self.tree,
             snapshot_bytes=snapshot_bytes,
             failed=self.failures.append,
@@ -59,13 +63,16 @@ class Life:
     def write(self) -> list[Persist]:
         """Carry out all that is wanted on the disk, and what follows from it; which writes there were."""
         found: list[Persist] = []
-        while True:
-            self.log.commit()
-            self.asked += [each for each in self.outbox.take() if isinstance(each, Persist)]
-            if not self.asked:
-                return found
-            persist = self.asked.popleft()
-            found.append(persist)
+        while more := self.step():
+            found += more
+        return found
+
+    def step(self) -> list[Persist]:
+        """Carry out the next of the writes that are wanted, if there is one."""
+        self.log.commit()
+        self.asked += [each for each in self.outbox.take() if isinstance(each, Persist)]
+        found = [self.asked.popleft()] if self.asked else []
+        for persist in found:
             try:
                 self.stores.carry_out(persist.operations)
             except StorageFailed as error:
@@ -73,6 +80,7 @@ class Life:
                 self.writes.answered(failed)
             else:
                 self.writes.answered(Persisted(persist.token, 1_000))
+        return found
 
 
 def changes(count: int) -> list[Request]:
@@ -150,6 +158,76 @@ def test_a_start_reads_no_more_than_the_tree_and_a_bounded_log() -> None:
     assert life.log.snapshots > 3
     disk.crash()
     assert everything(Life(disk).tree) == everything(life.tree)
+
+
+def grown(disk: Disk, nodes: int) -> Life:
+    """A log with a tree of so many nodes, of which a snapshot is about to be written."""
+    life = Life(disk, snapshot_bytes=200_000)
+    life.propose(0, OPEN)
+    for each in range(nodes):
+        life.propose(each, WriteNodes(SESSION, (Create(f"/n{each}", bytes(60_000)),)))
+    return life
+
+
+def test_a_snapshot_is_written_in_parts_and_changes_go_on_between_them() -> None:
+    disk = Disk(Rng(5))
+    life = grown(disk, 25)
+    life.log.commit()
+    number, kinds = 10_000, []
+    while life.log.snapshots == 0:
+        life.propose(number, WriteNodes(SESSION, (SetData(f"/n{number % 25}", b"new", -1),)))
+        kinds += [type(persist.operations[0]) for persist in life.step()]
+        number += 1
+    life.write()
+    parts = [place for place, kind in enumerate(kinds) if kind is ReplaceFile]
+    assert len(parts) >= 4
+    assert all(AppendRecords in kinds[one:other] for one, other in pairwise(parts))
+    assert len(life.answers) == number - 10_000 + 26
+    disk.crash()
+    again = Life(disk)
+    assert everything(again.tree) == everything(life.tree)
+
+
+@pytest.mark.parametrize("left", Left)
+def test_a_crash_inside_any_part_of_a_snapshot_loses_nothing_and_leaves_no_strays(left: Left) -> None:
+    at, seen = 0, 0
+    while True:
+        at += 1
+        disk = Disk(Rng(at))
+        disk.crash_at(at, left)
+        life = grown(disk, 14)
+        try:
+            life.write()
+            for each in range(0, 14, 3):
+                life.propose(each, WriteNodes(SESSION, (Delete(f"/n{each}", -1), Create("/n0", b"again"))))
+                life.propose(each, WriteNodes(SESSION, (SetData("/n1", bytes(70_000), -1),)))
+                life.write()
+        except Crashed:
+            disk.crash()
+        else:
+            break
+        again = Life(disk)
+        again.write()
+        assert again.tree.zxid >= len(life.answers), f"crash in change {at}"
+        assert again.tree.zxid == 0 or again.tree.size == 15, f"crash in change {at}"
+        assert len({name.rpartition("-")[0] for name in disk.contents}) <= 1, f"crash in change {at}"
+        seen += bool(disk.contents)
+    assert seen > 3
+
+
+def test_a_part_that_is_not_what_was_written_is_named() -> None:
+    disk = Disk(Rng(5))
+    life = grown(disk, 14)
+    life.write()
+    assert life.log.snapshots == 1
+    disk.crash()
+    name = sorted(disk.contents)[1]
+    disk.contents[name].data[50] ^= 1
+    with pytest.raises(MetastoreLogDamaged, match=name):
+        Life(disk)
+    del disk.contents[name]
+    with pytest.raises(MetastoreLogDamaged, match=f"{name}.*missing"):
+        Life(disk)
 
 
 @given(history=HISTORIES, cuts=st.sets(st.integers(1, 40)), seed=st.integers(0, 1 << 32))

@@ -1,4 +1,5 @@
-"""Sessions, kept in one table, are what the machine `metastore_session` says of each."""
+"""Sessions stand in one table, which tells each of its ticks when it must; each is what the machine is if it
+is told of every tick."""
 
 from __future__ import annotations
 
@@ -7,13 +8,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replispec.metastore.zookeeper.core.sessions import Sessions, granted_ms
+from replispec.metastore.zookeeper.core.sessions import Sessions
 from replispec.runtime.primitives.machines import step
 from replispec.runtime.zookeeper import rules
 from replispec.wire.zookeeper.machines import metastore_session as machine
 from replispec.wire.zookeeper.options import MetastoreOptions
 
 TICK, LEAST, MOST = 2_000, 4_000, 40_000
+ALIVE = (machine.State.CONNECTED, machine.State.DISCONNECTED)
 STEPS = st.one_of(
     st.tuples(st.just("heard"), st.just(0)),
     st.tuples(st.just("ticks"), st.integers(1, 6)),
@@ -21,22 +23,23 @@ STEPS = st.one_of(
     st.tuples(st.just("stolen"), st.just(0)),
     st.tuples(st.just("ended"), st.integers(0, 3)),
     st.tuples(st.just("closed"), st.just(0)),
+    st.tuples(st.just("recorded"), st.just(0)),
+    st.tuples(st.just("not recorded"), st.just(0)),
     st.tuples(st.just("later"), st.integers(1, 900)),
 )
 
 
 class Beside:
-    """One session by the machine, and the same one in the table."""
+    """One session by the machine, told of every tick at its end, and the same one in the table."""
 
     def __init__(self, wish: int) -> None:
         self.state, self.variables = machine.State.CONNECTING, machine.Variables()
-        self.table = Sessions(TICK)
+        self.table = Sessions(TICK, LEAST, MOST)
         self.now_ms = 1_000_000_000
         self.connection = 1
-        self.machine(machine.SessionAsked(wish, 1, TICK, LEAST, MOST))
-        self.machine(machine.Recorded())
-        self.table.begin(7, granted_ms(wish, LEAST, MOST), self.now_ms)
-        self.table.attach(7, 1)
+        asked = self.machine(machine.SessionAsked(wish, 1, TICK, LEAST, MOST))
+        assert self.table.ask(7, wish, 1, self.now_ms).effects == asked
+        self.both(machine.Recorded())
 
     def machine(self, event: Any) -> tuple[str, ...]:
         """Step the machine; the effects."""
@@ -44,50 +47,39 @@ class Beside:
         self.state, self.variables = stepped.state, stepped.variables
         return tuple(stepped.effects)
 
+    def both(self, event: Any) -> None:
+        """The same event for both, with the same effects."""
+        assert self.table.take(7, event, self.now_ms).effects == self.machine(event)
+
     def tick(self) -> None:
         """A tick is over: the table is asked when it wants to be."""
         self.now_ms = (self.now_ms // TICK + 1) * TICK
-        self.machine(machine.TickOver())
+        ends = "record_end" in self.machine(machine.TickOver())
         deadline_ms = self.table.deadline_ms()
-        if deadline_ms is not None and deadline_ms <= self.now_ms:
-            for session in self.table.expired(self.now_ms):
-                self.table.close(session)
-                self.table.end(session)
+        is_due = deadline_ms is not None and deadline_ms <= self.now_ms
+        assert (self.table.over(self.now_ms) == (7,) if is_due else not ends) is (ends or not is_due)
 
     def take(self, what: str, number: int) -> None:
         """One step of both."""
-        is_connected = self.state is machine.State.CONNECTED
-        if what == "heard" and is_connected:
+        if what == "heard" and self.state is machine.State.CONNECTED:
             self.machine(machine.Heard())
             self.table.hear(7, self.now_ms)
         elif what == "ticks":
             for _ in range(number):
-                if self.is_alive:
+                if self.state in ALIVE:
                     self.tick()
         elif what == "later":
             self.now_ms = min(self.now_ms + number, (self.now_ms // TICK + 1) * TICK - 1)
         elif what in ("taken over", "stolen"):
-            owned = what == "taken over"
             self.connection += 1
-            did = self.machine(machine.TakenOver(owned, number, self.connection, TICK, LEAST, MOST))
-            is_taken = owned and self.table.is_open(7)
-            assert ("grant" in did) == is_taken
-            if is_taken:
-                self.table.grant(7, granted_ms(number, LEAST, MOST), self.now_ms)
-                self.table.attach(7, self.connection)
+            owned = what == "taken over"
+            self.both(machine.TakenOver(owned, number, self.connection, TICK, LEAST, MOST))
         elif what == "ended":
-            connection = max(1, self.connection - number)
-            self.machine(machine.ConnectionEnded(connection))
-            self.table.detach(7, connection)
-        elif what == "closed" and is_connected:
-            self.machine(machine.CloseAsked())
-            self.table.close(7)
-            self.table.end(7)
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether the machine says that it lives."""
-        return self.state in (machine.State.CONNECTED, machine.State.DISCONNECTED)
+            self.both(machine.ConnectionEnded(max(1, self.connection - number)))
+        elif what == "closed" and self.state is machine.State.CONNECTED:
+            self.both(machine.CloseAsked())
+        elif "recorded" in what and self.state in (machine.State.CLOSING, machine.State.EXPIRING):
+            self.both(machine.EndRecorded() if what == "recorded" else machine.EndNotRecorded())
 
 
 @given(wish=st.integers(0, 60_000), steps=st.lists(STEPS, max_size=30))
@@ -95,13 +87,14 @@ def test_the_table_of_sessions_does_what_the_machine_does(wish: int, steps: list
     both = Beside(wish)
     for what, number in steps:
         both.take(what, number)
-        assert both.table.is_open(7) is both.is_alive
-        is_connected = both.state is machine.State.CONNECTED
-        assert both.table.connection(7) == (both.variables.connection if is_connected else None)
+        assert both.table.is_open(7) is (both.state in ALIVE)
+        is_over = both.state in (machine.State.CLOSED, machine.State.EXPIRED)
+        assert both.table.connection(7) == (None if is_over else both.variables.connection)
+        assert len(both.table) == (not is_over)
     for _ in range(40):
-        if both.is_alive:
+        if both.state in ALIVE:
             both.tick()
-        assert both.table.is_open(7) is both.is_alive
+        assert both.table.is_open(7) is (both.state in ALIVE)
 
 
 def test_the_defaults_are_two_and_twenty_ticks() -> None:

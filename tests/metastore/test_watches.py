@@ -22,7 +22,7 @@ SESSION = 7
 
 
 def test_a_watch_is_told_of_one_event_and_no_more() -> None:
-    watches = Watches(10)
+    watches = Watches(10, 1_000_000)
     watches.add(1, WatchedPart.DATA, "/a")
     assert watches.happened(Happened.DATA_CHANGED, "/a") == (1,)
     assert watches.happened(Happened.DATA_CHANGED, "/a") == ()
@@ -30,7 +30,7 @@ def test_a_watch_is_told_of_one_event_and_no_more() -> None:
 
 
 def test_who_watches_a_node_and_its_children_hears_once_that_it_is_gone() -> None:
-    watches = Watches(10)
+    watches = Watches(10, 1_000_000)
     for watched in WatchedPart:
         watches.add(1, watched, "/a")
     watches.add(2, WatchedPart.CHILDREN, "/a")
@@ -39,14 +39,14 @@ def test_who_watches_a_node_and_its_children_hears_once_that_it_is_gone() -> Non
 
 
 def test_a_new_child_is_no_news_of_its_parents_data() -> None:
-    watches = Watches(10)
+    watches = Watches(10, 1_000_000)
     watches.add(1, WatchedPart.DATA, "/a")
     assert watches.happened(Happened.CHILDREN_CHANGED, "/a") == ()
     assert watches.count == 1
 
 
 def test_a_connection_that_is_gone_is_told_nothing() -> None:
-    watches = Watches(10)
+    watches = Watches(10, 1_000_000)
     watches.add(1, WatchedPart.DATA, "/a")
     watches.add(2, WatchedPart.DATA, "/a")
     watches.forget(1)
@@ -55,11 +55,25 @@ def test_a_connection_that_is_gone_is_told_nothing() -> None:
 
 
 def test_a_connection_watches_no_more_than_it_may() -> None:
-    watches = Watches(2)
+    watches = Watches(2, 1_000_000)
     watches.add(1, WatchedPart.DATA, "/a")
-    assert watches.has_room(1, 1)
-    assert not watches.has_room(1, 2)
-    assert watches.has_room(2, 2)
+    assert watches.has_room(1, "/b")
+    assert not watches.has_room(1, "/b", "/c")
+    assert watches.has_room(2, "/b", "/c")
+
+
+def test_watches_take_no_more_bytes_than_they_may_and_give_back_what_they_took() -> None:
+    watches, long = Watches(1_000, 10_000), "/" + "x" * 3_000
+    for connection in (1, 2, 3):
+        assert watches.has_room(connection, long)
+        watches.add(connection, WatchedPart.DATA, long)
+        watches.add(connection, WatchedPart.DATA, long)
+    assert not watches.has_room(4, long)
+    assert watches.happened(Happened.CREATED, long) == (1, 2, 3)
+    assert watches.has_room(4, long, long, long)
+    watches.add(4, WatchedPart.DATA, long)
+    watches.forget(4)
+    assert watches.has_room(4, long, long, long)
 
 
 @given(history=HISTORIES, cut=st.integers(0, 40), paths=st.sets(st.sampled_from(("/a", "/a/b", "/b"))))
@@ -68,7 +82,7 @@ def test_who_comes_back_hears_of_all_that_it_would_have_heard(
 ) -> None:
     """A client that was away is told of each node of which it would have been told, had it stayed; of one
     that went and came back it may be told that it changed, or that it is there."""
-    tree, stayed = NodeTree(), Watches(100)
+    tree, stayed = NodeTree(), Watches(100, 1_000_000)
     for zxid, request in enumerate(history[:cut], 1):
         tree.apply(zxid, zxid, request)
     since = tree.zxid

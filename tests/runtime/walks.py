@@ -16,7 +16,7 @@ from replispec.runtime.primitives.machines import Machine
 from replispec.runtime.raft import rules as raft_rules
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.zookeeper import rules as zookeeper_rules
-from replispec.wire.kafka.machines import partition, replica
+from replispec.wire.kafka.machines import cluster_controller, partition, reassignment, replica, topic_deletion
 from replispec.wire.raft.machines import member
 from replispec.wire.raft.member import RaftEntry
 from replispec.wire.rocketmq.broker import (
@@ -70,9 +70,10 @@ from replispec.wire.rocketmq.machines import (
     static_topic_remapping,
 )
 from replispec.wire.rocketmq.static_topic import LogicQueueMappingItem
-from replispec.wire.zookeeper.machines import metastore_session
+from replispec.wire.zookeeper.machines import metastore_operation, metastore_request, metastore_session
+from replispec.wire.zookeeper.operations import MultiResult, Stat
 
-KAFKA = (partition, replica)
+KAFKA = (cluster_controller, partition, reassignment, replica, topic_deletion)
 ROCKETMQ = (
     announcement,
     beside_log,
@@ -104,7 +105,7 @@ ROCKETMQ = (
     static_topic_remapping,
 )
 RAFT = (member,)
-ZOOKEEPER = (metastore_session,)
+ZOOKEEPER = (metastore_operation, metastore_request, metastore_session)
 MODULES = (*ROCKETMQ, *KAFKA, *RAFT, *ZOOKEEPER)
 MACHINES: dict[str, Machine[Any, Any]] = {module.MACHINE.name: module.MACHINE for module in MODULES}
 
@@ -164,6 +165,8 @@ CHOICES: dict[Any, Chooser] = {
         state=rng.choice(("WriteOnly", "Normal")),
     ),
     TopicStatsTable: lambda _rng: TopicStatsTable(),
+    Stat: lambda rng: Stat(version=rng.randint(0, 2)),
+    Sequence[MultiResult]: lambda _rng: (),
     Sequence[RaftEntry]: lambda rng: tuple(
         RaftEntry(term=rng.randint(1, 3)) for _ in range(rng.randint(0, 3))
     ),

@@ -77,16 +77,26 @@ class MetastoreEnd(_message.Message):
     def __init__(self, is_expired: _Optional[bool] = ...) -> None: ...
 
 class MetastoreSnapshot(_message.Message):
-    __slots__ = ("format", "index", "sessions", "nodes")
+    __slots__ = ("format", "index", "sessions", "nodes", "parts")
     FORMAT_FIELD_NUMBER: _ClassVar[int]
     INDEX_FIELD_NUMBER: _ClassVar[int]
     SESSIONS_FIELD_NUMBER: _ClassVar[int]
     NODES_FIELD_NUMBER: _ClassVar[int]
+    PARTS_FIELD_NUMBER: _ClassVar[int]
     format: int
     index: int
     sessions: _containers.RepeatedCompositeFieldContainer[MetastoreSession]
     nodes: _containers.RepeatedCompositeFieldContainer[MetastoreNode]
-    def __init__(self, format: _Optional[int] = ..., index: _Optional[int] = ..., sessions: _Optional[_Iterable[_Union[MetastoreSession, _Mapping]]] = ..., nodes: _Optional[_Iterable[_Union[MetastoreNode, _Mapping]]] = ...) -> None: ...
+    parts: _containers.RepeatedCompositeFieldContainer[MetastorePart]
+    def __init__(self, format: _Optional[int] = ..., index: _Optional[int] = ..., sessions: _Optional[_Iterable[_Union[MetastoreSession, _Mapping]]] = ..., nodes: _Optional[_Iterable[_Union[MetastoreNode, _Mapping]]] = ..., parts: _Optional[_Iterable[_Union[MetastorePart, _Mapping]]] = ...) -> None: ...
+
+class MetastorePart(_message.Message):
+    __slots__ = ("size", "checksum")
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    CHECKSUM_FIELD_NUMBER: _ClassVar[int]
+    size: int
+    checksum: int
+    def __init__(self, size: _Optional[int] = ..., checksum: _Optional[int] = ...) -> None: ...
 
 class MetastoreNode(_message.Message):
     __slots__ = ("path", "data", "czxid", "mzxid", "pzxid", "ctime_ms", "mtime_ms", "version", "created", "ephemeral_owner")

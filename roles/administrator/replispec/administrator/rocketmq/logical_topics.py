@@ -53,8 +53,9 @@ TOLD_LOOKS_MAX: Final = 5 * constants.ANNOUNCED_EVERY_MS // constants.TOLD_PAUSE
 
 @dataclass(frozen=True, slots=True)
 class LogicalPart:
-    """What one broker holds: `writes` message queues of the topic, segments by index, and what it registers
-    beside them. `has_topic`: it may hold none of it and have the topic."""
+    """What one broker holds: `writes` message queues of the topic, of which `reads` are read, or more than
+    are written; segments by index, and what it registers beside them. `has_topic`: it may hold none of it and
+    have the topic."""
 
     broker: str
     address: str
@@ -62,6 +63,7 @@ class LogicalPart:
     writes: int = 0
     queues: Mapping[int, LogicalQueue] = field(default_factory=dict)
     stated: Statement | None = None
+    reads: int = 0
 
     @property
     def unmapped(self) -> Sequence[int]:
@@ -295,14 +297,15 @@ def _part(broker: str, topic: str, config: Reply, mapping: Reply) -> LogicalPart
     said = body_of(config, TopicConfigAndQueueMapping)
     if said.mapping_detail is not None:
         raise NotAsWantedError(f"{topic} is a static topic")
+    writes, reads = said.write_queue_nums or 0, said.read_queue_nums or 0
     if answered(mapping).header.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
-        return LogicalPart(broker, address, True, said.write_queue_nums or 0)
+        return LogicalPart(broker, address, True, writes, reads=reads)
     try:
         queues = queues_of(_listed(mapping).queues or {}, topic)
         stated = None if said.logical_queues_enabled is None else statement_of(said.logical_queues_enabled)
     except RemoteProtocolError as error:
         raise NotAsWantedError(f"what {broker} holds of {topic} cannot be: {error}") from error
-    part = LogicalPart(broker, address, True, said.write_queue_nums or 0, queues, stated)
+    part = LogicalPart(broker, address, True, writes, queues, stated, reads)
     if any(each.queue.broker_name != broker for each in part.segments()):
         raise NotAsWantedError(f"{broker} says what others hold of {topic}")
     return part

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from replispec.metastore.zookeeper.core.deciding import look_at
 from replispec.metastore.zookeeper.core.values import (
     Change,
     CheckVersion,
@@ -16,6 +17,7 @@ from replispec.metastore.zookeeper.core.values import (
 )
 from replispec.wire.zookeeper.codes import CreateFlags, OpCode, Permission
 from replispec.wire.zookeeper.constants import EVERYBODY_ID, EVERYBODY_SCHEME
+from replispec.wire.zookeeper.machines.metastore_operation import ChangeAsked, CreateAsked
 from replispec.wire.zookeeper.operations import (
     AccessEntry,
     CheckVersionRequest,
@@ -31,38 +33,32 @@ _FLAGS: Final = {int(each): (each in _EPHEMERAL, each in _SEQUENTIAL) for each i
 """Whether a node is ephemeral and whether it is sequential."""
 
 
-def path_of(said: str | None) -> str:
-    """A path. Raises Refused for none."""
-    if said is None:
-        raise TreeRefused(TreeRefusal.BAD_ARGUMENTS)
-    return said
-
-
 def create_of(said: CreateRequest) -> Create:
-    """The node that is wanted. Raises Refused, also for one that not everybody may do everything with: nobody
-    can show here who he is."""
-    kind = _FLAGS.get(said.flags)
-    if kind is None:
-        raise TreeRefused(TreeRefusal.BAD_ARGUMENTS)
-    path = path_of(said.path)
-    if not said.acl or not all(map(_is_for_everybody, said.acl)):
-        raise TreeRefused(TreeRefusal.INVALID_ACL)
-    return Create(path, said.data, *kind)
+    """The node that is wanted. Raises Refused."""
+    is_everybodys = bool(said.acl) and all(map(_is_for_everybody, said.acl or ()))
+    look_at(CreateAsked(said.path is not None, said.flags in _FLAGS, is_everybodys))
+    return Create(said.path or "", said.data, *_FLAGS[said.flags])
+
+
+def _path_of(said: str | None) -> str:
+    """The path of a node that is changed or checked. Raises Refused for none."""
+    look_at(ChangeAsked(said is not None))
+    return said or ""
 
 
 def delete_of(said: DeleteRequest) -> Delete:
     """The node that is to go. Raises Refused."""
-    return Delete(path_of(said.path), said.version)
+    return Delete(_path_of(said.path), said.version)
 
 
 def set_data_of(said: SetDataRequest) -> SetData:
     """What a node is to hold. Raises Refused."""
-    return SetData(path_of(said.path), said.data, said.version)
+    return SetData(_path_of(said.path), said.data, said.version)
 
 
 def check_of(said: CheckVersionRequest) -> CheckVersion:
     """The version that a node must have. Raises Refused."""
-    return CheckVersion(path_of(said.path), said.version)
+    return CheckVersion(_path_of(said.path), said.version)
 
 
 CHANGES: Final[Mapping[int, Callable[[Any], Change]]] = {

@@ -15,13 +15,11 @@ from replispec.metastore.zookeeper.core.records import (
     MetastoreLogDamaged,
     decode_record,
     encode_record,
-    encode_snapshot,
-    restore,
 )
 from replispec.metastore.zookeeper.core.tree import NodeTree
 from replispec.metastore.zookeeper.core.values import Request, TreeOutcome, TreeRefusal
-from replispec.runtime.primitives.errors import LocalProtocolError
-from replispec.runtime.storage import AppendRecords, JournalReader, ReplaceRecords
+from replispec.metastore.zookeeper.snapshots import SnapshotWriter
+from replispec.runtime.storage import AppendRecords, FilesReader, JournalReader
 from replispec.runtime.world import Level, Outbox, Persisted, Writes, Written
 
 Then = Callable[[TreeOutcome, int], None]
@@ -46,6 +44,7 @@ class MetastoreLog:
         outbox: Outbox,
         writes: Writes,
         journal: JournalReader,
+        files: FilesReader,
         tree: NodeTree,
         *,
         snapshot_bytes: int,
@@ -57,10 +56,11 @@ class MetastoreLog:
         self._tree = tree
         self._snapshot_bytes = snapshot_bytes
         self._failed = failed
+        self._snapshots = SnapshotWriter(outbox, writes, files, tree, self._snapshot_ended)
         self._consensus: LogConsensus | None = None
         self._proposed: dict[int, _Proposed] = {}
         self._under_way: LogReady | None = None
-        self._log_bytes = self._last_snapshot_bytes = 0
+        self._log_bytes = 0
         self._is_broken = False
         self.is_full = False
         """Whether there was no room for the last write."""
@@ -75,8 +75,7 @@ class MetastoreLog:
         """Read what is there. Raises StorageFailed, and LogDamaged for what no metastore wrote."""
         kept, records = self._journal.snapshot(), self._journal.records()
         if kept is not None:
-            restore(self._tree, *kept)
-            self._last_snapshot_bytes = len(kept[1])
+            self._snapshots.read(*kept)
         elif records and records[0][0] != 1:
             raise MetastoreLogDamaged(
                 f"the log begins with record {records[0][0]} and has no snapshot before it"
@@ -87,6 +86,7 @@ class MetastoreLog:
             time_ms, request = decode_record(entry.index, entry.data)
             self._tree.apply(entry.index, time_ms, request)
             self._log_bytes += len(entry.data)
+        self._snapshots.clear()
         if records or kept is not None:
             self._outbox.note(
                 Level.INFO,
@@ -133,7 +133,7 @@ class MetastoreLog:
             self._consensus.persisted()
             self._room(is_full=False)
             self._apply(ready, event.now_ms)
-            if self._log_bytes >= max(self._snapshot_bytes, self._last_snapshot_bytes):
+            if self._log_bytes >= max(self._snapshot_bytes, self._snapshots.bytes):
                 self._replace()
         elif event.is_full:
             self._consensus.refused()
@@ -160,15 +160,11 @@ class MetastoreLog:
 
     def _replace(self) -> None:
         """Keep what the records have made instead of them. Whatever becomes of it, the log says the same."""
-        try:
-            data = encode_snapshot(self._tree)
-        except LocalProtocolError as error:
-            self._outbox.note(Level.WARNING, "no snapshot kept: the log grows", reason=str(error))
-            return
-        self._log_bytes, self._last_snapshot_bytes = 0, len(data)
-        self._writes.persist(ReplaceRecords(self._tree.zxid, data), then=self._replaced)
+        if not self._snapshots.is_under_way:
+            self._log_bytes = 0
+            self._snapshots.begin()
 
-    def _replaced(self, event: Written) -> None:
+    def _snapshot_ended(self, event: Written) -> None:
         if isinstance(event, Persisted):
             self.snapshots += 1
         elif event.is_full:

@@ -36,7 +36,8 @@ class AnswerTurn:
 @dataclass(slots=True, eq=False)
 class Peer:
     """One connection. `waiting` are requests that are not served yet, `turns` those that are and are not
-    answered. `is_greeted`: its first frame was answered, and its requests are served."""
+    answered. `is_greeted`: its first frame was answered, and its requests are served. `is_ending`: it ends
+    once it was sent what it was answered."""
 
     number: int
     address: str
@@ -45,6 +46,7 @@ class Peer:
     has_asked: bool = False
     is_greeted: bool = False
     is_closing: bool = False
+    is_ending: bool = False
     waiting: deque[bytes] = field(default_factory=deque)
     turns: deque[AnswerTurn] = field(default_factory=deque)
     out: list[bytes] = field(default_factory=list)
@@ -62,7 +64,8 @@ class Peer:
 
 class ClientPeers:
     """All connections; a frame has `frame_bytes_max` bytes after its length at most. `handle` is called with
-    each frame in order, `dropped` with each connection that ends on this side's account."""
+    each frame in order, `dropped` with each connection that ends on this side's account. While it `is_busy`
+    nobody's requests are served."""
 
     def __init__(
         self,
@@ -71,12 +74,18 @@ class ClientPeers:
         frame_bytes_max: int,
         handle: Callable[[Peer, bytes, int], None],
         dropped: Callable[[Peer], None],
+        *,
+        is_busy: Callable[[], bool],
     ) -> None:
         self._outbox = outbox
         self._limits = limits
         self._frame_bytes_max = frame_bytes_max
         self._handle = handle
         self._dropped = dropped
+        self._is_busy = is_busy
+        # Who waits since nobody was served, and who has said nothing, each with the time by which it is to.
+        self._stalled: dict[int, Peer] = {}
+        self._silent: deque[tuple[int, Peer]] = deque()
         self._peers: dict[int, Peer] = {}
         self._hosts: Counter[str] = Counter()
         self._touched: dict[int, Peer] = {}
@@ -116,6 +125,19 @@ class ClientPeers:
         self._told_full = False
         self._hosts[peer.host] += 1
         self._peers[event.connection] = peer
+        self._silent.append((event.now_ms + self._limits.sessionless_cnxn_timeout_ms, peer))
+
+    def deadline_ms(self) -> int | None:
+        """When a connection may have been silent for too long."""
+        silent = self._silent
+        while silent and (silent[0][1].has_asked or silent[0][1].number not in self._peers):
+            silent.popleft()
+        return silent[0][0] if silent else None
+
+    def ticked(self, now_ms: int) -> None:
+        """End connections that have asked for nothing."""
+        while (deadline_ms := self.deadline_ms()) is not None and deadline_ms <= now_ms:
+            self.drop(self._silent[0][1], "it has asked for nothing")
 
     def take(self, event: Received) -> None:
         """Serve the requests that these bytes complete. Who breaks the protocol is dropped."""
@@ -137,6 +159,7 @@ class ClientPeers:
         if peer is not None:
             peer.unsent_bytes = 0
             peer.awaits_writable = False
+            self._answer(peer)
             self.serve(peer, now_ms)
 
     def serve(self, peer: Peer, now_ms: int) -> None:
@@ -156,6 +179,8 @@ class ClientPeers:
             except RemoteProtocolError as error:
                 self.drop(peer, str(error))
                 return
+        if waiting and not peer.is_closing and self._is_busy():
+            self._stalled[peer.number] = peer
         if peer.is_closing:
             waiting.clear()
             peer.waiting_bytes = 0
@@ -169,7 +194,11 @@ class ClientPeers:
 
     def _is_held(self, peer: Peer) -> bool:
         limits = self._limits
-        return len(peer.turns) >= limits.unanswered_max or peer.unsent_bytes > limits.unsent_bytes_max
+        return (
+            len(peer.turns) >= limits.unanswered_max
+            or peer.unsent_bytes > limits.unsent_bytes_max
+            or self._is_busy()
+        )
 
     def _hold(self, peer: Peer) -> None:
         """Take bytes of this client only while none of its requests wait."""
@@ -197,12 +226,24 @@ class ClientPeers:
     def ready(self, peer: Peer, turn: AnswerTurn, answer: Answer) -> None:
         """A request may be answered, and with it all behind it that wait for nothing else."""
         turn.answer = answer
-        turns = peer.turns
-        while turns and (make := turns[0].answer) is not None:
-            turns.popleft()
-            self.send(peer, make())
+        self._answer(peer)
         if peer.waiting:
             self._touched[peer.number] = peer
+
+    def _answer(self, peer: Peer) -> None:
+        """Make the answers that have their turn, no more of them than may wait to be read."""
+        turns, most = peer.turns, self._limits.unsent_bytes_max
+        while turns and peer.unsent_bytes <= most and (make := turns[0].answer) is not None:
+            turns.popleft()
+            self.send(peer, make())
+        if peer.is_ending:
+            self.close(peer)
+
+    def settled(self) -> None:
+        """A write has ended: who waited for that is served once it can be written to."""
+        if self._stalled and not self._is_busy():
+            self._touched.update(self._stalled)
+            self._stalled.clear()
 
     def send(self, peer: Peer, data: bytes) -> None:
         """Send bytes with all else that one event makes leave."""
@@ -230,6 +271,8 @@ class ClientPeers:
         for peer in touched.values():
             if peer.number not in self._peers:
                 continue
+            if peer.waiting and self._is_busy():
+                self._stalled[peer.number] = peer
             tell = not peer.awaits_writable and (
                 peer.unsent_bytes > self._limits.unsent_bytes_max
                 or (bool(peer.waiting) and not self._is_held(peer))
@@ -245,6 +288,10 @@ class ClientPeers:
         """End a connection on our own account, after what it was sent."""
         if self._peers.get(peer.number) is not peer:
             return
+        if peer.turns and peer.turns[0].answer is not None:
+            # It reads slowly, and is answered before.
+            peer.is_closing = peer.is_ending = True
+            return
         if peer.out:
             self._outbox.send(peer.number, b"".join(peer.out))
         self._outbox.close(peer.number)
@@ -256,6 +303,7 @@ class ClientPeers:
         if self._peers.get(peer.number) is peer:
             self.refused += 1
             self._outbox.note(Level.WARNING, "client dropped", peer=peer.address, reason=reason)
+            peer.turns.clear()
             self.close(peer)
 
     def forget(self, connection: int) -> Peer | None:
@@ -263,6 +311,7 @@ class ClientPeers:
         peer = self._peers.pop(connection, None)
         if peer is not None:
             self._touched.pop(connection, None)
+            self._stalled.pop(connection, None)
             self.held_bytes -= peer.held_bytes
             peer.is_closing = True
             peer.waiting.clear()

@@ -13,10 +13,13 @@ from replispec.wire.zookeeper.options import MetastoreOptions
 METASTORE: Final = "metastore"
 LOG_NAME: Final = "metastore.log.sqlite"
 """The log, in the folder of the metastore."""
+SNAPSHOTS: Final = "snapshot"
+"""The folder of the parts of snapshots, in it."""
 
 
 def members(options: MetastoreOptions, storage: Storage, seed: int) -> Sequence[Member]:
     """The node of a metastore. Raises StorageFailed."""
     journal = storage.journal(f"{options.data_dir}/{LOG_NAME}")
-    node = MetastoreNode(options, journal, seed)
-    return (Member(METASTORE, node, Stores(journal=journal), node.view),)
+    files = storage.files(f"{options.data_dir}/{SNAPSHOTS}")
+    node = MetastoreNode(options, journal, files, seed)
+    return (Member(METASTORE, node, Stores(files=files, journal=journal), node.view),)

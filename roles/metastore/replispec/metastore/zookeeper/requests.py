@@ -1,17 +1,16 @@
-"""What a client asks for in its session, and how it is answered."""
+"""What a client asks for in its session, and how it is answered: as the machine `metastore_request` says."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from replispec.metastore.zookeeper import answers
-from replispec.metastore.zookeeper.asking import CHANGES, operations_of, path_of
-from replispec.metastore.zookeeper.core.tree import bytes_of
+from replispec.metastore.zookeeper.asking import CHANGES, operations_of
+from replispec.metastore.zookeeper.core.paths import names_a_node
+from replispec.metastore.zookeeper.core.tree import TreeNode, bytes_of
 from replispec.metastore.zookeeper.core.values import (
     Change,
     Create,
-    Happened,
     SetData,
     TreeOutcome,
     TreeRefusal,
@@ -19,20 +18,23 @@ from replispec.metastore.zookeeper.core.values import (
     WriteNodes,
 )
 from replispec.metastore.zookeeper.core.watches import WatchedPart, missed
+from replispec.metastore.zookeeper.keeping import AnswerClose
 from replispec.metastore.zookeeper.parts import MetastoreParts
-from replispec.metastore.zookeeper.peers import AnswerTurn, Peer
+from replispec.metastore.zookeeper.peers import Peer
+from replispec.metastore.zookeeper.saying import (
+    decided,
+    notification,
+    said,
+    stat_of,
+    written,
+    written_all,
+)
 from replispec.runtime.primitives.binary import BinaryMessage
-from replispec.wire.zookeeper.codes import ErrorCode, OpCode
+from replispec.wire.zookeeper.codes import OpCode
 from replispec.wire.zookeeper.commands import REPLY_FRAME
 from replispec.wire.zookeeper.connection import RequestFrame
-from replispec.wire.zookeeper.operations import (
-    ExistsRequest,
-    GetChildrenRequest,
-    GetDataRequest,
-    MultiRequest,
-    SetWatchesRequest,
-    SyncRequest,
-)
+from replispec.wire.zookeeper.machines import metastore_request as machine
+from replispec.wire.zookeeper.operations import MultiRequest, SetWatchesRequest
 from replispec.wire.zookeeper.options import MetastoreOptions
 
 Answered = Callable[[TreeOutcome], bytes]
@@ -40,6 +42,36 @@ _FORMS: Final = {
     form.code: form.request for form in REPLY_FRAME.forms if issubclass(form.request, BinaryMessage)
 }
 _NUMBERS: Final = REPLY_FRAME.numbers
+_ASKED: Final = machine.State.ASKED
+_SHOWN: Final = machine.State.SHOWN
+_PING: Final = machine.PingAsked()
+_UNKNOWN: Final = machine.UnknownAsked()
+_CREDENTIALS: Final = machine.CredentialsAsked()
+
+
+def _children(node: TreeNode) -> machine.Event:
+    return machine.ChildrenTold(sorted(node.children))
+
+
+def _children_2(node: TreeNode) -> machine.Event:
+    return machine.Children2Told(sorted(node.children), stat_of(node.stat()))
+
+
+def _data(node: TreeNode) -> machine.Event:
+    return machine.DataTold(node.data, stat_of(node.stat()))
+
+
+def _exists(node: TreeNode) -> machine.Event:
+    return machine.StatTold(stat_of(node.stat()))
+
+
+_SHOWS: Final[Mapping[int, tuple[WatchedPart, bool, Callable[[TreeNode], machine.Event]]]] = {
+    OpCode.EXISTS: (WatchedPart.DATA, True, _exists),
+    OpCode.GET_DATA: (WatchedPart.DATA, False, _data),
+    OpCode.GET_CHILDREN: (WatchedPart.CHILDREN, False, _children),
+    OpCode.GET_CHILDREN_2: (WatchedPart.CHILDREN, False, _children_2),
+}
+"""What each question watches of a node, whether also of one that is not there, and what it is told."""
 
 
 class RequestOwner(MetastoreParts, Protocol):
@@ -55,12 +87,12 @@ class RequestOwner(MetastoreParts, Protocol):
         """The time of the event that is being taken."""
         ...
 
-    def tell(self, events: Sequence[tuple[Happened, str]]) -> None:
+    def tell(self, outcome: TreeOutcome) -> None:
         """Tell those who watch."""
         ...
 
-    def end_session(self, session: int, *, then: Callable[[TreeOutcome], None]) -> None:
-        """Have a session end."""
+    def close_session(self, peer: Peer, xid: int, answer: AnswerClose) -> None:
+        """Have the session of a client end."""
         ...
 
 
@@ -69,14 +101,6 @@ class ClientRequests:
 
     def __init__(self, owner: RequestOwner) -> None:
         self._owner = owner
-        self._reads: dict[int, Callable[[Peer, Any], BinaryMessage | None]] = {
-            OpCode.EXISTS: self._exists,
-            OpCode.GET_DATA: self._get_data,
-            OpCode.GET_CHILDREN: self._get_children,
-            OpCode.GET_CHILDREN_2: self._get_children_2,
-            OpCode.SYNC: self._sync,
-            OpCode.SET_WATCHES: self._set_watches,
-        }
 
     def take(self, peer: Peer, frame: bytes) -> None:
         """Serve one request. Raises RemoteProtocolError when it breaks the protocol."""
@@ -85,9 +109,9 @@ class ClientRequests:
         form = _FORMS.get(kind)
         if kind == OpCode.PING:
             # Told out of turn: that the session lives is no part of what is asked.
-            self._owner.peers.send(peer, self._reply(xid))
+            self._owner.peers.send(peer, self._said(xid, _PING))
         elif form is None or _NUMBERS.get(xid, kind) != kind:
-            self._refuse(peer, xid, TreeRefusal.UNIMPLEMENTED)
+            self._owner.peers.turn(peer, lambda: self._said(xid, _UNKNOWN))
         elif kind == OpCode.AUTH:
             self._refuse_credentials(peer, xid)
         elif kind == OpCode.CLOSE_SESSION:
@@ -100,30 +124,29 @@ class ClientRequests:
             request = form.decode(asked.body)
             self._owner.peers.turn(peer, lambda: self._read(peer, xid, kind, request))
 
-    def _reply(self, xid: int, message: BinaryMessage | None = None) -> bytes:
-        zxid = self._owner.tree.zxid
-        return answers.reply(xid, zxid) if message is None else answers.reply(xid, zxid, message.encode())
-
-    def _refuse(self, peer: Peer, xid: int, why: TreeRefusal) -> None:
-        """Refuse, once all before it is answered."""
-        self._owner.peers.turn(peer, lambda: answers.refusal(xid, self._owner.tree.zxid, why))
+    def _said(self, xid: int, event: machine.Event, state: machine.State = _ASKED) -> bytes:
+        """The answer to what is answered at once."""
+        _, effects = decided(state, event)
+        return said(xid, self._owner.tree.zxid, effects[0], event)
 
     # What changes the tree
 
-    def _change(self, peer: Peer, xid: int, kind: int, said: Any) -> None:
+    def _change(self, peer: Peer, xid: int, kind: int, request: Any) -> None:
+        owner = self._owner
         try:
-            change = CHANGES[kind](said)
+            change = CHANGES[kind](request)
         except TreeRefused as refused:
-            self._refuse(peer, xid, refused.refusal)
+            effect = refused.refusal.effect
+            owner.peers.turn(peer, lambda: said(xid, owner.tree.zxid, effect))
             return
-        self._write(peer, (change,), lambda outcome: answers.written(xid, self._owner.tree.zxid, outcome))
+        self._write(peer, (change,), lambda outcome: written(xid, owner.tree.zxid, outcome))
 
-    def _multi(self, peer: Peer, xid: int, said: MultiRequest) -> None:
-        changes, why = operations_of(said.operations)
-        kinds = [each.op_code for each in said.operations]
+    def _multi(self, peer: Peer, xid: int, request: MultiRequest) -> None:
+        changes, why = operations_of(request.operations)
+        kinds = [each.op_code for each in request.operations]
 
         def answered(outcome: TreeOutcome) -> bytes:
-            return answers.written_all(xid, self._owner.tree.zxid, kinds, outcome)
+            return written_all(xid, self._owner.tree.zxid, kinds, outcome)
 
         if why is None and changes:
             self._write(peer, changes, answered)
@@ -143,7 +166,8 @@ class ClientRequests:
         owner, request = self._owner, WriteNodes(peer.session, changes)
         grows = _growth(changes)
         room = owner.options.limits.tree_bytes_max - owner.tree.bytes - owner.log.growing_bytes
-        if grows and grows > room:
+        state, _ = decided(_ASKED, machine.WriteAsked(not grows or grows <= room))
+        if state is not machine.State.PROPOSED:
             full = TreeOutcome(refusal=TreeRefusal.SYSTEM_ERROR)
             owner.peers.turn(peer, lambda: answered(full))
             return
@@ -153,102 +177,67 @@ class ClientRequests:
         turn = owner.peers.turn(peer)
 
         def applied(outcome: TreeOutcome, _now_ms: int) -> None:
-            owner.tell(outcome.events)
-            said = answered(outcome)
-            owner.peers.ready(peer, turn, lambda: said)
+            owner.tell(outcome)
+            data = answered(outcome)
+            owner.peers.ready(peer, turn, lambda: data)
 
         owner.log.propose(request, owner.now_ms, applied, grows=grows)
 
     def _close_session(self, peer: Peer, xid: int) -> None:
-        turn: AnswerTurn = self._owner.peers.turn(peer)
+        owner = self._owner
+        turn = owner.peers.turn(peer)
         # What it says after that is not heard.
         peer.is_closing = True
 
-        def ended(outcome: TreeOutcome) -> None:
-            peer.is_closing = outcome.refusal is None
-            zxid = self._owner.tree.zxid
-            said = (
-                answers.reply(xid, zxid)
-                if outcome.refusal is None
-                else answers.refusal(xid, zxid, outcome.refusal)
-            )
-            self._owner.peers.ready(peer, turn, lambda: said)
+        def answer(data: bytes) -> None:
+            # Not to be heard any more, unless its session lives on.
+            peer.is_closing = not owner.sessions.is_open(peer.session)
+            owner.peers.ready(peer, turn, lambda: data)
 
-        self._owner.end_session(peer.session, then=ended)
+        owner.close_session(peer, xid, answer)
 
     def _refuse_credentials(self, peer: Peer, xid: int) -> None:
         """Nobody can show here who he is; who believes to have shown it would rely on it."""
         owner = self._owner
-        owner.peers.send(peer, answers.reply(xid, owner.tree.zxid, error=ErrorCode.AUTH_FAILED))
+        owner.peers.send(peer, self._said(xid, _CREDENTIALS))
         owner.peers.drop(peer, "it shows credentials, which are not taken here")
 
     # What asks
 
     def _read(self, peer: Peer, xid: int, kind: int, request: Any) -> bytes:
-        try:
-            return self._reply(xid, self._reads[kind](peer, request))
-        except TreeRefused as refused:
-            return answers.refusal(xid, self._owner.tree.zxid, refused.refusal)
+        if kind == OpCode.SYNC:
+            return self._said(xid, machine.SyncAsked(request.path))
+        if kind == OpCode.SET_WATCHES:
+            return self._set_watches(peer, xid, request)
+        tree, watches, path = self._owner.tree, self._owner.watches, request.path
+        part, of_absent, shown = _SHOWS[kind]
+        node = None if path is None else tree.find(path)
+        fits = node is not None or (path is not None and names_a_node(path))
+        has_room = not request.watch or path is None or watches.has_room(peer.number, path)
+        event = machine.ReadAsked(fits, node is not None, request.watch, of_absent, has_room)
+        state, effects = decided(_ASKED, event)
+        if request.watch and "watch" in effects and self._owner.peers.get(peer.number) is peer:
+            watches.add(peer.number, part, path)
+        if state is not _SHOWN or node is None:
+            return said(xid, tree.zxid, effects[-1], event)
+        return self._said(xid, shown(node), _SHOWN)
 
-    def _watch(self, peer: Peer, watched: WatchedPart, path: str) -> None:
-        """Watch for a client. Raises Refused when it has too many watches."""
-        watches = self._owner.watches
-        if self._owner.peers.get(peer.number) is not peer:
-            return
-        if not watches.has_room(peer.number, 1):
-            raise TreeRefused(TreeRefusal.SYSTEM_ERROR)
-        watches.add(peer.number, watched, path)
-
-    def _exists(self, peer: Peer, said: ExistsRequest) -> BinaryMessage:
-        path, tree = path_of(said.path), self._owner.tree
-        try:
-            stat = tree.stat(path)
-        except TreeRefused as refused:
-            # What is not there may be watched, too.
-            if said.watch and refused.refusal is TreeRefusal.NO_NODE:
-                self._watch(peer, WatchedPart.DATA, path)
-            raise
-        if said.watch:
-            self._watch(peer, WatchedPart.DATA, path)
-        return answers.there(stat)
-
-    def _get_data(self, peer: Peer, said: GetDataRequest) -> BinaryMessage:
-        path = path_of(said.path)
-        data, stat = self._owner.tree.data(path)
-        if said.watch:
-            self._watch(peer, WatchedPart.DATA, path)
-        return answers.data(data, stat)
-
-    def _get_children(self, peer: Peer, said: GetChildrenRequest) -> BinaryMessage:
-        path = path_of(said.path)
-        names, _ = self._owner.tree.children(path)
-        if said.watch:
-            self._watch(peer, WatchedPart.CHILDREN, path)
-        return answers.children(names)
-
-    def _get_children_2(self, peer: Peer, said: GetChildrenRequest) -> BinaryMessage:
-        path = path_of(said.path)
-        names, stat = self._owner.tree.children(path)
-        if said.watch:
-            self._watch(peer, WatchedPart.CHILDREN, path)
-        return answers.children_and_stat(names, stat)
-
-    def _sync(self, _peer: Peer, said: SyncRequest) -> BinaryMessage:
-        """All that is applied is all there is, once what this client asked before is."""
-        return answers.synced(path_of(said.path))
-
-    def _set_watches(self, peer: Peer, said: SetWatchesRequest) -> None:
+    def _set_watches(self, peer: Peer, xid: int, request: SetWatchesRequest) -> bytes:
         owner = self._owner
         data, exist, child = (
-            tuple(each or ()) for each in (said.data_watches, said.exist_watches, said.child_watches)
+            tuple(each or ()) for each in (request.data_watches, request.exist_watches, request.child_watches)
         )
-        if not owner.watches.has_room(peer.number, len(data) + len(exist) + len(child)):
-            raise TreeRefused(TreeRefusal.SYSTEM_ERROR)
-        for happened, watched, path in missed(owner.tree, said.relative_zxid, data, exist, child):
+        event = machine.WatchesAsked(owner.watches.has_room(peer.number, *data, *exist, *child))
+        _, effects = decided(_ASKED, event)
+        again = (
+            missed(owner.tree, request.relative_zxid, data, exist, child) if "watch_again" in effects else ()
+        )
+        for happened, part, path in again:
             if happened is not None:
-                owner.peers.tell(peer.number, answers.notification(happened, path))
+                owner.peers.tell(peer.number, notification(happened, path))
             elif owner.peers.get(peer.number) is peer:
-                owner.watches.add(peer.number, watched, path)
+                owner.watches.add(peer.number, part, path)
+        return said(xid, owner.tree.zxid, effects[-1], event)
 
 
 def _growth(changes: Sequence[Change]) -> int:

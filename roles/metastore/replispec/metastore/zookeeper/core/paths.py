@@ -5,20 +5,20 @@ Source: apache/zookeeper 3.5.9, PathUtils.validatePath.
 
 from __future__ import annotations
 
-from replispec.metastore.zookeeper.core.values import TreeRefusal, TreeRefused
 from replispec.wire.zookeeper.constants import ROOT, SEQUENCE_FORMAT
 
 
-def check_path(path: str) -> None:
-    """Whether this names a node. Raises Refused."""
+def names_a_node(path: str) -> bool:
+    """Whether this may be the path of a node."""
     if path == ROOT:
-        return
+        return True
     if not path.startswith(ROOT) or path.endswith(ROOT):
-        raise TreeRefused(TreeRefusal.BAD_ARGUMENTS)
+        return False
     if path.isascii() and path.isprintable() and "//" not in path and "/." not in path:
-        return
-    if any(name in ("", ".", "..") for name in path[1:].split(ROOT)) or any(map(_is_refused, path)):
-        raise TreeRefused(TreeRefusal.BAD_ARGUMENTS)
+        return True
+    return not any(name in ("", ".", "..") for name in path[1:].split(ROOT)) and not any(
+        map(_is_refused, path)
+    )
 
 
 def parent_of(path: str) -> str:

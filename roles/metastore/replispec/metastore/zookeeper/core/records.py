@@ -5,7 +5,8 @@ Messages: replispec.event.v1, `metastore.proto`.
 
 from __future__ import annotations
 
-from typing import assert_never
+from collections.abc import Sequence
+from typing import NamedTuple, assert_never
 
 from replispec.event.v1.metastore_pb2 import (
     MetastoreChange,
@@ -14,7 +15,8 @@ from replispec.event.v1.metastore_pb2 import (
     MetastoreSession,
     MetastoreSnapshot,
 )
-from replispec.metastore.zookeeper.core.tree import NodeTree, SessionOnRecord, TreeNode
+from replispec.metastore.zookeeper.core.copying import Part
+from replispec.metastore.zookeeper.core.tree import NodeTree
 from replispec.metastore.zookeeper.core.values import (
     Change,
     CheckVersion,
@@ -23,7 +25,9 @@ from replispec.metastore.zookeeper.core.values import (
     Delete,
     OpenSession,
     Request,
+    SessionOnRecord,
     SetData,
+    TreeNode,
     WriteNodes,
 )
 from replispec.runtime.documents.official_seam import decode, encode
@@ -33,6 +37,13 @@ from replispec.wire.zookeeper import constants
 
 class MetastoreLogDamaged(Exception):
     """What lies on the disk is not what a metastore writes: starting on it could break a promise."""
+
+
+class KeptPart(NamedTuple):
+    """A part of a snapshot as it lies on the disk: its bytes, and their CRC-32."""
+
+    size: int
+    checksum: int
 
 
 def encode_record(request: Request, time_ms: int) -> bytes:
@@ -75,12 +86,13 @@ def decode_record(index: int, data: bytes) -> tuple[int, Request]:
     return record.time_ms, _request_of(record, index)
 
 
-def encode_snapshot(tree: NodeTree) -> bytes:
-    """The bytes of all that the records up to now have made."""
-    snapshot = MetastoreSnapshot(format=constants.METASTORE_SNAPSHOT_FORMAT, index=tree.zxid)
-    for number, session in tree.sessions.items():
+def encode_part(index: int, part: Part) -> bytes:
+    """The bytes of a part of a copy of the tree, as it was at a record."""
+    sessions, nodes = part
+    snapshot = MetastoreSnapshot(format=constants.METASTORE_SNAPSHOT_FORMAT, index=index)
+    for number, session in sessions:
         snapshot.sessions.add(id=number, password=session.password, timeout_ms=session.timeout_ms)
-    for path, node in tree.nodes():
+    for path, node in nodes:
         snapshot.nodes.add(
             path=path,
             data=node.data,
@@ -96,8 +108,29 @@ def encode_snapshot(tree: NodeTree) -> bytes:
     return encode(snapshot, limit_bytes=constants.METASTORE_SNAPSHOT_BYTES_MAX)
 
 
-def restore(tree: NodeTree, index: int, data: bytes) -> None:
-    """Make a tree what a snapshot says. Raises LogDamaged."""
+def encode_contents(index: int, parts: Sequence[KeptPart]) -> bytes:
+    """The bytes that stand in the log instead of all records up to one: which parts say what they made."""
+    snapshot = MetastoreSnapshot(format=constants.METASTORE_SNAPSHOT_FORMAT, index=index)
+    for size, checksum in parts:
+        snapshot.parts.add(size=size, checksum=checksum)
+    return encode(snapshot, limit_bytes=constants.METASTORE_SNAPSHOT_BYTES_MAX)
+
+
+def decode_contents(index: int, data: bytes) -> Sequence[KeptPart]:
+    """The parts of the snapshot that is kept at a record. Raises LogDamaged."""
+    return [KeptPart(each.size, each.checksum) for each in _snapshot(index, data).parts]
+
+
+def restore_part(tree: NodeTree, index: int, data: bytes) -> None:
+    """Have a tree take over a part. Raises LogDamaged."""
+    snapshot = _snapshot(index, data)
+    try:
+        tree.restore(map(_session_of, snapshot.sessions), map(_node_of, snapshot.nodes))
+    except KeyError as error:
+        raise MetastoreLogDamaged(f"the snapshot of the log lacks {error}") from error
+
+
+def _snapshot(index: int, data: bytes) -> MetastoreSnapshot:
     try:
         snapshot = decode(
             MetastoreSnapshot,
@@ -112,10 +145,7 @@ def restore(tree: NodeTree, index: int, data: bytes) -> None:
             f"the snapshot is of format {snapshot.format} and of record {snapshot.index}, this release reads "
             f"{constants.METASTORE_SNAPSHOT_FORMAT}, and record {index} is missing"
         )
-    try:
-        tree.restore(index, map(_session_of, snapshot.sessions), dict(map(_node_of, snapshot.nodes)))
-    except KeyError as error:
-        raise MetastoreLogDamaged(f"the snapshot of the log lacks {error}") from error
+    return snapshot
 
 
 def _fill(into: MetastoreChange, change: Change) -> None:

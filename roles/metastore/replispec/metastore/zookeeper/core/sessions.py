@@ -1,149 +1,172 @@
-"""Which sessions are heard of, on which connection, and which one was not heard of in time: what the machine
-`metastore_session` says of each, for all of them by one timer.
+"""The sessions that live, each an instance of the machine `metastore_session`, and one timer for all of them.
 
 That a session lives is on record (`Tree.sessions`); when it was heard of is not: whoever starts hears of all
-sessions anew. Source: apache/zookeeper 3.5.9, SessionTrackerImpl, ExpiryQueue.
+sessions anew. Ticks are told to an instance when something else happens to it, or when it may be over: until
+then nobody can tell. Source: apache/zookeeper 3.5.9, SessionTrackerImpl, ExpiryQueue.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
-from replispec.runtime.zookeeper.rules import ticks_of
+from replispec.runtime.primitives.immutable import immutable
+from replispec.runtime.primitives.machines import step
+from replispec.runtime.zookeeper import rules
+from replispec.wire.zookeeper.machines import metastore_session as machine
+
+_ALIVE: Final = machine.MACHINE.timers["tick"].states
+_OVER: Final = frozenset({machine.State.CLOSED, machine.State.EXPIRED})
+_GROWS: Final = "ticks_left"
+_HEARD: Final = machine.Heard()
+_TICK_OVER: Final = machine.TickOver()
+
+
+@immutable
+class SessionStep:
+    """What an event did: the effects in order, what the variables are, and which connection had the session
+    before."""
+
+    effects: tuple[str, ...]
+    variables: machine.Variables
+    before: int | None
 
 
 @dataclass(slots=True, eq=False)
-class _Heard:
-    timeout_ms: int
-    due_ms: int
-    connection: int | None = None
-    is_closing: bool = False
+class _Instance:
+    """One session. It was told of all ticks up to `told`, counted from 1970, and of a sign of life in
+    `heard`."""
+
+    state: machine.State
+    variables: machine.Variables
+    told: int
+    heard: int = -1
+    due: int | None = None
 
 
 class Sessions:
-    """The sessions that live. Time counts in ticks: who is silent for longer than its timeout is told of at
-    the end of the tick."""
+    """All that are asked for, live or end; those that are over are forgotten. Ticks are of `tick_ms`, wishes
+    are granted from `least_ms` to `most_ms`."""
 
-    def __init__(self, tick_ms: int) -> None:
-        self._tick_ms = tick_ms
-        self._heard: dict[int, _Heard] = {}
-        # Sessions by the end of the tick in which their time is over.
+    def __init__(self, tick_ms: int, least_ms: int, most_ms: int) -> None:
+        self._tick_ms, self._least_ms, self._most_ms = tick_ms, least_ms, most_ms
+        self._found: dict[int, _Instance] = {}
+        # Sessions by the tick with which their time may be over.
         self._due: dict[int, dict[int, None]] = {}
+        # For how long nobody was listened to: these ticks are none.
+        self._skipped_ms = 0
 
     def __len__(self) -> int:
-        return len(self._heard)
+        return len(self._found)
 
-    def begin(self, session: int, timeout_ms: int, now_ms: int) -> None:
-        """A session is on record; its time begins."""
-        found = _Heard(timeout_ms, self._due_ms(timeout_ms, now_ms))
-        self._heard[session] = found
-        self._due.setdefault(found.due_ms, {})[session] = None
+    def __contains__(self, session: int) -> bool:
+        return session in self._found
+
+    def ask(self, session: int, wish_ms: int, connection: int, now_ms: int) -> SessionStep:
+        """A client wants a session, which gets this number."""
+        self._found[session] = self._new(now_ms)
+        asked = machine.SessionAsked(wish_ms, connection, self._tick_ms, self._least_ms, self._most_ms)
+        return self.take(session, asked, now_ms)
+
+    def take_over(
+        self, session: int, wish_ms: int, connection: int, now_ms: int, *, owned: bool
+    ) -> SessionStep:
+        """A client wants to go on with a session; `owned`: it knows the password."""
+        asked = machine.TakenOver(owned, wish_ms, connection, self._tick_ms, self._least_ms, self._most_ms)
+        return self.take(session, asked, now_ms)
+
+    def restore(self, on_record: Iterable[tuple[int, int]], now_ms: int) -> None:
+        """The sessions of a log that was read, with their timeouts: each has its whole time."""
+        for session, timeout_ms in on_record:
+            self._found[session] = self._new(now_ms)
+            self.take(session, machine.Restored(timeout_ms, self._tick_ms), now_ms)
 
     def hear(self, session: int, now_ms: int) -> None:
-        """A sign of life; of one that ends it does not count."""
-        found = self._heard.get(session)
-        if found is None or found.is_closing:
-            return
-        due_ms = self._due_ms(found.timeout_ms, now_ms)
-        if due_ms > found.due_ms:
-            self._move(session, found, due_ms)
+        """A sign of life. A second one in a tick changes nothing."""
+        found = self._found.get(session)
+        if found is not None and found.heard != self._tick(now_ms):
+            self.take(session, _HEARD, now_ms)
 
-    def grant(self, session: int, timeout_ms: int, now_ms: int) -> None:
-        """A client goes on with a session, and another timeout."""
-        found = self._heard[session]
-        found.timeout_ms = timeout_ms
-        self._move(session, found, self._due_ms(timeout_ms, now_ms))
-
-    def attach(self, session: int, connection: int) -> int | None:
-        """The session is spoken for on this connection; the one on which it was before."""
-        found = self._heard[session]
-        before, found.connection = found.connection, connection
-        return before
-
-    def detach(self, session: int, connection: int) -> None:
-        """This connection of a session is gone."""
-        found = self._heard.get(session)
-        if found is not None and found.connection == connection:
-            found.connection = None
+    def take(self, session: int, event: machine.Event, now_ms: int) -> SessionStep:
+        """Have something happen to a session; one that is not known is over. Raises as `step` does."""
+        found = self._found.get(session)
+        if found is None:
+            found = _Instance(machine.State.CLOSED, machine.MACHINE.variables, 0)
+        now = self._tick(now_ms)
+        if found.due is not None:
+            # With the last one it may be over, which is told when that tick ends.
+            self._tell_ticks(found, min(now, found.due - 1))
+        before = found.variables.connection
+        effects, assigned = self._step(found, event)
+        if _GROWS in assigned:
+            found.told = now
+        found.heard = now if event is _HEARD else -1
+        self._put(session, found)
+        return SessionStep(effects, found.variables, before)
 
     def connection(self, session: int) -> int | None:
         """On which connection a session is spoken for."""
-        found = self._heard.get(session)
-        return None if found is None else found.connection
-
-    def close(self, session: int) -> bool:
-        """A session is to end: nobody may go on with it. False when it does already, or has."""
-        found = self._heard.get(session)
-        if found is None or found.is_closing:
-            return False
-        found.is_closing = True
-        return True
-
-    def reopen(self, session: int, now_ms: int) -> None:
-        """A session is not to end after all: that could not be put on record."""
-        found = self._heard.get(session)
-        if found is not None:
-            found.is_closing = False
-            self.hear(session, now_ms)
+        found = self._found.get(session)
+        return None if found is None else found.variables.connection
 
     def is_open(self, session: int) -> bool:
         """Whether a client may go on with a session."""
-        found = self._heard.get(session)
-        return found is not None and not found.is_closing
+        found = self._found.get(session)
+        return found is not None and found.state in _ALIVE
 
-    def end(self, session: int) -> int | None:
-        """A session has ended, as is on record; the connection on which it was spoken for."""
-        found = self._heard.pop(session, None)
-        if found is None:
-            return None
-        self._drop(session, found.due_ms)
-        return found.connection
+    def over(self, now_ms: int) -> tuple[int, ...]:
+        """Have ticks be over. Returns the sessions whose end is to be put on record, the first first."""
+        now, ended = self._tick(now_ms), []
+        for due in sorted(each for each in self._due if each <= now):
+            for session in tuple(self._due[due]):
+                found = self._found[session]
+                ended += [session] * bool(self._tell_ticks(found, due))
+                self._put(session, found)
+        return tuple(ended)
 
-    def expired(self, now_ms: int) -> tuple[int, ...]:
-        """Sessions whose time is over; told of again at each tick until they end."""
-        over = [due_ms for due_ms in self._due if due_ms <= now_ms]
-        found = tuple(session for due_ms in sorted(over) for session in self._due[due_ms])
-        for session in found:
-            self._move(session, self._heard[session], self._end(now_ms + 1))
-        return tuple(session for session in found if not self._heard[session].is_closing)
-
-    def excuse(self, late_ms: int, now_ms: int) -> None:
-        """For so long nobody was listened to: no session pays for it."""
-        waiting = [(session, found) for session, found in self._heard.items()]
-        for session, found in waiting:
-            self._move(session, found, self._end(max(found.due_ms, now_ms - late_ms) + late_ms))
+    def excuse(self, late_ms: int) -> None:
+        """So late is the end of the last tick, as nobody was listened to: no session pays for it, and that
+        tick goes on."""
+        self._skipped_ms += late_ms + self._tick_ms
 
     def deadline_ms(self) -> int | None:
         """When the next one may be over."""
-        return min(self._due, default=None)
+        if not self._due:
+            return None
+        return min(self._due) * self._tick_ms + self._skipped_ms
 
-    def begin_all(self, on_record: Iterable[tuple[int, int]], now_ms: int) -> None:
-        """The sessions of a log that was read, with their timeouts: each has its whole time."""
-        for session, timeout_ms in on_record:
-            self.begin(session, timeout_ms, now_ms)
+    def _new(self, now_ms: int) -> _Instance:
+        return _Instance(machine.MACHINE.initial, machine.MACHINE.variables, self._tick(now_ms))
 
-    def _due_ms(self, timeout_ms: int, now_ms: int) -> int:
-        """At the end of which tick a timeout is over that begins now."""
-        ticks = ticks_of(timeout_ms, self._tick_ms)
-        return self._end(now_ms) + (ticks - 1) * self._tick_ms
+    def _tick(self, now_ms: int) -> int:
+        """How many ticks have ended since 1970."""
+        return (now_ms - self._skipped_ms) // self._tick_ms
 
-    def _end(self, at_ms: int) -> int:
-        """The end of the tick of a moment."""
-        return (at_ms // self._tick_ms + 1) * self._tick_ms
+    def _tell_ticks(self, found: _Instance, last: int) -> tuple[str, ...]:
+        """Tell of the ticks that have ended up to this one; the effects."""
+        effects: tuple[str, ...] = ()
+        for _ in range(last - found.told):
+            effects += self._step(found, _TICK_OVER)[0]
+        found.told = max(found.told, last)
+        return effects
 
-    def _move(self, session: int, found: _Heard, due_ms: int) -> None:
-        self._drop(session, found.due_ms)
-        found.due_ms = due_ms
-        self._due.setdefault(due_ms, {})[session] = None
+    def _step(self, found: _Instance, event: machine.Event) -> tuple[tuple[str, ...], Iterable[str]]:
+        taken = step(machine.MACHINE, found.state, found.variables, event, rules)
+        found.state, found.variables = taken.state, taken.variables
+        return taken.effects, taken.edge.assign
 
-    def _drop(self, session: int, due_ms: int) -> None:
-        others = self._due[due_ms]
-        del others[session]
-        if not others:
-            del self._due[due_ms]
-
-
-def granted_ms(wish_ms: int, least_ms: int, most_ms: int) -> int:
-    """The timeout that a session gets for a wish."""
-    return min(max(wish_ms, least_ms), most_ms)
+    def _put(self, session: int, found: _Instance) -> None:
+        """Have it stand where its time may be over, if it runs; one that is over is forgotten."""
+        due = found.told + found.variables.ticks_left if found.state in _ALIVE else None
+        if due != found.due:
+            if found.due is not None:
+                others = self._due[found.due]
+                del others[session]
+                if not others:
+                    del self._due[found.due]
+            if due is not None:
+                self._due.setdefault(due, {})[session] = None
+            found.due = due
+        if found.state in _OVER:
+            self._found.pop(session, None)

@@ -5,11 +5,12 @@ Source: apache/zookeeper 3.5.9, PrepRequestProcessor (checks and their order), D
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
 from typing import assert_never
 
-from replispec.metastore.zookeeper.core.paths import check_path, numbered, parent_of
+from replispec.metastore.zookeeper.core.copying import TreeCopy
+from replispec.metastore.zookeeper.core.deciding import decide, refusal_of
+from replispec.metastore.zookeeper.core.paths import names_a_node, numbered, parent_of
 from replispec.metastore.zookeeper.core.values import (
     Change,
     CheckVersion,
@@ -21,55 +22,25 @@ from replispec.metastore.zookeeper.core.values import (
     OpenSession,
     Request,
     Result,
+    SessionOnRecord,
     SetData,
+    TreeNode,
     TreeOutcome,
     TreeRefusal,
     TreeRefused,
     WriteNodes,
+    bytes_of,
 )
-from replispec.wire.zookeeper.constants import ANY_VERSION, NO_SESSION, NODE_BYTES, ROOT
+from replispec.wire.zookeeper.constants import ANY_VERSION, NO_SESSION, ROOT
+from replispec.wire.zookeeper.machines.metastore_operation import (
+    CheckDue,
+    CreateDue,
+    RemoveDue,
+    ReplaceDue,
+)
+from replispec.wire.zookeeper.machines.metastore_request import WriteDue
 
 _NOTHING_SAID = TreeOutcome()
-
-
-@dataclass(slots=True, eq=False)
-class TreeNode:
-    """One node. `created`: how many children of it were ever made."""
-
-    data: bytes | None
-    czxid: int
-    mzxid: int
-    pzxid: int
-    ctime_ms: int
-    mtime_ms: int
-    version: int = 0
-    created: int = 0
-    ephemeral_owner: int = NO_SESSION
-    children: dict[str, None] = field(default_factory=dict)
-
-    def stat(self) -> NodeStat:
-        """What clients are told. The cversion counts each child that was made and each that was removed."""
-        return NodeStat(
-            czxid=self.czxid,
-            mzxid=self.mzxid,
-            ctime_ms=self.ctime_ms,
-            mtime_ms=self.mtime_ms,
-            version=self.version,
-            cversion=2 * self.created - len(self.children),
-            ephemeral_owner=self.ephemeral_owner,
-            data_length=len(self.data or b""),
-            num_children=len(self.children),
-            pzxid=self.pzxid,
-        )
-
-
-@dataclass(slots=True, eq=False)
-class SessionOnRecord:
-    """A session that lives, and what of the tree goes with it."""
-
-    password: bytes
-    timeout_ms: int
-    ephemerals: dict[str, None] = field(default_factory=dict)
 
 
 class NodeTree:
@@ -82,6 +53,7 @@ class NodeTree:
         self.sessions: dict[int, SessionOnRecord] = {}
         self._nodes: dict[str, TreeNode] = {}
         self._put(ROOT, TreeNode(b"", 0, 0, 0, 0, 0))
+        self._copy: TreeCopy | None = None
         # While a request is applied: how to take back what it has changed so far, and what happened.
         self._undo: list[Callable[[], object]] = []
         self._events: list[tuple[Happened, str]] = []
@@ -92,20 +64,6 @@ class NodeTree:
         return len(self._nodes)
 
     # What may be asked.
-
-    def data(self, path: str) -> tuple[bytes | None, NodeStat]:
-        """What a node holds. Raises Refused."""
-        node = self._there(path)
-        return node.data, node.stat()
-
-    def stat(self, path: str) -> NodeStat:
-        """What a node is. Raises Refused."""
-        return self._there(path).stat()
-
-    def children(self, path: str) -> tuple[Sequence[str], NodeStat]:
-        """The names of a node's children, ascending. Raises Refused."""
-        node = self._there(path)
-        return sorted(node.children), node.stat()
 
     def find(self, path: str) -> TreeNode | None:
         """A node, not to be changed."""
@@ -143,31 +101,40 @@ class NodeTree:
         self._undo = []
         return None if outcome.refusal is None else outcome
 
-    def restore(
-        self,
-        zxid: int,
-        sessions: Iterable[tuple[int, SessionOnRecord]],
-        nodes: Mapping[str, TreeNode],
-    ) -> None:
-        """Become what a snapshot says: nodes after their parents, without children and ephemerals, which
-        follow. Raises KeyError when a parent or a session is missing."""
+    def copy(self) -> TreeCopy:
+        """What it is now, to be handed out while it changes; the one before gets nothing more."""
+        self._copy = TreeCopy(self.zxid, self, list(self.sessions.items()), list(self._nodes))
+        return self._copy
+
+    def copied(self) -> None:
+        """The copy is whole, or nobody wants it any more."""
+        self._copy = None
+
+    def empty(self, zxid: int) -> None:
+        """Become what a copy of this index says, of which all parts follow."""
         self.zxid, self.bytes = zxid, 0
-        self.sessions = dict(sessions)
-        self._nodes = {}
-        for path, node in nodes.items():
+        self.sessions, self._nodes = {}, {}
+
+    def restore(
+        self, sessions: Iterable[tuple[int, SessionOnRecord]], nodes: Iterable[tuple[str, TreeNode]]
+    ) -> None:
+        """Take over a part of a copy: sessions, and nodes after their parents and sessions, without children
+        and ephemerals, which follow. Raises KeyError when a parent or a session is missing."""
+        self.sessions.update(sessions)
+        for path, node in nodes:
             if path != ROOT:
                 parent = parent_of(path)
                 self._nodes[parent].children[_name(path, parent)] = None
             if node.ephemeral_owner != NO_SESSION:
                 self.sessions[node.ephemeral_owner].ephemerals[path] = None
             self._put(path, node)
-        self._nodes[ROOT]
 
     def _write(self, request: WriteNodes, time_ms: int) -> TreeOutcome:
         self._undo, self._events = [], []
         session = self.sessions.get(request.session)
-        if session is None:
-            return TreeOutcome(refusal=TreeRefusal.SESSION_EXPIRED)
+        refusal = refusal_of(WriteDue(session is not None))
+        if session is None or refusal is not None:
+            return TreeOutcome(refusal=refusal)
         results: list[Result] = []
         try:
             for change in request.changes:
@@ -186,12 +153,10 @@ class NodeTree:
             case Create():
                 return self._create(change, owner, session, time_ms)
             case Delete(path, version):
-                if path == ROOT:
-                    raise TreeRefused(TreeRefusal.BAD_ARGUMENTS)
-                self._remove(path, _fits(self._there(path), version))
-                return None
+                return self._delete(path, version)
             case CheckVersion(path, version):
-                _fits(self._there(path), version)
+                node = self._nodes.get(path)
+                decide(CheckDue(_fits(path, node), node is not None, _has(node, version)))
                 return None
             case _:
                 assert_never(change)
@@ -199,22 +164,20 @@ class NodeTree:
     def _create(self, change: Create, owner: int, session: SessionOnRecord, time_ms: int) -> str:
         path = change.path
         # Of a sequential one the number may be the whole name.
-        check_path(numbered(path, 0) if change.is_sequential else path)
-        above = parent_of(path) if path != ROOT or change.is_sequential else ROOT
+        fits = names_a_node(numbered(path, 0) if change.is_sequential else path)
+        above = parent_of(path) if fits and (path != ROOT or change.is_sequential) else ROOT
         parent = self._nodes.get(above)
-        if parent is None:
-            raise TreeRefused(TreeRefusal.NO_NODE)
-        if change.is_sequential:
+        if fits and parent is not None and change.is_sequential:
             path = numbered(path, parent.created)
-        if path in self._nodes:
-            raise TreeRefused(TreeRefusal.NODE_EXISTS)
-        if parent.ephemeral_owner != NO_SESSION:
-            raise TreeRefused(TreeRefusal.NO_CHILDREN_FOR_EPHEMERALS)
+        of_ephemeral = parent is not None and parent.ephemeral_owner != NO_SESSION
+        decide(CreateDue(fits, parent is not None, path in self._nodes, of_ephemeral))
+        assert parent is not None, "a node below none"
         node = TreeNode(change.data, self.zxid, self.zxid, self.zxid, time_ms, time_ms)
         if change.is_ephemeral:
             node.ephemeral_owner = owner
             session.ephemerals[path] = None
         name, pzxid = _name(path, above), parent.pzxid
+        self._keep(above, parent)
         parent.children[name] = None
         parent.created += 1
         parent.pzxid = self.zxid
@@ -231,12 +194,19 @@ class NodeTree:
         self._events += ((Happened.CREATED, path), (Happened.CHILDREN_CHANGED, above))
         return path
 
+    def _delete(self, path: str, version: int) -> None:
+        node = self._nodes.get(path)
+        is_there, has_children = node is not None, node is not None and bool(node.children)
+        decide(RemoveDue(path == ROOT, _fits(path, node), is_there, _has(node, version), has_children))
+        assert node is not None, "a node that is none is removed"
+        self._remove(path, node)
+
     def _remove(self, path: str, node: TreeNode) -> None:
-        if node.children:
-            raise TreeRefused(TreeRefusal.NOT_EMPTY)
         above = parent_of(path)
         parent = self._nodes[above]
         name, pzxid, siblings = _name(path, above), parent.pzxid, parent.children
+        self._keep(above, parent)
+        self._keep(path, node)
         owner = self.sessions.get(node.ephemeral_owner)
         if owner is not None:
             del owner.ephemerals[path]
@@ -255,7 +225,10 @@ class NodeTree:
         self._events += ((Happened.DELETED, path), (Happened.CHILDREN_CHANGED, above))
 
     def _set_data(self, path: str, data: bytes | None, version: int, time_ms: int) -> NodeStat:
-        node = _fits(self._there(path), version)
+        node = self._nodes.get(path)
+        decide(ReplaceDue(_fits(path, node), node is not None, _has(node, version)))
+        assert node is not None, "a node that is none is changed"
+        self._keep(path, node)
         before = (node.data, node.mzxid, node.mtime_ms, node.version)
         self.bytes += len(data or b"") - len(node.data or b"")
         node.data, node.mzxid, node.mtime_ms = data, self.zxid, time_ms
@@ -279,12 +252,10 @@ class NodeTree:
         del self.sessions[number]
         return TreeOutcome(events=tuple(self._events))
 
-    def _there(self, path: str) -> TreeNode:
-        node = self._nodes.get(path)
-        if node is None:
-            check_path(path)
-            raise TreeRefused(TreeRefusal.NO_NODE)
-        return node
+    def _keep(self, path: str, node: TreeNode) -> None:
+        """Before a node changes: who copies the tree keeps it as it is."""
+        if self._copy is not None:
+            self._copy.keep(path, node)
 
     def _put(self, path: str, node: TreeNode) -> None:
         self._nodes[path] = node
@@ -295,16 +266,14 @@ class NodeTree:
         self.bytes -= bytes_of(path, node.data)
 
 
-def bytes_of(path: str, data: bytes | None) -> int:
-    """What a node counts for in the size of a tree."""
-    return NODE_BYTES + len(path) + len(data or b"")
+def _fits(path: str, node: TreeNode | None) -> bool:
+    """Whether a path names a node, be it there or not."""
+    return node is not None or names_a_node(path)
 
 
-def _fits(node: TreeNode, version: int) -> TreeNode:
-    """The node, if this is its version or any is. Raises Refused."""
-    if version not in (ANY_VERSION, node.version):
-        raise TreeRefused(TreeRefusal.BAD_VERSION)
-    return node
+def _has(node: TreeNode | None, version: int) -> bool:
+    """Whether a node has this version, or any will do."""
+    return node is not None and version in (ANY_VERSION, node.version)
 
 
 def _name(path: str, above: str) -> str:

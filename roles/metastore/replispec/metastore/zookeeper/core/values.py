@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import enum
+from dataclasses import dataclass, field
 
 from replispec.runtime.primitives.immutable import immutable
+from replispec.wire.zookeeper.constants import NO_SESSION, NODE_BYTES
 
 
 class TreeRefusal(enum.Enum):
@@ -17,10 +19,18 @@ class TreeRefusal(enum.Enum):
     NODE_EXISTS = enum.auto()
     NO_NODE = enum.auto()
     NOT_EMPTY = enum.auto()
-    RUNTIME_INCONSISTENCY = enum.auto()
     SESSION_EXPIRED = enum.auto()
     SYSTEM_ERROR = enum.auto()
-    UNIMPLEMENTED = enum.auto()
+
+    @property
+    def effect(self) -> str:
+        """The effect of a machine that refuses so."""
+        return f"refuse_{self.name.lower()}"
+
+    @property
+    def is_of_all(self) -> bool:
+        """Whether a request is refused so as a whole, whatever it consists of."""
+        return self in (TreeRefusal.SESSION_EXPIRED, TreeRefusal.SYSTEM_ERROR)
 
 
 class TreeRefused(Exception):
@@ -135,3 +145,64 @@ class TreeOutcome:
     events: tuple[tuple[Happened, str], ...] = ()
     refusal: TreeRefusal | None = None
     refused_at: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class TreeNode:
+    """One node. `created`: how many children of it were ever made; `copied`: the copy of the tree that has it
+    already, by its index."""
+
+    data: bytes | None
+    czxid: int
+    mzxid: int
+    pzxid: int
+    ctime_ms: int
+    mtime_ms: int
+    version: int = 0
+    created: int = 0
+    ephemeral_owner: int = NO_SESSION
+    copied: int = 0
+    children: dict[str, None] = field(default_factory=dict)
+
+    def image(self) -> TreeNode:
+        """The same without its children, which may change by itself."""
+        return TreeNode(
+            self.data,
+            self.czxid,
+            self.mzxid,
+            self.pzxid,
+            self.ctime_ms,
+            self.mtime_ms,
+            self.version,
+            self.created,
+            self.ephemeral_owner,
+        )
+
+    def stat(self) -> NodeStat:
+        """What clients are told. The cversion counts each child that was made and each that was removed."""
+        return NodeStat(
+            czxid=self.czxid,
+            mzxid=self.mzxid,
+            ctime_ms=self.ctime_ms,
+            mtime_ms=self.mtime_ms,
+            version=self.version,
+            cversion=2 * self.created - len(self.children),
+            ephemeral_owner=self.ephemeral_owner,
+            data_length=len(self.data or b""),
+            num_children=len(self.children),
+            pzxid=self.pzxid,
+        )
+
+
+@dataclass(slots=True, eq=False)
+class SessionOnRecord:
+    """A session that lives, and what of the tree goes with it."""
+
+    password: bytes
+    timeout_ms: int
+    ephemerals: dict[str, None] = field(default_factory=dict)
+
+
+def bytes_of(path: str, data: bytes | None) -> int:
+    """What a node counts for in the size of a tree."""
+    return NODE_BYTES + len(path) + len(data or b"")

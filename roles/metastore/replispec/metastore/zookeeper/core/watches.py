@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from replispec.metastore.zookeeper.core.tree import NodeTree
 from replispec.metastore.zookeeper.core.values import Happened
+from replispec.wire.zookeeper.constants import NODE_BYTES
 
 
 class WatchedPart(enum.Enum):
@@ -32,18 +33,21 @@ _Key = tuple[WatchedPart, str]
 
 
 class Watches:
-    """All watches; one connection has at most `each_max`."""
+    """All watches; one connection has at most `each_max`, and those of all take `bytes_max` at most."""
 
-    def __init__(self, each_max: int) -> None:
+    def __init__(self, each_max: int, bytes_max: int) -> None:
         self._each_max = each_max
+        self._bytes_max = bytes_max
+        self._bytes = 0
         # Connections in the order in which they began to watch.
         self._by_node: dict[_Key, dict[int, None]] = {}
         self._by_connection: dict[int, dict[_Key, None]] = {}
         self.count = 0
 
-    def has_room(self, connection: int, more: int) -> bool:
-        """Whether a connection may have so many more."""
-        return len(self._by_connection.get(connection, ())) + more <= self._each_max
+    def has_room(self, connection: int, *paths: str) -> bool:
+        """Whether a connection may watch these, too."""
+        has_place = len(self._by_connection.get(connection, ())) + len(paths) <= self._each_max
+        return has_place and self._bytes + sum(map(_bytes_of, paths)) <= self._bytes_max
 
     def add(self, connection: int, watched: WatchedPart, path: str) -> None:
         """Tell a connection once of what happens next to a node."""
@@ -53,6 +57,7 @@ class Watches:
             mine[key] = None
             self._by_node.setdefault(key, {})[connection] = None
             self.count += 1
+            self._bytes += _bytes_of(path)
 
     def happened(self, event: Happened, path: str) -> tuple[int, ...]:
         """The connections that are to hear of an event; they do not watch the node any more."""
@@ -62,6 +67,7 @@ class Watches:
             for connection in self._by_node.pop(key, ()):
                 self._by_connection[connection].pop(key)
                 self.count -= 1
+                self._bytes -= _bytes_of(path)
                 heard[connection] = None
         return tuple(heard)
 
@@ -71,8 +77,14 @@ class Watches:
             others = self._by_node[key]
             del others[connection]
             self.count -= 1
+            self._bytes -= _bytes_of(key[1])
             if not others:
                 del self._by_node[key]
+
+
+def _bytes_of(path: str) -> int:
+    """What a watch counts for."""
+    return NODE_BYTES + len(path)
 
 
 def missed(

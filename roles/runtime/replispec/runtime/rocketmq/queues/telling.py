@@ -118,6 +118,8 @@ class HeardQueues:
     gone: Mapping[int, Sequence[Interval]] = field(default_factory=dict)
     lost: Collection[str] = ()
     """Of these brokers that is told which they said before they were silent."""
+    untaken: Sequence[str] = ()
+    """Brokers that say that it is enabled, of which nothing was taken."""
 
     @property
     def total(self) -> int:
@@ -134,9 +136,10 @@ class HeardQueues:
 
     @property
     def is_enabled(self) -> bool:
-        """Whether logical queues are enabled: somebody says so, or all that is known of one waits for an
-        administrator to finish a move."""
-        return self.enabled is not None or any(each.is_waiting for each in self.queues.values())
+        """Whether logical queues are enabled: somebody says so, be it in a way that cannot be taken, or all
+        that is known of one waits for an administrator to finish a move."""
+        is_said = self.enabled is not None or bool(self.untaken)
+        return is_said or any(each.is_waiting for each in self.queues.values())
 
     @property
     def told(self) -> Sequence[LogicalQueue]:
