@@ -286,7 +286,7 @@ _IS_REFUSED: Final[Act] = Act(
         lambda self, world: (
             self.shrinks
             and (
-                2 not in world.store[0].record.variables.isr
+                not 2 in world.store[0].record.variables.isr
                 or (world.store[0].record.state is not partition.State.ONLINE)
                 or all(not b.alive for b in world.broker if b.number == 2)
             )
@@ -376,7 +376,7 @@ _JOINS: Final[Act] = Act(
         lambda who, world: (
             who.alive
             and who.copy
-            and who.number not in world.store[0].record.variables.isr
+            and not who.number in world.store[0].record.variables.isr
             and (world.store[0].record.state is partition.State.ONLINE)
             and who.number in frozenset(world.store[0].record.variables.assigned or ())
             and any(
@@ -570,7 +570,7 @@ SYSTEM: Final[System] = System(
             "always",
             Read(
                 lambda world: (
-                    world.store[0].wish or (2 in world.store[0].node and 1 not in world.store[0].node)
+                    world.store[0].wish or (2 in world.store[0].node and not 1 in world.store[0].node)
                 ),
                 ("world",),
                 ("store",),

@@ -259,8 +259,8 @@ class ToldMappings:
             # Where nobody else says it, a topic of logical queues stays one.
             max(counting or stated, default=None),
             gone,
-            sorted(broker for broker, topics in self._untaken.items() if topic in topics),
             lost,
+            untaken=sorted(broker for broker, topics in self._untaken.items() if topic in topics),
         )
 
     def size(self) -> int:

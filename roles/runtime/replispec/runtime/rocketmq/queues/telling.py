@@ -116,10 +116,10 @@ class HeardQueues:
     queues: Mapping[int, LogicalQueue]
     enabled: Enabled | None = None
     gone: Mapping[int, Sequence[Interval]] = field(default_factory=dict)
-    untaken: Sequence[str] = ()
-    """Brokers that say that it is enabled, of which nothing was taken."""
     lost: Collection[str] = ()
     """Of these brokers that is told which they said before they were silent."""
+    untaken: Sequence[str] = ()
+    """Brokers that say that it is enabled, of which nothing was taken."""
 
     @property
     def total(self) -> int:
