@@ -122,7 +122,7 @@ class RealBroker:
         self.port, keeper = free_port(), free_port()
         work.mkdir(parents=True, exist_ok=True)
         store = {
-            "dataDir": work / "zk", "clientPort": keeper, "clientPortAddress": "127.0.0.1",
+            "dataDir": folder.parent / "zk", "clientPort": keeper, "clientPortAddress": "127.0.0.1",
             "admin.enableServer": "false", "tickTime": 500,
         }  # fmt: skip
         broker = {
@@ -140,7 +140,9 @@ class RealBroker:
         asked = ("--describe", "--entity-type", "brokers", "--entity-name", "1")
         config = ("kafka.admin.ConfigCommand", "--zookeeper", f"127.0.0.1:{keeper}")
         wait("the broker", lambda: "1" in java(libs, *config, *asked))
-        java(libs, *topics, "--create", "--topic", TOPIC, "--replica-assignment", assignment)
+        java(
+            libs, *topics, "--create", "--if-not-exists", "--topic", TOPIC, "--replica-assignment", assignment
+        )
 
     def read(self, partition: int, count: int) -> list[bytes]:
         """The values that Kafka's console consumer reads of a partition, so many of them."""

@@ -191,6 +191,9 @@ class LogFolder:
     def _checkpoints(self, epoch_files_max: int) -> Iterable[Operation]:
         """The writes of all checkpoints, given that all that was put is on the disk before them."""
         self._wants_checkpoint = False
+        # Before the epochs: they say nothing of what lies before a start.
+        starts = {key: log.start for key, log in self.logs.items() if log.start > log.first_base}
+        yield _offsets_file(paths.FOLDER_LOG_STARTS.at(), starts)
         changed = [log for log in self.logs.values() if log.epochs.is_changed]
         for log in changed[:epoch_files_max]:
             log.epochs.is_changed = False
@@ -205,8 +208,6 @@ class LogFolder:
         yield _offsets_file(
             paths.FOLDER_OFFSETS.at(), {key: log.high_watermark for key, log in self.logs.items()}
         )
-        starts = {key: log.start for key, log in self.logs.items() if log.start > log.first_base}
-        yield _offsets_file(paths.FOLDER_LOG_STARTS.at(), starts)
 
 
 def _points_file(points: dict[Key, int]) -> Operation:
