@@ -100,7 +100,7 @@ test-full: jdk $(READY) ## the long proofs: 10,000 turned bits, more mixtures, e
 		tests/replay/test_faults_on_spark.py tests/replay/test_spread_on_spark.py tests/replay/test_spread.py \
 		tests/replay/test_spread_on_cluster.py tests/replay/test_executors_die.py tests/replay/test_merged_on_spark.py tests/replay/test_watch_on_spark.py tests/replay/test_captured_hosts.py \
 		tests/conformance/test_faults_controller.py tests/conformance/test_faults_ha_master.py \
-		tests/conformance/test_alternatives.py tests/conformance/test_causes.py \
+		tests/conformance/test_alternatives.py tests/conformance/test_causes.py tests/conformance/test_metastore_cases.py \
 		tests/compiler/test_evolution_of_mutants.py tests/handbook/test_site.py tests/explorer/test_mended.py tests/explorer/test_at_length.py tests/explorer/test_search.py tests/explorer/test_stories_as_cases.py tests/replay/test_hdfs.py \
 		tests/sim/test_damage.py tests/sim/test_queue_worlds.py tests/sim/test_crash_tables.py tests/sim/test_controllers.py tests/sim/test_group_simulations.py tests/cli/test_three_controllers.py tests/cli/test_change_controllers.py tests/operate tests/broker/test_refusing_controllers.py tests/replay/test_missing_connections.py
 	@$(BIN)/python -m benchmarks.bench_watch
@@ -232,7 +232,7 @@ kills: $(READY) ## kill, stop and take the power from processes of ours at rando
 	@$(BIN)/python -m lab.kills --kills $(or $(KILLS),50) --seed $(or $(SEED),1) $(ARGS)
 
 .PHONY: kills-queues
-kills-queues: $(READY) ## kill -9 at each step of a command that moves a logical queue, then type it again (ARGS="--each 5")
+kills-queues: $(READY) ## kill -9 at each step of a command that moves a logical queue, then type it again (ARGS="--resume --side-by-side 2")
 	@$(BIN)/python -m lab.rocketmq.kills_queues $(ARGS)
 
 .PHONY: format

@@ -29,7 +29,10 @@ def main(arguments: Sequence[str]) -> int:
             raise UsageError(USAGE)
         chosen = subject(arguments[0])
         chosen.fetch()
-        return serve(_family_of(chosen).adapted(chosen, arguments[1:]), 0, 1, sys.stderr)
+        adapted = _family_of(chosen).adapted
+        if adapted is None:
+            raise UsageError(f"no suite has {chosen.name} started: it is judged where it listens")
+        return serve(adapted(chosen, arguments[1:]), 0, 1, sys.stderr)
     except LabError as error:
         sys.stderr.write(f"lab.adapter: {' '.join(str(error).split())}\n")
         return error.exit_code

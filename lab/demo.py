@@ -31,10 +31,11 @@ def main() -> int:
     )
     parser.add_argument("--engine", choices=("spark", "local"), default="spark", help="what replays")
     parser.add_argument("--play", metavar="NAME", help="another demo than that of a lost master")
-    families.add_choice(parser)
+    families.add_choice(parser, part="demo")
     arguments = parser.parse_args()
     family = families.in_the_lab(arguments.family)
     demo = family.demo if arguments.play is None else family.more_demos[arguments.play]
+    assert demo is not None, "it is one of those that have a demo"
     story = Story()
     folder = arguments.out / "cluster"
     try:

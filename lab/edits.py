@@ -48,11 +48,12 @@ class Edit:
 
 def edits(spec: Path) -> Sequence[Edit]:
     """All edits of the families of a specification, in the order of its sources; names are unique."""
-    return tuple(edit for family in families.names() for edit in _edits_of(spec, family))
+    return tuple(edit for family in families.with_part("edited") for edit in _edits_of(spec, family))
 
 
 def _edits_of(spec: Path, family: str) -> Iterator[Edit]:
     edited = families.in_the_lab(family).edited
+    assert edited is not None, "it is one of those that have edits"
     machines = spec / "statemachines" / family
     for machine in edited.machines:
         yield from _edited(machines / f"{machine}.yaml", _machine_changes)

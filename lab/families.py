@@ -29,7 +29,13 @@ def in_the_lab(family: str) -> LabFamily:
     return found
 
 
-def add_choice(parser: ArgumentParser, room: str = "lab") -> None:
-    """Let a command line say which family it is about; the first one when it does not."""
-    every = names(room)
+def with_part(part: str) -> tuple[str, ...]:
+    """The families that have this part of what the lab is told, in alphabetical order."""
+    return tuple(name for name in names() if getattr(in_the_lab(name), part))
+
+
+def add_choice(parser: ArgumentParser, room: str = "lab", part: str = "") -> None:
+    """Let a command line say which family it is about, of those that have a part in the lab; the first one
+    when it does not."""
+    every = with_part(part) if part else names(room)
     parser.add_argument("--family", choices=every, default=every[0], help="of protocols (%(default)s)")

@@ -164,14 +164,15 @@ class LabFamily:
     """One family. `foreign_variables` are those of the environment that must not reach its processes;
     `smoke` starts one process of ours, waits until it answers, and says what was seen; `adapted` is how an
     adapter of a conformance suite starts a subject, with the words after its name; `killed` are clusters by
-    what is set differently in them; `more_demos` are others to play, by name."""
+    what is set differently in them; `more_demos` are others to play, by name. What a family does not have
+    is None, or empty."""
 
     subjects: Callable[[], Iterable[Subject]]
     smoke: Callable[[Cluster], str]
-    demo: Demo
-    killed: Mapping[str, Callable[[Cluster], KilledCluster]]
-    interop: Interop
-    edited: Edited
-    adapted: Callable[[Subject, Sequence[str]], Programs]
+    demo: Demo | None = None
+    killed: Mapping[str, Callable[[Cluster], KilledCluster]] = field(default_factory=dict)
+    interop: Interop | None = None
+    edited: Edited | None = None
+    adapted: Callable[[Subject, Sequence[str]], Programs] | None = None
     foreign_variables: tuple[str, ...] = ()
     more_demos: Mapping[str, Demo] = field(default_factory=dict)

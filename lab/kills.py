@@ -42,7 +42,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=50, help="strikes in all (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("out/kills"), help="in place of an earlier run's")
-    families.add_choice(parser)
+    families.add_choice(parser, part="killed")
     parser.add_argument(
         "--only", choices=STRIKES, action="append", help="strikes of this kind; may be given several times"
     )

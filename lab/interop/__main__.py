@@ -21,7 +21,7 @@ INTERRUPTED = 130
 def main() -> int:
     """Exit code 0: all as demanded; 1: not, with the first thing that was not; 3: something is missing."""
     arguments = arguments_of(sys.argv[1:])
-    interop: Interop = families.in_the_lab(arguments.family).interop
+    interop = _interop_of(arguments.family)
     rounds = Rounds(arguments.rounds, arguments.seed, arguments.release)
     results: dict[str, object] = {}
     for name in arguments.scenarios:
@@ -54,13 +54,20 @@ def arguments_of(given: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--seed", type=int, default=SEED, help="of its strikes (default: %(default)s)")
     parser.add_argument("--release", default="", help="of the brokers of `group` (default: as in all others)")
-    families.add_choice(parser)
+    families.add_choice(parser, part="interop")
     arguments = parser.parse_args(given)
-    every = families.in_the_lab(arguments.family).interop.scenarios
+    every = _interop_of(arguments.family).scenarios
     if unknown := [name for name in arguments.scenarios if name not in every]:
         parser.error(f"no scenario {unknown[0]!r}: there are {', '.join(every)}")
     arguments.scenarios = arguments.scenarios or list(every)
     return arguments
+
+
+def _interop_of(family: str) -> Interop:
+    """The scenarios of a family that has some."""
+    interop = families.in_the_lab(family).interop
+    assert interop is not None, "it is one of those that have scenarios"
+    return interop
 
 
 def _play(interop: Interop, name: str, folder: Path, rounds: Rounds) -> dict[str, object]:

@@ -10,7 +10,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from lab.cluster import Cluster, Settings
-from lab.errors import LabError, NotInstalledError
+from lab.errors import LabError
+from lab.pinned import java
 from lab.rocketmq import archives, serving
 from lab.rocketmq.adapter import UNCONTROLLED
 from lab.rocketmq.fetch import fetch_apache, jars
@@ -161,13 +162,3 @@ def _jraft(settings: Settings) -> dict[str, object]:
 def _above(address: str) -> str:
     host, _, port = address.rpartition(":")
     return f"{host}:{int(port) + 1}"
-
-
-def java(program: str = "java") -> str:
-    """A program of the JDK: that of JAVA_HOME, else the one on PATH. Raises NotInstalledError."""
-    home = os.environ.get("JAVA_HOME")
-    found = shutil.which(f"{home}/bin/{program}" if home else program)
-    if found is None:
-        where = f"JAVA_HOME is {home}, which holds no bin/{program}" if home else f"{program} is missing"
-        raise NotInstalledError(f"{where}: install a JDK 17 (apt-get install openjdk-17-jdk-headless)")
-    return found

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from lab import poll
 from lab.errors import LabError
+from lab.pinned import cache
 from lab.processes import StartedProcess
-from lab.rocketmq.fetch import cache
 
 FOLDER = "class-archives"
 # A machine under load writes for minutes; a process that was killed meanwhile leaves half of a file.

@@ -32,6 +32,7 @@ SOURCES = ROOT / "spec/statemachines/rocketmq"
 EXCEPTIONS = Path(__file__).parent / "edges_without_cases.yaml"
 CASES = (SUITE_OF_CONTROLLERS, SUITE_OF_GENERATIONS, SUITE_OF_MASTERS, SUITE_OF_OURS)
 # An administrator's run is judged by nobody: the suite is the administrator.
+assert FAMILY.edited is not None
 JUDGED = tuple(name for name in FAMILY.edited.machines if "suite" in TESTS_OF[name])
 ANSWERING = "replispec.runtime.rocketmq.remoting.answering.Answering"
 Place = tuple[str, str, int]

@@ -116,6 +116,8 @@ RUNTIME_PARTS = (
     "rocketmq.parameters",
     "rocketmq.derived_options",
     "zookeeper.client",
+    "kafka.batches",
+    "kafka.log",
 )
 PARTS = tuple(f"replispec.runtime.{name}" for name in RUNTIME_PARTS)
 BELOW_ROLES = (
@@ -227,6 +229,10 @@ LAYERS = (
             # How a request is signed is the specification's, with vectors.
             "replispec.runtime.rocketmq.rules.signatures",
             "replispec.runtime.adapting",
+            # Folders of logs that real programs take over, and that they leave.
+            "replispec.runtime.kafka.batches",
+            "replispec.runtime.kafka.log",
+            "replispec.runtime.storage",
             "replispec.adapter",
             "replispec.compiler.read",
             FAMILIES,

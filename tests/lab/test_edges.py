@@ -13,6 +13,7 @@ from lab.rocketmq.family import FAMILY
 from replispec.runtime.primitives import machines
 from replispec.runtime.rocketmq import rules
 
+assert FAMILY.edited is not None
 NAMES = FAMILY.edited.machines
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from lab.cluster import STATE_FILE
-from lab.rocketmq.fetch import ARTEFACTS, CACHE_VARIABLE, pins
+from lab.pinned import CACHE_VARIABLE
+from lab.rocketmq.fetch import ARTEFACTS, pins
 from lab.subjects.registry import subjects
 from tests.house.tree import ROOT
 

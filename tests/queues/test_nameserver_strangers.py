@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
 
+from replispec.nameserver.rocketmq import Limits
 from replispec.runtime.rocketmq.queues.telling import Enabled
 from replispec.runtime.rocketmq.remoting.answering import BODY_OBJECTS_MAX
 from replispec.wire.rocketmq.broker import RegisterBrokerBody
@@ -146,3 +148,45 @@ def test_who_waits_for_a_move_to_be_finished_makes_the_topic_one_of_logical_queu
     answer = server.asked()
     assert answer.header.code == ResponseCode.SERVICE_NOT_AVAILABLE
     assert "nobody registered where queue 0 begins" in (answer.header.remark or "")
+
+
+def test_what_cannot_be_taken_of_a_topic_that_is_enabled_turns_nobody_to_the_plain_route() -> None:
+    """A name server whose clock is a day behind takes no mapping: clients would take logical offsets for
+    those of message queues."""
+    names = NameServer()
+    names.talk.now_ms = NOW_MS - 2 * MAPPING_EPOCH_AHEAD_MS
+    names.hears(OLD, NEW)
+    assert names.refusal() == "logical queues of T: what b1 registers of them was not taken"
+    assert names.route(flag=RouteFlag.NONE).logical_queues_info is None
+    names.talk.now_ms = NOW_MS
+    names.hears(OLD, NEW)
+    assert names.told() == CHAIN
+
+
+def test_what_cannot_be_taken_counts_as_long_as_it_is_said() -> None:
+    names = NameServer()
+    names.talk.now_ms = NOW_MS - 2 * MAPPING_EPOCH_AHEAD_MS
+    names.hears(OLD)
+    assert names.refusal() is not None
+    names.hears(Says("b1", 2))
+    assert names.told() is None, "it says no more that the topic is one of logical queues"
+    names.hears(replace(OLD, counter=3))
+    names.loses("b1")
+    names.hears(Says("b1", 1))
+    assert names.told() is None
+
+
+@pytest.mark.parametrize("room", [0, 1])
+def test_a_topic_that_is_enabled_is_not_told_plain_for_want_of_room(room: int) -> None:
+    names = NameServer(Limits(segments=room))
+    names.hears(OLD, NEW)
+    assert names.refusal() is not None
+
+
+def test_a_topic_that_was_forgotten_for_want_of_room_is_not_told_plain() -> None:
+    names = NameServer(Limits(segments=3))
+    names.hears(Says("b1", segments={0: [segment("b1", 0, 0)]}, enabled=ONE))
+    assert names.told() == {0: [("b1", 0, -1)]}
+    other = {index: [segment("b3", index, 0)] for index in range(2)}
+    names.hears(Says("b3", segments=other, queues=0), host="10.0.0.9")
+    assert names.refusal() == "logical queues of T: what b1 registers of them was not taken"

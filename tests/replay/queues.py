@@ -6,8 +6,9 @@ Each fault says which rules it breaks and which it leaves in doubt; every other 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from replispec.runtime.primitives.commands import Body
 from replispec.runtime.primitives.headers import Header
@@ -138,11 +139,13 @@ class World:
         told: Body | bytes | None = None,
         code: int = ResponseCode.SUCCESS,
         asks: int | None = None,
+        within: Callable[[], None] = lambda: None,
     ) -> None:
-        """A request, and its answer."""
+        """A request, and its answer; `within`: what is said between them."""
         link = self.links.get((who, whom)) or self.traffic.connect(who, whom)
         self.links[who, whom] = link
         opaque = self.traffic.request(link, header, body, code=asks)
+        within()
         self.traffic.answer(link, opaque, tells, told, code=code)
 
     def packets(self) -> list[Packet]:
@@ -205,11 +208,15 @@ class World:
     # ---- static topics -----------------------------------------------------------------------
 
     def set_mapping(
-        self, broker: str, epoch: int, hosted: dict[int, list[LogicQueueMappingItem]] | None = None
+        self,
+        broker: str,
+        epoch: int,
+        hosted: dict[int, list[LogicQueueMappingItem]] | None = None,
+        total: int = 2,
     ) -> None:
         """An administrator sets the mapping at a broker."""
         header = UpdateStaticTopicRequest(TOPIC, "TBW102", 1, 1, 6, "SINGLE_TAG", 0, order=False, force=False)
-        body = detail(broker, epoch, hosted or {})
+        body = replace(detail(broker, epoch, hosted or {}), total_queues=total)
         self.ask(ADMIN, BROKERS[broker], header, UpdateStaticTopicResponse(), body=body)
 
     def tell_mapping(self, broker: str, epoch: int, hosted: dict[int, list[LogicQueueMappingItem]]) -> None:
@@ -276,22 +283,37 @@ class World:
         header = UpdateConsumerOffsetRequest(MOCK_BROKER_GLOBAL, group, TOPIC, queue, offset)
         self.ask(CONSUMER, BROKERS[broker], header, UpdateConsumerOffsetResponse())
 
-    def position(self, broker: str, queue: int, offset: int, group: str = GROUP, who: str = CONSUMER) -> None:
+    def position(
+        self,
+        broker: str,
+        queue: int,
+        offset: int,
+        group: str = GROUP,
+        who: str = CONSUMER,
+        within: Callable[[], None] = lambda: None,
+    ) -> None:
         """A group asks how far it has read, or a broker for it."""
         lo, name = (None, MOCK_BROKER_GLOBAL) if who == CONSUMER else (False, broker)
         header = QueryConsumerOffsetRequest(group, TOPIC, queue, bname=name, lo=lo)
-        self.ask(who, BROKERS[broker], header, QueryConsumerOffsetResponse(offset))
+        self.ask(who, BROKERS[broker], header, QueryConsumerOffsetResponse(offset), within=within)
 
     def end(self, broker: str, queue: int, offset: int) -> None:
         """A client asks where a queue ends."""
         header = GetMaxOffsetRequest(TOPIC, queue, bname=MOCK_BROKER_GLOBAL)
         self.ask(CONSUMER, BROKERS[broker], header, GetMaxOffsetResponse(offset))
 
-    def least(self, broker: str, queue: int, offset: int, who: str = CONSUMER) -> None:
+    def least(
+        self,
+        broker: str,
+        queue: int,
+        offset: int,
+        who: str = CONSUMER,
+        within: Callable[[], None] = lambda: None,
+    ) -> None:
         """Somebody asks where a queue begins."""
         lo, name = (None, MOCK_BROKER_GLOBAL) if who == CONSUMER else (False, broker)
         header = GetMinOffsetRequest(TOPIC, queue, name, lo=lo)
-        self.ask(who, BROKERS[broker], header, GetMinOffsetResponse(offset))
+        self.ask(who, BROKERS[broker], header, GetMinOffsetResponse(offset), within=within)
 
 
 def detail(
@@ -356,10 +378,9 @@ def _reads_on(world: World, old: Sequence[Stored], new: Sequence[Stored]) -> Non
     world.pull(leader, "broker-a", (0, 0), old, 3, None, group=LATE_GROUP)
     world.pull(CONSUMER, "broker-c", (0, 0), old, 3, 0, group=LATE_GROUP)
     world.commit("broker-c", 0, 3, LATE_GROUP)
-    world.position("broker-a", 0, 3, LATE_GROUP, leader)
-    world.position("broker-c", 0, 3, LATE_GROUP)
-    world.least("broker-a", 0, 0, leader)
-    world.least("broker-c", 0, 0)
+    kept = partial(world.position, "broker-a", 0, 3, LATE_GROUP, leader)
+    world.position("broker-c", 0, 3, LATE_GROUP, within=kept)
+    world.least("broker-c", 0, 0, within=partial(world.least, "broker-a", 0, 0, leader))
     infos = {
         name: info(name, SECOND_EPOCH, leads)
         for name, leads in (("broker-a", {}), ("broker-b", {1: 0}), ("broker-c", {0: 0}))

@@ -32,6 +32,7 @@ from tests.replay.queues import (
     SECOND_EPOCH,
     TOPIC,
     World,
+    item,
     static_topic,
 )
 from tests.replay.test_queues import judged_packets
@@ -122,6 +123,40 @@ def test_late_connections_of_a_topic_that_is_made_again_blame_nobody(seed: int, 
     moved = [replace(each, time_ns=each.time_ns + late_ns[each.connection]) for each in frames]
     moved.sort(key=lambda each: each.time_ns)
     assert [each for each in found_in(moved, tmp_path) if each.verdict.value in BLAMES] == []
+
+
+# ---- deletions that were not captured ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epoch", [FIRST_EPOCH + 50, SECOND_EPOCH + 50])
+def test_a_topic_that_was_deleted_unseen_is_in_doubt_where_it_contradicts_itself(
+    epoch: int, tmp_path: Path
+) -> None:
+    """Its epochs say that it may be two: a newer one has fewer segments."""
+    found = found_in(frames_of(made_again(static_topic(), epoch), tmp_path), tmp_path)
+    assert not BLAMES & {each.verdict.value for each in found}
+    told = {each.invariant: each.verdict.value for each in found}
+    assert told["logical-offset-is-one-message"] == "unknown"
+
+
+def grown(world: World, second: str) -> World:
+    """The topic gets a third logical queue at a broker, under a new epoch."""
+    epoch, own = FIRST_EPOCH + 50, {2: [item(0, second, 1, 0)]}
+    for name, hosted in (("broker-a", {0: FIRST[0]}), ("broker-b", {1: FIRST[1]}), ("broker-c", {})):
+        world.set_mapping(name, FIRST_EPOCH, hosted)
+    for name, hosted in (("broker-a", {0: FIRST[0]}), ("broker-b", {1: FIRST[1]}), ("broker-c", {})):
+        world.set_mapping(name, epoch, {**hosted, **(own if name == second else {})}, total=3)
+    world.register_infos(epoch, {"broker-a": {0: 0}, "broker-b": {1: 0}})
+    for each in [world.store("broker-b", 0) for _ in range(2)]:
+        world.send("broker-b", 1, each, 0)
+    return world
+
+
+def test_a_topic_that_grows_is_one(tmp_path: Path) -> None:
+    """An offset that it gives twice is given twice."""
+    found = found_in(frames_of(grown(World(), "broker-c"), tmp_path), tmp_path)
+    told = {each.invariant: each.verdict.value for each in found}
+    assert told["logical-offset-is-one-message"] == "violated"
 
 
 # ---- two clusters --------------------------------------------------------------------------------

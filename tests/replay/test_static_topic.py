@@ -22,10 +22,12 @@ from replispec.replay.events.observe import observe
 from replispec.replay.events.rocketmq.queue_streams import queue_events
 from replispec.replay.judges.rocketmq.queues import QUEUE_RULES
 from tests.replay.faults import taken, written
+from tests.replay.logical_queue_faults import LOGICAL_FAULTS
+from tests.replay.logical_queues import logical_queues
 from tests.replay.pcap_writer import pcap
 from tests.replay.queue_faults import STATIC_FAULTS, spoken
 from tests.replay.queues import static_topic
-from tests.replay.test_queues import ENDS, judged, judged_packets
+from tests.replay.test_queues import ENDS, clean, judged, judged_packets
 
 CAPTURE = Path(__file__).parent / "data" / "static_topic.pcap"
 TRUTH: dict[str, Any] = json.loads(CAPTURE.with_suffix(".truth.json").read_text())
@@ -53,7 +55,12 @@ EVALUATED = {
 }
 """How often each rule is asked of the capture."""
 SECOND_NS = 10**9
-SOME = ("a_message_below_the_border", "a_hole_in_a_read", "two_leaders_of_one_epoch")
+SOME = (
+    *("a_message_below_the_border", "a_hole_in_a_read", "two_leaders_of_one_epoch"),
+    *("what_is_gone_is_read", "an_end_that_is_not_translated", "an_end_beyond_all_messages"),
+    *("a_route_of_an_epoch_that_nobody_registered", "an_expired_segment_is_read"),
+    *("a_route_with_a_segment_that_nobody_registered", "a_redirect_too_early"),
+)
 
 
 def test_a_static_topic_of_java_brokers_keeps_every_rule() -> None:
@@ -114,18 +121,19 @@ def test_connections_that_are_captured_late_break_no_rule(seed: int, tmp_path: P
 @pytest.mark.parametrize("together", [1, Options().events_together], ids=["spread", "small"])
 def test_both_engines_find_faults_by_their_names(together: int, tmp_path: Path) -> None:
     """Also where the judging of what else a capture holds is spread over its parts."""
-    clean = spoken(taken(_written(tmp_path)), "PYTHON")
-    named = [each for each in STATIC_FAULTS if each.edit.__name__ in SOME or "REPLISPEC_FAULTS" in os.environ]
+    stories = [(fault, static_topic) for fault in STATIC_FAULTS]
+    stories += [(fault, logical_queues) for fault in LOGICAL_FAULTS]
+    named = [each for each in stories if each[0].edit.__name__ in SOME or "REPLISPEC_FAULTS" in os.environ]
     captures = [CAPTURE]
-    for fault in named:
+    for fault, story in named:
         captures.append(tmp_path / f"{fault.edit.__name__}.pcap")
-        captures[-1].write_bytes(pcap(written(fault.edit([*clean])), nanoseconds=True))
+        captures[-1].write_bytes(pcap(written(fault.edit([*clean(story, tmp_path)])), nanoseconds=True))
     found: dict[EngineName, list[Any]] = {}
     for engine in EngineName:
         replay(captures, tmp_path / engine.value, engine, Options(events_together=together))
         found[engine] = json.loads((tmp_path / engine.value / SUMMARY_NAME).read_text("utf-8"))["findings"]
     assert found[EngineName.SPARK] == found[EngineName.LOCAL]
-    for fault in named:
+    for fault, _ in named:
         rows = [row for row in found[EngineName.SPARK] if row["file"] == f"{fault.edit.__name__}.pcap"]
         broken = {row["invariant"] for row in rows if row["verdict"] == "violated"}
         assert broken & {*QUEUE_RULES} == fault.breaks

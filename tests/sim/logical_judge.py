@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from replispec.administrator.rocketmq.logical_queues import lack
 from replispec.administrator.rocketmq.logical_topics import LogicalTopic
-from replispec.broker.rocketmq.core.logical_mappings import HeldSegment, TopicMapping
+from replispec.broker.rocketmq.core.topic_mapping import HeldSegment, TopicMapping
 from replispec.broker.rocketmq.node import BrokerNode
 from replispec.nameserver.rocketmq.node import NameServerNode
 from replispec.runtime.rocketmq.queues import LogicalQueue, Segment

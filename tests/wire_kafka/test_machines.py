@@ -13,14 +13,26 @@ from replispec.runtime.kafka import rules
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 from replispec.runtime.primitives.machines import step
 from replispec.wire.kafka.design import DesignLeaderAndIsr, DesignPartition
+from replispec.wire.kafka.folder import EpochStart
 from replispec.wire.kafka.machines import partition, replica
 from replispec.wire.kafka.rules import Rules
 
-VECTORS = Path(__file__).parents[2] / "spec/vectors/kafka/leaders.yaml"
-SOURCES: dict[str, Any] = yaml.safe_load(VECTORS.read_text("utf-8"))["rules"]
+VECTORS = Path(__file__).parents[2] / "spec/vectors/kafka"
+SOURCES: dict[str, Any] = {
+    name: source
+    for path in sorted(VECTORS.glob("*.yaml"))
+    for name, source in yaml.safe_load(path.read_text("utf-8")).get("rules", {}).items()
+}
 EXAMPLES = [(name, source, vector) for name, source in SOURCES.items() for vector in source["vectors"]]
 # The module offers what the generated protocol asks for: a type checker reads this line.
 OFFERED: Rules = rules
+
+
+def _value(kind: str, value: Any) -> Any:
+    """A value of a vector as a rule takes it."""
+    if kind == "list EpochStart":
+        return [EpochStart(**each) for each in value]
+    return frozenset(value) if kind.startswith("set ") else value
 
 
 @pytest.mark.parametrize(
@@ -28,10 +40,7 @@ OFFERED: Rules = rules
 )
 def test_a_golden_example_of_a_rule_holds(name: str, source: Any, vector: Any) -> None:
     kinds = source["parameters"]
-    arguments = {
-        each: frozenset(value) if kinds[each].startswith("set ") else value
-        for each, value in vector["given"].items()
-    }
+    arguments = {each: _value(kinds[each], value) for each, value in vector["given"].items()}
     answer = getattr(rules, name)(**arguments)
     assert (sorted(answer) if isinstance(answer, frozenset) else answer) == vector["result"]
 

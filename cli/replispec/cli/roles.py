@@ -1,7 +1,7 @@
 """`replispec controller`, `nameserver`, `broker`, `learner`, `metastore`: run one role as a process."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -135,7 +135,7 @@ def _run(
         overrides[name] = value
     try:
         text = config.read_text(encoding="utf-8") if config is not None else ""
-        chosen = _family(role, family)
+        chosen = _family(role, family, text, overrides)
         parsed = parse(text, families.wire(chosen, "parameters").ROLES[role], overrides=overrides)
         if print_config:
             click.echo(write_properties(parsed.properties()), nl=False)
@@ -150,15 +150,26 @@ def _run(
         raise click.ClickException(f"{place}: not UTF-8 (at byte {error.start})") from error
 
 
-def _family(role: str, wanted: str | None) -> str:
-    """The family whose role is run: the one that was asked for, else the only one that has this role."""
-    from replispec.runtime.families import with_part
+def _family(role: str, wanted: str | None, text: str, overrides: Mapping[str, str]) -> str:
+    """The family whose role is run: the one that was asked for, else the one that is configured.
+
+    Of several that have this role it is the one that knows most of the names that are given, and whose
+    parameters without a default are among them.
+    """
+    from replispec.runtime.families import wire, with_part
+    from replispec.runtime.primitives.properties import read_properties
 
     there_are = with_part(role, "process")
+    if wanted is None and len(there_are) > 1:
+        given = {*read_properties(text)[0], *overrides}
+        roles = {each: wire(each, "parameters").ROLES[role] for each in there_are}
+        told = {each: (known.has_demanded(given), known.knows(given)) for each, known in roles.items()}
+        best = max(told.values())
+        there_are = tuple(each for each in there_are if told[each] == best)
     if wanted is None and len(there_are) == 1:
         return there_are[0]
-    if wanted not in there_are:
-        raise click.UsageError(f"--family: a {role} is one of {', '.join(there_are)}")
+    if wanted not in with_part(role, "process"):
+        raise click.UsageError(f"--family: a {role} is one of {', '.join(with_part(role, 'process'))}")
     return wanted
 
 

@@ -80,6 +80,10 @@ class SubjectReader(Protocol):
         """What these bytes complete. After a breach nothing more is read."""
         ...
 
+    def ended(self) -> list[Received]:
+        """What the end of the connection, in order, completes."""
+        ...
+
 
 class StreamReader:
     """Messages that stand alone in a stream, whose questions are not answered one by one."""
@@ -99,6 +103,10 @@ class StreamReader:
             return [self._message(frame) for frame in frames]
         except RemoteProtocolError as fault:
             return [Breach(f"no message: {fault}")]
+
+    def ended(self) -> list[Received]:
+        """Each message tells its own end."""
+        return []
 
     def _message(self, frame: bytes) -> ReceivedMessage:
         form = self._stream.form_at(frame, 0, len(frame))

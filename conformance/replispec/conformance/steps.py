@@ -136,7 +136,8 @@ class _Reader:
                 return read_sent(item, self._names)
             case "bytes":
                 raw = read_raw(item, self._names)
-                self._asked[on] = self._code_of(raw.of[-1]) if raw.of else None
+                codes = {self._code_of(each) for each in raw.of}
+                self._asked[on] = codes.pop() if len(codes) == 1 else None  # else: whichever comes
                 return raw
             case "close" | "reset":
                 return End(text(item), name == "reset")

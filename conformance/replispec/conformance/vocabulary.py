@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from replispec.runtime.primitives.binary import BinaryMessage
 from replispec.runtime.primitives.commands import BodyType, HeaderType
 from replispec.runtime.primitives.json_messages import BareMessage
 from replispec.runtime.primitives.releases import NamedNumber, Releases
@@ -37,7 +38,8 @@ class Vocabulary:
 
     `implementation` is the one whose releases the specification counts by, `releases` those that it knows,
     each with the number by which a header says it. Requests and answers are headers and bodies by code,
-    `senders` the parties that send requests;
+    `senders` the parties that send requests; `answer_keys` are what the header of every answer holds that has
+    no type of its own (empty: anything);
     `messages` are those that stand alone in a stream, by name. `words` are the choices that a case has for
     words beside them, as the encodings of a header. `fixed` are places and sizes of the fields at the start
     of every frame, in bytes, big-endian: what a case may overwrite. `landmarks` are what else of a frame has
@@ -50,6 +52,7 @@ class Vocabulary:
     responses: tuple[NamedNumber, ...] = ()
     request_headers: Mapping[int, HeaderType] = field(default_factory=dict)
     response_headers: Mapping[int, HeaderType] = field(default_factory=dict)
+    answer_keys: frozenset[str] = frozenset()
     request_bodies: Mapping[int, BodyType] = field(default_factory=dict)
     response_bodies: Mapping[int, BodyType] = field(default_factory=dict)
     senders: Mapping[int, str] = field(default_factory=dict)
@@ -89,10 +92,11 @@ class Vocabulary:
 
     def header_keys(self, code: int, *, answer: bool) -> frozenset[str] | None:
         """The keys of a typed header, None when the command has none that is specified."""
-        return _keys((self.response_headers if answer else self.request_headers).get(code))
+        typed = _keys((self.response_headers if answer else self.request_headers).get(code))
+        return self.answer_keys if typed is None and answer and self.answer_keys else typed
 
     def body_keys(self, code: int, *, answer: bool) -> frozenset[str] | None:
-        """The keys of a typed body of JSON, None when it has none."""
+        """The keys of a typed body, by name where it is not JSON; None when it has none."""
         return _keys((self.response_bodies if answer else self.request_bodies).get(code))
 
     def holds(self, releases: Releases, release: Release) -> bool:
@@ -125,6 +129,8 @@ class Vocabulary:
 def _keys(kind: HeaderType | BodyType | None) -> frozenset[str] | None:
     if isinstance(kind, type) and issubclass(kind, BareMessage):
         return None  # its one field has no name on the wire: the keys of a map are data
+    if isinstance(kind, type) and issubclass(kind, BinaryMessage):
+        return message_fields(kind)
     found = getattr(kind, "KEYS", None)
     return found if isinstance(found, frozenset) else None
 

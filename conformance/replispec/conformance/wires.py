@@ -60,7 +60,8 @@ class Wire:
                     self._note(Ended("reset"))
                     return
                 if not data:
-                    self._note(Ended("in order"))
+                    for received in (*self.reader.ended(), Ended("in order")):
+                        self._note(received)
                     return
                 self._trace_bytes("<", bytes(data), "")
                 for received in self.reader.receive(bytes(data)):

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from lab.cluster import Cluster
 from lab.errors import LabError
+from lab.pinned import java
 from lab.processes import environment
-from lab.rocketmq.apache import Apache, java
+from lab.rocketmq.apache import Apache
 
 CLIENT = Path(__file__).with_name("LabClient.java")
 TOOL_S_MAXIMUM = 120

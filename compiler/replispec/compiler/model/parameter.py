@@ -104,5 +104,5 @@ def field_name(parameter: ParameterSpec) -> str:
         .replace(".", "_")
     )
     if parameter.type == DURATION:
-        words = f"{words.removesuffix('_millis').removesuffix('_mills')}_ms"
+        words = f"{words.removesuffix('_millis').removesuffix('_mills').removesuffix('_ms')}_ms"
     return words

@@ -100,6 +100,7 @@ def made(name_servers: Sequence[str], wanted: TopicWanted, cluster: str, now_ms:
     hold some of them already have it. Raises NotAsWantedError."""
     found = yield from known(name_servers, wanted.name)
     parts = found.of_cluster(cluster)
+    _all_read(wanted.name, "a broker", wanted.reads, wanted.writes)
     new = [each.address for each in parts if not each.queues and each.stated is None]
     yield from updated_at(new, wanted)
     yield from mapped(name_servers, wanted.name, cluster, now_ms)
@@ -112,6 +113,9 @@ def mapped(
     """One message queue is mapped, or unmapped, or every one of a cluster that is not mapped yet; once all
     are, the topic is enabled. What brokers hold then, and what is still missing. Raises NotAsWantedError."""
     found = yield from known(name_servers, topic)
+    for part in found.holders:
+        if not part.queues:
+            _all_read(topic, part.broker, part.reads, part.writes)
     places = _places(found, wanted) if isinstance(wanted, str) else [_placed(found, wanted)]
     for each in places:
         body = UpdateLogicalQueueMapping(None, each.index, each.queue_id, topic).encode()
@@ -127,6 +131,16 @@ def mapped(
             numbers = was.enabled.queues, was.enabled.total
         yield from enabled(found, now_ms, *numbers)
     return found, missing
+
+
+def _all_read(topic: str, broker: str, reads: int, writes: int) -> None:
+    """Logical queues are made of message queues that are written: what lies in others nobody would read, and
+    how many are read nobody may change then. Raises NotAsWantedError."""
+    if reads != writes:
+        raise NotAsWantedError(
+            f"of {topic} {broker} has {reads} message queues that are read and {writes} that are written:"
+            " only where these are the same may they be logical ones (updateTopic -r -w)"
+        )
 
 
 def _places(found: LogicalTopic, cluster: str) -> Sequence[QueuePlace]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from replispec.broker.rocketmq.core.addresses import HA, MAIN, ha_beside, ha_host, host, listeners
 from replispec.broker.rocketmq.core.admin import Admin
 from replispec.broker.rocketmq.core.copied import CopiedTables
+from replispec.broker.rocketmq.core.delays import Delays
 from replispec.broker.rocketmq.core.groups import Groups
 from replispec.broker.rocketmq.core.manager import LogStatus, ReplicasManager
 from replispec.broker.rocketmq.core.mapped_topics import KnownMappings, MappedTopics
@@ -103,7 +104,9 @@ class BrokerNode:
         self._offsets = ConsumerOffsets(
             self._outbox, self._writes, files, options.flush_consumer_offset_interval_ms
         )
-        self._sends = Sends(self._outbox, store, self._topics, options, self)
+        copied = CopiedTables(self._outbox, self._writes, files)
+        self._delays = Delays(self._outbox, store, options, self, copied.delays, self._topics.is_name)
+        self._sends = Sends(self._outbox, store, self._topics, options, self, self._delays)
         self._pulls = Pulls(store, self._topics, self._offsets, self)
         self._peers = Peers(self._outbox, options.namesrv_addr, security.sign)
         known = self._topics, self._mappings, self._offsets, self._pulls, self._peers
@@ -112,7 +115,6 @@ class BrokerNode:
         self._groups = Groups(self._server, self._offsets, self._pulls, self._topics, self)
         name, clients = options.broker_name, self._groups.clients
         statistics = Statistics(name, self._topics, self._offsets, self._pulls, clients, self)
-        copied = CopiedTables(self._outbox, self._writes, files)
         mappings = self._mappings.static, self._mappings.logical
         self._admin = Admin(
             store, self._topics, *mappings, self._offsets, copied, options, self, self._mapped.forget
@@ -161,6 +163,7 @@ class BrokerNode:
             self._name_servers,
             self._log,
             self._sends,
+            self._delays,
             self._mapped,
             self._topics,
             self._pulls,
@@ -248,6 +251,7 @@ class BrokerNode:
         if self._mapped.settle(self._log.kept_offset, now_ms):
             self._topics_changed = True
         self._groups.settle()
+        self._delays.settle(self._log.kept_offset, now_ms, serves=self.serves)
         if len(self._topics) != self._topics_known:
             self._topics_known = len(self._topics)
             self._topics_changed = True

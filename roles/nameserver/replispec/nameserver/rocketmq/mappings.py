@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from replispec.runtime.rocketmq.queues import Holding, merged
 from replispec.runtime.rocketmq.queues.profiles import LOGICAL_QUEUES
@@ -22,6 +23,7 @@ from replispec.runtime.rocketmq.remoting import Shares
 from replispec.wire.rocketmq.constants import UNDECIDED
 from replispec.wire.rocketmq.static_topic import TopicQueueMappingInfo
 
+NO_ROOM: Final = "no room for what is registered of it"
 Version = tuple[int, int]
 """The stateVersion and the counter of what a broker registers."""
 
@@ -30,8 +32,8 @@ Version = tuple[int, int]
 class Said:
     """What a registration says of mappings, and of which topics it says anything at all.
 
-    `faults`: what of it could not be read, by topic. `foreign`: topics with segments of other brokers, which
-    are left out.
+    `faults`: what of it could not be read, by topic; `unread`: those of them that it says are enabled.
+    `foreign`: topics with segments of other brokers, which are left out.
     """
 
     version: Version = (0, 0)
@@ -40,6 +42,7 @@ class Said:
     stated: Mapping[str, Statement] = field(default_factory=dict)
     static: Mapping[str, TopicQueueMappingInfo] = field(default_factory=dict)
     faults: Mapping[str, str] = field(default_factory=dict)
+    unread: Collection[str] = ()
     foreign: Collection[str] = ()
 
 
@@ -121,6 +124,8 @@ class ToldMappings:
         self._brokers: dict[str, set[str]] = {}
         # As of which version the master of each set that is heard said anything of a topic, segments or none.
         self._said_as_of: dict[str, dict[str, Version]] = {}
+        # Topics that a broker which is heard says are enabled, of which that could not be taken, or kept.
+        self._untaken: dict[str, set[str]] = {}
         self.changed: Collection[str] = ()
         """Of which topics the last registration changed what is told."""
         self.displaced: Mapping[str, Collection[str]] = {}
@@ -163,10 +168,25 @@ class ToldMappings:
             if before is None or after.told != before.told:
                 changed.add(topic)
             if after != before and not self._put(who, host, topic, before, after):
-                faults[topic] = "no room for what is registered of it"
+                faults[topic] = NO_ROOM
+        changed |= self._note_untaken(broker, said, held, faults)
         if is_master:
             self._note_version(broker, said, held)
         return faults
+
+    def _note_untaken(
+        self, broker: str, said: Said, held: Collection[str], faults: Mapping[str, str]
+    ) -> set[str]:
+        """Which topics are enabled, though nothing of them was taken; of which that is another now."""
+        before = self._untaken.get(broker, set())
+        unkept = (each for each in said.stated if faults.get(each) == NO_ROOM)
+        untaken = {each for each in (*said.unread, *unkept) if each in held}
+        after = {each for each in before if each not in said.topics} | untaken
+        if after:
+            self._untaken[broker] = after
+        else:
+            self._untaken.pop(broker, None)
+        return before ^ after
 
     def _note_version(self, broker: str, said: Said, held: Collection[str]) -> None:
         """What it says of the same topics as of an older version is late, also where it has no segments."""
@@ -191,6 +211,7 @@ class ToldMappings:
     def lost(self, broker: str) -> None:
         """The master of a set is not heard any more: whoever is it next is believed."""
         self._said_as_of.pop(broker, None)
+        self._untaken.pop(broker, None)
         for topic in self._brokers.get(broker, ()):
             kept = self._topics[topic]
             kept[broker] = replace(kept[broker], version=None, led_as_of=None)
@@ -200,6 +221,8 @@ class ToldMappings:
         for broker, kept in list(self._topics.get(topic, {}).items()):
             if clusters is None or kept.cluster in clusters:
                 self._drop(topic, broker)
+        for untaken in self._untaken.values():
+            untaken.discard(topic)
 
     def static(self, topic: str) -> dict[str, TopicQueueMappingInfo] | None:
         """What each broker leads of a static topic; None of another."""
@@ -236,6 +259,8 @@ class ToldMappings:
             # Where nobody else says it, a topic of logical queues stays one.
             max(counting or stated, default=None),
             gone,
+            sorted(broker for broker, topics in self._untaken.items() if topic in topics),
+            lost,
         )
 
     def size(self) -> int:
@@ -256,6 +281,9 @@ class ToldMappings:
                 return False
             gone = list(self._brokers[going])
             self.displaced = {**self.displaced, going: gone}
+            if going in self._said_as_of:
+                enabled = {each for each in gone if self._topics[each][going].enabled is not None}
+                self._untaken.setdefault(going, set()).update(enabled)
             for each in gone:
                 self._drop(each, going)
         if broker in self._shares:

@@ -255,6 +255,8 @@ class Routes:
             return "no broker of it is heard"
         if self._mappings.is_led(topic):
             return "it is a static topic"
+        if heard.enabled is None and heard.untaken:
+            return f"what {heard.untaken[0]} registers of them was not taken"
         written = {name: _written(self._sets[name].queues[topic]) for name in sorted(holders)}
         known = {*self._mappings.stating(topic), *heard.waiting}
         unsaid = [name for name, queues in written.items() if queues and name not in known]

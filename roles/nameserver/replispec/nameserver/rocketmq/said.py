@@ -63,6 +63,7 @@ def said_of(table: TopicConfigTable, broker: str, address: str, now_ms: int) -> 
         read(table.logical_queues_enabled_map, stated),
         read(table.topic_queue_mapping_info_map, static),
         faults,
+        [each for each in table.logical_queues_enabled_map or () if each in faults],
         foreign,
     )
 

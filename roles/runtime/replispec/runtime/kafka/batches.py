@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from replispec.runtime.primitives.binary import Buffer
+from replispec.runtime.primitives.checksums import crc32c
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.wire.kafka import constants
 from replispec.wire.kafka.codes import BatchAttribute, Compression, ErrorCode
@@ -27,6 +28,7 @@ __all__ = [
     "next_offset",
     "place",
     "records_of",
+    "set_append_time",
 ]
 
 _PLACES: Final = RecordBatchFixed.places()
@@ -103,9 +105,24 @@ def next_offset(head: RecordBatchFixed) -> int:
 def place(buffer: bytearray | memoryview, batch: Batch, base_offset: int, leader_epoch: int) -> None:
     """Write into a batch, where it lies, the offset at which it begins and the leader epoch of this log."""
     for name, value in (("base_offset", base_offset), ("partition_leader_epoch", leader_epoch)):
-        at, size = _PLACES[name]
-        start = batch.start + at
-        buffer[start : start + size] = value.to_bytes(size, "big", signed=True)
+        _write(buffer, batch, name, value)
+
+
+def set_append_time(buffer: bytearray, batch: Batch, now_ms: int) -> None:
+    """Write into a batch, where it lies, that its records were appended at this time, and its checksum."""
+    attributes = batch.head.attributes | BatchAttribute.APPEND_TIME
+    for name, value in (("attributes", attributes), ("max_timestamp", now_ms)):
+        _write(buffer, batch, name, value)
+    checksum_end = batch.start + sum(_PLACES["crc"])
+    _write(
+        buffer, batch, "crc", crc32c(memoryview(buffer)[checksum_end : batch.end], constants.BATCH_CRC_MASK)
+    )
+
+
+def _write(buffer: bytearray | memoryview, batch: Batch, name: str, value: int) -> None:
+    at, size = _PLACES[name]
+    start = batch.start + at
+    buffer[start : start + size] = value.to_bytes(size, "big", signed=name != "crc")
 
 
 def records_of(buffer: Buffer, batch: Batch) -> list[Record]:

@@ -7,7 +7,7 @@ What a family declares is generated: a `Parameter` each, and a frozen dataclass 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any, Final, Generic, TypeVar
 
@@ -162,6 +162,18 @@ class RoleParameters(Generic[T]):
         """Every parameter of the role as a text by its name, those without effect included."""
         effective = {each.name: each.kind.write(each.of(options)) for each in self.parameters}
         return effective | dict(getattr(options, _WITHOUT_EFFECT, ()))
+
+    def has_demanded(self, given: Collection[str]) -> bool:
+        """Whether all that has to be given is among these names."""
+        return all(
+            not self.is_required(each) or bool({each.name, *each.aliases} & set(given))
+            for each in self.parameters
+        )
+
+    def knows(self, given: Collection[str]) -> int:
+        """How many of these names are those of parameters of the role, or have no effect for it."""
+        known = {name for each in self.parameters for name in (each.name, *each.aliases)}
+        return len(known.union(self.without_effect).intersection(given))
 
     def is_required(self, parameter: Parameter[Any]) -> bool:
         """Whether a file has to give this parameter."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from replispec.runtime.primitives.parameters import Parameter
+from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq import parameters as p
 from replispec.wire.rocketmq.options import BrokerOptions, LearnerOptions, RetentionOptions
@@ -32,6 +33,9 @@ def check_members(options: BrokerOptions | LearnerOptions) -> None:
     except ValueError:
         allowed = f"hours from 0 to {constants.DAY_HOURS - 1}, several with ; between them, or empty"
         raise p.DELETE_WHEN.refuse(options, allowed) from None
+    if isinstance(options, BrokerOptions) and not rules.delay_levels(options.message_delay_level):
+        allowed = "times with a space between them, each a number and one of s, m, h and d"
+        raise p.MESSAGE_DELAY_LEVEL.refuse(options, allowed)
 
 
 def hours_of(options: RetentionOptions) -> tuple[int, ...]:

@@ -56,10 +56,13 @@ class Content:
     unflushed: list[Write] = field(default_factory=list)
     # Of a flush that failed: a later flush that succeeds does not bring these back (as Linux does it).
     abandoned: list[Write] = field(default_factory=list)
+    # Of a file that grows: how long it is on the disk; None when it is not there yet. -1: it does not grow.
+    kept_size: int | None = -1
 
     def flush(self, *, succeeds: bool) -> None:
         """Make what was written durable, or never durable but by being written again."""
         if succeeds:
+            self.kept_size = self.kept_size if self.kept_size == -1 else len(self.data)
             again = [(one.at, one.at + len(one.after)) for one in self.unflushed]
             self.abandoned = [
                 one
@@ -139,10 +142,14 @@ class Disk:
             content = self.contents[name]
             data = bytearray(content.data)
             writes = [*content.abandoned, *content.unflushed]
+            size = content.kept_size
             if power:
                 self._forget(data, writes)
                 writes = []
-            self.contents[name] = Content(data, unflushed=writes)
+                if size != -1 and not self._shorten(name, data, size):
+                    continue
+                size = size if size == -1 else len(data)
+            self.contents[name] = Content(data, unflushed=writes, kept_size=size)
 
     def used_bytes(self) -> int:
         """The sum of the sizes of all files and records."""
@@ -190,6 +197,16 @@ class Disk:
         for write in writes:
             kept = self.rng.one_of((b"", write.after, self._torn(write)))
             data[write.at : write.at + len(kept)] = kept
+
+    def _shorten(self, name: str, data: bytearray, kept_size: int | None) -> bool:
+        """Lose some of what a file grew by since it was flushed; whether it is there at all."""
+        if kept_size is None and self.rng.happens(300):
+            del self.contents[name]
+            return False
+        least = kept_size or 0
+        if len(data) > least:
+            del data[self.rng.one_of((least, len(data), self.rng.between(least, len(data)))) :]
+        return True
 
     def _torn(self, write: Write) -> bytes:
         """A mixture: new bytes up to some place and old ones after it, or the other way round."""

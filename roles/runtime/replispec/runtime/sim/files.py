@@ -57,6 +57,43 @@ class SimulatedRegion:
         self._is_open = False
 
 
+class SimulatedGrowing:
+    """A file that grows; see `replispec.runtime.storage.GrowingFile`."""
+
+    def __init__(self, disk: Disk, name: str) -> None:
+        self._disk = disk
+        self._life = disk.life
+        self._name = name
+
+    @property
+    def size(self) -> int:
+        """Its size in bytes; 0 when it is not there."""
+        self._disk.check(self._life)
+        content = self._disk.contents.get(self._name)
+        return 0 if content is None else len(content.data)
+
+    def append(self, at: int, data: bytes | bytearray | memoryview) -> None:
+        """Put bytes after its last one."""
+        after = bytes(data)
+        assert at == self.size, f"{self._name}: bytes at {at} of {self.size}"
+
+        def take_effect(left: Left) -> None:
+            some = {Left.ALL: len(after), Left.NOTHING: 0}.get(left)
+            count = self._disk.rng.below(len(after) + 1) if some is None else some
+            content = self._disk.contents.setdefault(self._name, Content(bytearray(), kept_size=None))
+            content.kept_size = len(content.data) if content.kept_size == -1 else content.kept_size
+            content.unflushed.append(Write(at, bytes(count), after[:count]))
+            content.data += after[:count]
+
+        self._disk.change(self._life, f"{WRITE}{self._name} at {at}", take_effect, len(after))
+
+    def read(self, at: int, size: int) -> bytes:
+        """The bytes from a place on, fewer where the file ends."""
+        self._disk.reading(self._life, f"read {self._name}")
+        content = self._disk.contents.get(self._name)
+        return b"" if content is None else bytes(content.data[at : at + size])
+
+
 class SimulatedFiles:
     """A folder; see `replispec.runtime.storage.Files`. Changes carry the name of the folder too."""
 
@@ -71,6 +108,17 @@ class SimulatedFiles:
         prefix = f"{self._prefix}{folder}/" if folder else self._prefix
         inside = [name.removeprefix(prefix) for name in self._disk.contents if name.startswith(prefix)]
         return sorted(name for name in inside if "/" not in name)
+
+    def folders(self, folder: str = "") -> Sequence[str]:
+        """The names of all folders in a folder."""
+        self._disk.check(self._life)
+        prefix = f"{self._prefix}{folder}/" if folder else self._prefix
+        inside = [name.removeprefix(prefix) for name in self._disk.contents if name.startswith(prefix)]
+        return sorted({name.partition("/")[0] for name in inside if "/" in name})
+
+    def growing(self, name: str) -> SimulatedGrowing:
+        """A file that grows."""
+        return SimulatedGrowing(self._disk, self._path(name))
 
     def read(self, name: str) -> bytes | None:
         """A whole small file."""
@@ -140,6 +188,48 @@ class SimulatedFiles:
             return None
         used = self._disk.used_bytes()
         return DiskUse(used, max(0, self._disk.room_bytes - used))
+
+    def cut(self, name: str, size: int) -> None:
+        """Make a growing file no longer than this, durably."""
+        path = self._path(name)
+        content = self._disk.contents.get(path)
+
+        def take_effect(left: Left) -> None:
+            if content is not None and self._disk.whole(left):
+                del content.data[size:]
+                content.unflushed.clear()
+                content.abandoned.clear()
+                content.kept_size = size
+
+        if content is not None and len(content.data) > size:
+            self._disk.change(self._life, f"cut {path} to {size}", take_effect)
+
+    def rename_folder(self, name: str, to: str) -> None:
+        """Give a folder another name, durably, in one step."""
+        path, new_path = f"{self._path(name)}/", f"{self._path(to)}/"
+        inside = [each for each in self._disk.contents if each.startswith(path)]
+
+        def take_effect(left: Left) -> None:
+            if self._disk.whole(left):
+                for each in inside:
+                    found = self._disk.contents.pop(each)
+                    self._disk.contents[new_path + each.removeprefix(path)] = found
+
+        if inside:
+            self._disk.change(self._life, f"rename {path} {new_path}", take_effect)
+
+    def remove_folder(self, name: str) -> None:
+        """Remove a folder and the files in it durably; a crash leaves some of them."""
+        path = f"{self._path(name)}/"
+        inside = [each for each in self._disk.contents if each.startswith(path)]
+
+        def take_effect(left: Left) -> None:
+            for each in inside:
+                if left is Left.ALL or self._disk.whole(left):
+                    del self._disk.contents[each]
+
+        if inside:
+            self._disk.change(self._life, f"remove {path}", take_effect)
 
     def flush(self, names: Iterable[str]) -> None:
         """Bring all that was written to these regions to the disk."""

@@ -6,6 +6,7 @@ import errno
 import fcntl
 import mmap
 import os
+import shutil
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,11 +14,14 @@ from pathlib import Path
 from typing import Final
 
 from replispec.runtime.storage.folders_shell import make_folder, sync_folder
+from replispec.runtime.storage.growing_shell import DiskGrowing, OpenFiles
 from replispec.runtime.storage.interface import DiskUse, StorageFailed, StorageFull
 from replispec.runtime.storage.journal_shell import DiskJournal
 from replispec.runtime.storage.lines_shell import DiskLines
 from replispec.runtime.storage.no_room import NO_ROOM
 
+FLUSHED_ALONE_MAX: Final = 16
+"""So many files are flushed one after the other; more than these together, where the system can."""
 LOCK_NAME: Final = ".in-use"
 UNFINISHED: Final = ".unfinished"
 """Suffix of files that are still being made; the next start removes what a crash left of them."""
@@ -128,6 +132,7 @@ class DiskFiles:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._regions: dict[str, DiskRegion] = {}
+        self._growing = OpenFiles(root)
         # Between the node's thread, which opens and closes regions, and the thread that writes.
         self._guard = threading.Lock()
         with _failing(root):
@@ -149,6 +154,18 @@ class DiskFiles:
             except (FileNotFoundError, NotADirectoryError):
                 return []
             return sorted(entry.name for entry in entries if entry.is_file() and not _is_ours(entry.name))
+
+    def folders(self, folder: str = "") -> Sequence[str]:
+        """The names of all folders in a folder, ascending."""
+        with _failing(self._root / folder):
+            try:
+                return sorted(entry.name for entry in os.scandir(self._root / folder) if entry.is_dir())
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+
+    def growing(self, name: str) -> DiskGrowing:
+        """A file that grows."""
+        return DiskGrowing(self._growing, self._path(name))
 
     def read(self, name: str) -> bytes | None:
         """A whole small file; None when it is not there."""
@@ -191,6 +208,7 @@ class DiskFiles:
         with _failing(path):
             with self._guard:
                 self._regions.pop(name, None)
+            self._growing.forget(path)
             try:
                 path.unlink()
             except FileNotFoundError:
@@ -222,13 +240,54 @@ class DiskFiles:
         """How full the disk is."""
         return disk_use(self._root)
 
-    def flush(self, names: Iterable[str]) -> None:
-        """Bring what was written to these regions to the disk; from any thread.
+    def cut(self, name: str, size: int) -> None:
+        """Make a growing file no longer than this, durably."""
+        path = self._path(name)
+        with _failing(path):
+            if path.exists() and path.stat().st_size > size:
+                descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+                try:
+                    os.ftruncate(descriptor, size)
+                    os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
 
-        A region that was closed meanwhile is brought there too; a file that was removed has nothing to.
+    def rename_folder(self, name: str, to: str) -> None:
+        """Give a folder another name, durably."""
+        path, target = self._path(name), self._path(to)
+        with _failing(path):
+            self._growing.forget(path)
+            if path.is_dir():
+                path.rename(target)
+                sync_folder(target.parent)
+
+    def remove_folder(self, name: str) -> None:
+        """Remove a folder and the files in it durably."""
+        path = self._path(name)
+        with _failing(path):
+            self._growing.forget(path)
+            if path.is_dir():
+                shutil.rmtree(path)
+                sync_folder(path.parent)
+
+    def flush(self, names: Iterable[str]) -> None:
+        """Bring what was written to these files to the disk; from any thread.
+
+        A region that was closed meanwhile is brought there too; a file that was removed has nothing to. Where
+        they are many, and none is a region, the whole file system is told to at once: it has one journal, and
+        one of its commits is enough for all of them.
         """
-        for name in names:
-            path = self._path(name)
+        paths = {self._path(name): name for name in names}
+        new_folders = self._growing.new_folders(paths)
+        if len(paths) > FLUSHED_ALONE_MAX and self._growing.flush_all(self._lock, paths):
+            return
+        self._flush_each(paths)
+        for folder in new_folders:
+            if folder.is_dir():
+                sync_folder(folder)
+
+    def _flush_each(self, paths: dict[Path, str]) -> None:
+        for path, name in paths.items():
             with _failing(path):
                 try:
                     descriptor = self._descriptor(name, path)
@@ -244,6 +303,7 @@ class DiskFiles:
 
     def close(self) -> None:
         """Give the folder back."""
+        self._growing.close()
         for region in self._regions.values():
             region.close()
         self._regions.clear()

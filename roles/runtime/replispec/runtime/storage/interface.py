@@ -58,6 +58,28 @@ class Region(Protocol):
         ...
 
 
+class GrowingFile(Protocol):
+    """One file that takes room as it grows: bytes are put after its last one.
+
+    Every reader sees them at once, and they are on the disk only after a flush, as the file itself when it is
+    new. It holds nothing of the system's until it is used, and however many there are, only so many are open.
+    """
+
+    @property
+    def size(self) -> int:
+        """Its size in bytes. Raises StorageFailed."""
+        ...
+
+    def append(self, at: int, data: bytes | bytearray | memoryview) -> None:
+        """Put bytes after its last one, which is before `at`. A crash before the next flush leaves any part
+        of them, with anything in it. Raises StorageFull when nothing of them is there, and StorageFailed."""
+        ...
+
+    def read(self, at: int, size: int) -> bytes:
+        """The bytes from a place on, fewer where the file ends. Raises StorageFailed."""
+        ...
+
+
 class FilesReader(Protocol):
     """What a node may do with its folder by itself: look."""
 
@@ -65,8 +87,17 @@ class FilesReader(Protocol):
         """The names of all files in a folder, itself left out, ascending; none when it is not there."""
         ...
 
+    def folders(self, folder: str = "") -> Sequence[str]:
+        """The names of all folders in a folder, itself left out, ascending; none when it is not there."""
+        ...
+
     def read(self, name: str) -> bytes | None:
         """A whole small file; None when it is not there. Raises StorageFailed when it cannot be read."""
+        ...
+
+    def growing(self, name: str) -> GrowingFile:
+        """A file that grows; it is there from its first append on, if it was not before. Raises
+        StorageFailed when its folder cannot be made."""
         ...
 
     def region(self, name: str) -> Region:
@@ -98,9 +129,23 @@ class Files(FilesReader, Protocol):
         """Make a file of so many zeros when it is not there: its room taken, its name durable."""
         ...
 
+    def cut(self, name: str, size: int) -> None:
+        """Make a growing file no longer than this, durably; one that is not there is short enough."""
+        ...
+
+    def rename_folder(self, name: str, to: str) -> None:
+        """Give a folder with all that is in it another name, durably and in one step. Nothing is done when
+        it is not there."""
+        ...
+
+    def remove_folder(self, name: str) -> None:
+        """Remove a folder and the files in it durably; a crash may leave some of them. Nothing is done when
+        it is not there."""
+        ...
+
     def flush(self, names: Iterable[str]) -> None:
-        """Bring all that was written to the regions of these names to the disk. No failure of it is a
-        StorageFull: what was written is in memory, and what of it is on the disk is unknown."""
+        """Bring all that was written to the regions and growing files of these names to the disk. No failure
+        of it is a StorageFull: what was written is in memory, and what of it is on the disk is unknown."""
         ...
 
 

@@ -74,13 +74,38 @@ class MakeFile:
 
 
 @immutable
+class CutFile:
+    """Make a growing file no longer than `size` bytes. Done already when it is shorter, or not there."""
+
+    name: str
+    size: int
+
+
+@immutable
+class RenameFolder:
+    """Give a folder with all that is in it another name. Done already when it is not there."""
+
+    name: str
+    to: str
+
+
+@immutable
+class RemoveFolder:
+    """Remove a folder with the files in it. Done already when it is not there."""
+
+    name: str
+
+
+@immutable
 class FlushFiles:
-    """Bring to the disk what was put into the regions of these files before."""
+    """Bring to the disk what was put into the regions and growing files of these names before."""
 
     names: Sequence[str]
 
 
-FileOperation = ReplaceFile | RenameFile | RemoveFile | MakeFile | FlushFiles
+FileOperation = (
+    ReplaceFile | RenameFile | RemoveFile | MakeFile | CutFile | RenameFolder | RemoveFolder | FlushFiles
+)
 Operation = AppendRecords | ReplaceRecords | AppendLines | FileOperation
 
 
@@ -130,6 +155,12 @@ def _change_file(files: Files, operation: FileOperation) -> None:
             files.remove(name)
         case MakeFile(name, size):
             files.make(name, size)
+        case CutFile(name, size):
+            files.cut(name, size)
+        case RenameFolder(name, to):
+            files.rename_folder(name, to)
+        case RemoveFolder(name):
+            files.remove_folder(name)
         case FlushFiles(names):
             files.flush(names)
         case _:

@@ -16,6 +16,7 @@ from replispec.replay.events.observation import Acknowledged, Broker, Observatio
 from replispec.replay.events.queue_observations import Limit, Mapped, Position, Pulled, Subscribed
 from replispec.replay.events.rocketmq.mappings import NO_MAPPING, SaidBy
 from replispec.replay.events.rocketmq.queue_clusters import Clusters
+from replispec.replay.events.rocketmq.queue_remade import may_be_made_again
 from replispec.replay.events.rocketmq.queue_seen import SeenTopic
 from replispec.replay.events.rocketmq.queue_segments import Topic, segments_in
 from replispec.runtime.rocketmq import rules
@@ -95,8 +96,9 @@ def _lives(name: str, rows: Sequence[OfTopic], around: _Around, *, is_sure: bool
             lives[bisect_left(borders, row.order)].append(row)
     followed = any(not _tells_nothing(row) for own in lives[1:] for row in own)
     in_doubt = not is_sure or (bool(borders) and (followed or _may_be_two(lives[0])))
+    in_doubt = in_doubt or any(may_be_made_again(_mapped(own)) for own in lives)
     for number, own in enumerate(lives, 1):
-        mapped = [row for row in own if isinstance(row, Mapped)]
+        mapped = _mapped(own)
         if not any(row.said_by not in NO_MAPPING for row in mapped):
             continue
         seen = _seen(name if number == 1 else f"{name}#{number}", mapped, around)
@@ -104,6 +106,10 @@ def _lives(name: str, rows: Sequence[OfTopic], around: _Around, *, is_sure: bool
         for row in own:
             seen.take(row)
         yield seen
+
+
+def _mapped(rows: Iterable[OfTopic]) -> list[Mapped]:
+    return [row for row in rows if isinstance(row, Mapped)]
 
 
 def _seen(name: str, mapped: Sequence[Mapped], around: _Around) -> SeenTopic:

@@ -14,6 +14,8 @@ from functools import cached_property, lru_cache, partial
 from typing import Final, Protocol
 
 from replispec.broker.rocketmq.core.addresses import host
+from replispec.broker.rocketmq.core.delays import Delays
+from replispec.broker.rocketmq.core.kept_messages import KeptMessages
 from replispec.broker.rocketmq.core.topics import AskedTopic, Topics
 from replispec.runtime.primitives.bindings import Refused
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -27,7 +29,7 @@ from replispec.runtime.storage import StorageFailed
 from replispec.runtime.world import Level, Outbox
 from replispec.wire.rocketmq import constants, metrics
 from replispec.wire.rocketmq.client import BatchMessage
-from replispec.wire.rocketmq.codes import LogMagic, MessageFlag, Permission
+from replispec.wire.rocketmq.codes import LogMagic, MessageFlag, Permission, RequestCode
 from replispec.wire.rocketmq.machines import broker_sends as machine
 from replispec.wire.rocketmq.machines import broker_sends_wire as wire
 from replispec.wire.rocketmq.options import BrokerOptions
@@ -35,8 +37,8 @@ from replispec.wire.rocketmq.store import LogRecord
 
 WAITING_MAX: Final = 100_000
 """Messages that wait to be acknowledged; further ones are refused until some are."""
-SENDING: Final = frozenset(wire.REQUESTS)
-"""Requests that send messages."""
+SENDING: Final = frozenset(wire.REQUESTS) - {RequestCode.CONSUMER_SEND_MSG_BACK}
+"""Requests that send messages to a topic that they name."""
 RECORD_BYTES_BESIDE_MAX: Final = 256
 """No record is longer than its body and its properties by more: fixed fields, and a topic of 127 bytes."""
 _HOSTS_MAX: Final = 1024
@@ -70,7 +72,7 @@ class _Parcel:
 class _Waiting:
     request: Request
     end: int
-    acknowledged: machine.Acknowledged
+    acknowledged: machine.Acknowledged | machine.TakenBack
     replicas_by_ms: int
     disk_by_ms: int
 
@@ -102,19 +104,25 @@ class MasterLog(Protocol):
         ...
 
 
-class Sends:
+class Sends(KeptMessages):
     """Takes messages and answers in the order in which they were stored. It is what only this broker knows;
     see `local` of the machine."""
 
     def __init__(
-        self, outbox: Outbox, store: MessageStore, topics: Topics, options: BrokerOptions, master: MasterLog
+        self,
+        outbox: Outbox,
+        store: MessageStore,
+        topics: Topics,
+        options: BrokerOptions,
+        master: MasterLog,
+        delays: Delays,
     ) -> None:
+        super().__init__(store, topics)
         self._outbox = outbox
-        self._store = store
-        self._topics = topics
         self._asked_topic = AskedTopic(topics)
         self._options = options
         self._master = master
+        self._delays = delays
         self._waiting: deque[_Waiting] = deque()
         self._durable = 0
         self.store_ip = _packed(host(options))
@@ -156,6 +164,15 @@ class Sends:
     def sync_members(self) -> int:
         """How many brokers the SyncStateSet has."""
         return self._master.sync_members
+
+    @property
+    def delay_levels(self) -> int:
+        """How many delay levels there are."""
+        return self._delays.levels
+
+    def kept_id(self, offset: int, /) -> str:
+        """The id of a message by its offset in the log."""
+        return rules.message_id(f"{self._store_host}:{self.store_port}", offset)
 
     @property
     def waiting(self) -> int:
@@ -203,6 +220,7 @@ class Sends:
     def _ask(self, request: Request, now_ms: int) -> None:
         self._now_ms = now_ms
         self._asked_topic.begin()
+        self.forget_kept()
         try:
             self._answering.asked(request)
         except RemoteProtocolError as error:
@@ -223,7 +241,10 @@ class Sends:
             return
         if not self.has_topic(sent.topic):
             wanted = self._topics.for_message(sent.topic, sent.queues_wanted)
-            assert wanted is not None, "a message to a topic that may not be made is refused"
+            if wanted is None:
+                # Of a request that names it, it is refused before; a topic of retries may be one too many.
+                self._answer(request, machine.Unkept("there are too many topics"))
+                return
             self._topics.create(wanted, now_ms, partial(self._take_when_kept, request))
             return
         if self._awaits_room:
@@ -243,7 +264,7 @@ class Sends:
                 self._outbox.halt(f"the commit log is broken: {error}")
         else:
             self._is_refusing = False
-            self._wait(request, placed, now_ms)
+            self._wait(request, sent, placed, now_ms)
             self._master.stored(now_ms)
 
     def _take_when_kept(self, request: Request, reason: str, now_ms: int) -> None:
@@ -322,6 +343,9 @@ class Sends:
 
     def _late(self, one: _Waiting) -> None:
         said = one.acknowledged
+        if isinstance(said, machine.TakenBack):
+            self._answer(one.request, machine.NotTakenBack())
+            return
         place = said.msg_id, said.queue_id, said.queue_offset, said.stored_in
         self._answer(one.request, machine.Late(*place, on_disk=not self._lacks_disk(one)))
 
@@ -338,10 +362,14 @@ class Sends:
 
     def _records(self, sent: machine.Sent, request: Request) -> list[LogRecord]:
         """The records of a request. Raises _Unfit, RemoteProtocolError."""
+        topic, queue_id, properties = sent.topic, sent.queue_id, sent.properties
+        if level := _level(sent, request):
+            properties = rules.as_waiting(properties, topic, queue_id)
+            topic, queue_id = constants.SCHEDULE_TOPIC, level - 1
         if sent.is_batch:
             parts = _batch(sent.body)
         else:
-            parts = [BatchMessage(flag=sent.flag, body=sent.body, properties=sent.properties.encode())]
+            parts = [BatchMessage(flag=sent.flag, body=sent.body, properties=properties.encode())]
         if any(len(part.properties) > constants.PROPERTIES_BYTES_MAX for part in parts):
             raise _Unfit("the properties are too long")
         if any(ends_as_torn(part.properties) for part in parts):
@@ -350,7 +378,7 @@ class Sends:
         return [
             LogRecord(
                 magic=LogMagic.MESSAGE_V1,
-                queue_id=sent.queue_id,
+                queue_id=queue_id,
                 flag=part.flag,
                 sys_flag=sent.sys_flag & ~_NOT_STORED,
                 born_timestamp=sent.born_timestamp or request.now_ms,
@@ -361,7 +389,7 @@ class Sends:
                 store_port=self.store_port,
                 reconsume_times=sent.reconsume_times,
                 body=part.body,
-                topic=sent.topic,
+                topic=topic,
                 properties=part.properties,
             )
             for part in parts
@@ -382,16 +410,22 @@ class Sends:
             sizes.observe(each.size)
         return placed
 
-    def _wait(self, request: Request, placed: list[Placed], now_ms: int) -> None:
+    def _wait(self, request: Request, sent: machine.Sent, placed: list[Placed], now_ms: int) -> None:
         broker = f"{self._store_host}:{self.store_port}"
         ids = [rules.message_id(broker, each.offset) for each in placed]
         first = placed[0].record
         place = first.queue_id, first.queue_offset
+        if level := _level(sent, request):
+            self._delays.waits(level)
+            place = sent.queue_id, first.queue_offset
         if request.view is not None:
             place = request.view.index, request.view.segment.logical_of(first.queue_offset)
         is_elsewhere = request.view is not None and request.view.is_handed_on
         stored_in = str(first.queue_id) if is_elsewhere else None
+        acknowledged: machine.Acknowledged | machine.TakenBack
         acknowledged = machine.Acknowledged(",".join(ids), *place, stored_in)
+        if request.command.header.code == RequestCode.CONSUMER_SEND_MSG_BACK:
+            acknowledged = machine.TakenBack()
         end = placed[-1].offset + placed[-1].size
         # The log has it: nothing of a request is kept for its answer but whom to tell.
         request.command.body = b""
@@ -399,6 +433,11 @@ class Sends:
         replicas_by_ms = now_ms + self._options.slave_timeout_ms
         disk_by_ms = now_ms + self._options.sync_flush_timeout_ms
         self._waiting.append(_Waiting(request, end, acknowledged, replicas_by_ms, disk_by_ms))
+
+
+def _level(sent: machine.Sent, request: Request) -> int:
+    """The delay level of a message; 0 for those of a batch, and of topics with mappings, which never wait."""
+    return 0 if sent.is_batch or request.view is not None else sent.delay_level
 
 
 def _batch(body: bytes) -> list[BatchMessage]:

@@ -21,6 +21,8 @@ from replispec.wire.rocketmq.codes import Permission
 NAME: Final = re.compile(constants.TOPIC_NAME)
 READ_WRITE: Final = Permission.READ | Permission.WRITE
 TOPICS_MAX: Final = 20_000
+_NOT_FOR_MESSAGES: Final = frozenset((constants.MAPPING_TOPIC, constants.SCHEDULE_TOPIC))
+"""Topics that a broker alone writes to."""
 
 
 Kept = Callable[[str, int], None]
@@ -70,7 +72,7 @@ class Topics:
 
     def is_name(self, name: str) -> bool:
         """Whether a text may name a topic of messages."""
-        return NAME.fullmatch(name) is not None and name != constants.MAPPING_TOPIC
+        return NAME.fullmatch(name) is not None and name not in _NOT_FOR_MESSAGES
 
     def overlay(self, mapped: Callable[[str], TopicConfig | None]) -> None:
         """Have static topics be as this says; the log knows them."""
@@ -94,7 +96,7 @@ class Topics:
         """What a topic that is not there would be, by its first message; None when it is not to be made."""
         if not self.is_name(name) or len(self._table) + len(self._next.topics) >= TOPICS_MAX:
             return None
-        if name.startswith(constants.RETRY_TOPIC_PREFIX):
+        if name.startswith((constants.RETRY_TOPIC_PREFIX, constants.DEAD_TOPIC_PREFIX)):
             return _config(name, 1, READ_WRITE)
         if not self._auto_create:
             return None

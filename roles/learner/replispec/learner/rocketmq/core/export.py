@@ -14,7 +14,7 @@ from replispec.runtime.primitives.jsons import dumps, loads
 from replispec.runtime.rocketmq.log import MessageStore, Placed, properties_of
 from replispec.runtime.storage import AppendLines, LinesReader, StorageFailed
 from replispec.runtime.world import Persisted, Writes, Written
-from replispec.wire.rocketmq.constants import MAPPING_TOPIC
+from replispec.wire.rocketmq.constants import MAPPING_TOPIC, SCHEDULE_TOPIC
 
 LINES_AT_ONCE: Final = 500
 """Messages that are written in one go."""
@@ -66,8 +66,8 @@ class Export:
             return
         found = []
         for placed in self._store.log.records(max(self.position, self._store.log.first), self._confirmed):
-            if placed.record.topic == MAPPING_TOPIC:
-                # No message: brokers keep there which queues a static topic has.
+            if placed.record.topic in (MAPPING_TOPIC, SCHEDULE_TOPIC):
+                # No message, but what a broker keeps there, and one that waits and comes to its topic later.
                 continue
             found.append(placed)
             if len(found) >= LINES_AT_ONCE:

@@ -161,7 +161,8 @@ def _target(route: Route, queue: ClientQueue, errand: Errand) -> Target | None:
     if not route.is_logical:
         place = route.place(queue, master=errand.master)
         return None if place is None else Target(queue, place)
-    logical = route.logical.get(queue.number)
+    # The numbers of both forms say nothing of one another.
+    logical = route.logical.get(queue.number) if route.has_form_of(queue) else None
     segment = None if logical is None else errand.segment_of(logical)
     place = None if segment is None else route.place_of(segment, master=errand.master)
     return None if place is None else Target(queue, place, segment)

@@ -9,7 +9,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Final
 
-from replispec.runtime.rocketmq.client.asking import Failed, Steps, looked_up
+from replispec.runtime.rocketmq.client.asking import Failed, Pausing, Steps, looked_up
 from replispec.runtime.rocketmq.client.client import Client
 from replispec.runtime.rocketmq.client.messages import ReadMessage
 from replispec.runtime.rocketmq.client.routes import ClientQueue, Route
@@ -70,8 +70,8 @@ class _Queue:
 
 class ConsumerNode:
     """See `replispec.runtime.world.Node`. It is done when it has read what is wanted and its group's
-    positions are stored. A queue of which nothing can be read is tried again and again, which `troubled` is
-    told; `failure` is a fault that no further try mends."""
+    positions are stored. A queue of which nothing can be read, or of which a position cannot be stored, is
+    tried again and again, which `troubled` is told; `failure` is a fault that no further try mends."""
 
     def __init__(
         self,
@@ -155,14 +155,32 @@ class ConsumerNode:
         if isinstance(came, Failed):
             self._failed(came)
             return
+        plain = self._left_behind(came)
         for queue in came.subscribed:
-            if queue not in self._queues and came.broker_of(queue) is not None:
-                self._queues[queue] = _Queue()
-                self._client.start(self._first(queue), partial(self._begun, queue))
+            if queue in self._queues or came.broker_of(queue) is None:
+                continue
+            known = self._queues[queue] = _Queue()
+            begin = came.begin_behind(queue, plain)
+            if begin is None:
+                self._client.start(self._first(queue), partial(self._begun, queue, known))
+            else:
+                known.next_offset = begin
+                self._pull(queue, known)
 
-    def _first(self, queue: ClientQueue) -> Steps[int]:
+    def _left_behind(self, route: Route) -> Mapping[ClientQueue, int]:
+        """Message queues that were read as those of a plain topic, which has logical queues now: they are
+        read no more, and what was read of them is not read again."""
+        if not route.is_logical:
+            return {}
+        left = [each for each in self._queues if not route.has_form_of(each)]
+        gone = {each: self._queues.pop(each).next_offset for each in left}
+        return {each: offset for each, offset in gone.items() if offset is not None}
+
+    def _first(self, queue: ClientQueue, after_ms: int = 0) -> Steps[int]:
         """Where a queue is begun."""
         reading = self._reading
+        if after_ms:
+            yield Pausing(after_ms)
         if reading.group is not None:
             known = yield from position(reading.topic, queue, reading.group)
             if known is not None:
@@ -173,28 +191,30 @@ class ConsumerNode:
             return (yield from offset_at(reading.topic, queue, reading.begin))
         return (yield from max_offset(reading.topic, queue))
 
-    def _begun(self, queue: ClientQueue, came: int | Failed, _now_ms: int) -> None:
-        if isinstance(came, Failed):
-            self._failed(came)
+    def _begun(self, queue: ClientQueue, known: _Queue, came: int | Failed, now_ms: int) -> None:
+        if not self._is_read(queue, known):
             return
-        known = self._queues[queue]
+        if isinstance(came, Failed):
+            self._is_in_trouble(queue, came, now_ms)
+            steps = self._first(queue, CLIENT_AGAIN_MS)
+            self._client.start(steps, partial(self._begun, queue, known))
+            return
         known.next_offset = came
         # A group that has not read anything yet says nothing.
         known.told = came
-        self._pull(queue, came)
+        self._pull(queue, known)
 
-    def _pull(self, queue: ClientQueue, offset: int, after_ms: int = 0) -> None:
-        reading = self._reading
+    def _pull(self, queue: ClientQueue, known: _Queue, after_ms: int = 0) -> None:
+        reading, offset = self._reading, known.next_offset or 0
         wanted = Pull(reading.topic, self._name, queue, offset, CLIENT_PULL_MESSAGES, reading.hold_ms)
-        self._client.start(pull(wanted, after_ms=after_ms), partial(self._pulled, queue))
+        self._client.start(pull(wanted, after_ms=after_ms), partial(self._pulled, queue, known))
 
-    def _pulled(self, queue: ClientQueue, came: Pulled | Failed, now_ms: int) -> None:
-        if self._is_over:
+    def _pulled(self, queue: ClientQueue, known: _Queue, came: Pulled | Failed, now_ms: int) -> None:
+        if not self._is_read(queue, known):
             return
-        known = self._queues[queue]
         if isinstance(came, Failed):
-            self._troubled(queue, came)
-            self._pull(queue, known.next_offset or 0, CLIENT_AGAIN_MS)
+            self._is_in_trouble(queue, came, now_ms)
+            self._pull(queue, known, CLIENT_AGAIN_MS)
             return
         for message in came.messages:
             if self._left == 0:
@@ -205,7 +225,16 @@ class ConsumerNode:
             self._heard(message, now_ms)
         if self._left != 0:
             known.next_offset = max(came.next_offset, 0)
-            self._pull(queue, known.next_offset)
+            self._pull(queue, known)
+
+    def _is_read(self, queue: ClientQueue, known: _Queue) -> bool:
+        """Whether what is told of a queue still counts."""
+        return not self._is_over and self._queues.get(queue) is known
+
+    def _is_in_trouble(self, queue: ClientQueue, why: Failed, now_ms: int) -> None:
+        """Perhaps the topic has other queues by now."""
+        self._troubled(queue, why)
+        self._looks_at_ms = now_ms
 
     def _failed(self, failure: Failed) -> None:
         self.failure = self.failure or failure
@@ -218,13 +247,19 @@ class ConsumerNode:
         if reading.group is None:
             return
         for queue, known in self._queues.items():
-            if known.next_offset is not None and known.next_offset != known.told:
+            offset = known.next_offset
+            if offset is not None and offset != known.told:
                 self._committing += 1
-                steps = commit(reading.topic, queue, reading.group, known.next_offset)
-                known.told = known.next_offset
-                self._client.start(steps, self._committed)
+                known.told = offset
+                steps = commit(reading.topic, queue, reading.group, offset)
+                self._client.start(steps, partial(self._committed, queue, known))
 
-    def _committed(self, came: int | Failed, _now_ms: int) -> None:
+    def _committed(self, queue: ClientQueue, known: _Queue, came: int | Failed, now_ms: int) -> None:
         self._committing -= 1
-        if isinstance(came, Failed):
+        if not isinstance(came, Failed):
+            return
+        if self._is_over:
             self._failed(came)
+        elif self._is_read(queue, known):
+            known.told = None
+            self._is_in_trouble(queue, came, now_ms)

@@ -106,6 +106,23 @@ class Route:
             return BrokerPlace(name, members[min(members)])
         return None if segment.address is None else BrokerPlace(name, segment.address)
 
+    def has_form_of(self, queue: ClientQueue) -> bool:
+        """Whether a queue is one of this topic: none of a plain one is, whose queues are logical now."""
+        return not self.is_logical or queue.broker == LOGICAL_QUEUE_BROKER
+
+    def begin_behind(self, queue: ClientQueue, plain: Mapping[ClientQueue, int]) -> int | None:
+        """Where a logical queue is read on behind what was read of its message queues when they were those
+        of a plain topic, up to these offsets; None where none of them was."""
+        begin = None
+        for each in self.logical[queue.number].segments if plain else ():
+            offset = plain.get(ClientQueue(*each.queue))
+            if offset is not None and each.is_decided:
+                begin = each.logical_of(max(offset, each.physical_start))
+                if not each.is_sealed or offset < each.physical_end:
+                    break
+                begin = each.logical_end
+        return begin
+
     def learnt(self, index: int, segments: Sequence[Segment]) -> Route:
         """With what a broker says of some segments of a logical queue, unless that cannot be."""
         known = self.logical.get(index, LogicalQueue(index))

@@ -1,0 +1,1 @@
+"""What the lab knows of metastores: Apache ZooKeeper's, and ours."""

@@ -1,0 +1,1 @@
+"""What a controller knows and decides, without connections: partitions, brokers, commands."""
