@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from replispec.runtime.rocketmq.queues import Holding, merged
 from replispec.runtime.rocketmq.queues.profiles import LOGICAL_QUEUES
@@ -23,7 +22,6 @@ from replispec.runtime.rocketmq.remoting import Shares
 from replispec.wire.rocketmq.constants import UNDECIDED
 from replispec.wire.rocketmq.static_topic import TopicQueueMappingInfo
 
-NO_ROOM: Final = "no room for what is registered of it"
 Version = tuple[int, int]
 """The stateVersion and the counter of what a broker registers."""
 
@@ -148,6 +146,7 @@ class ToldMappings:
         """
         broker = who[1]
         faults = {**dict.fromkeys(said.foreign, "segments of other brokers"), **said.faults}
+        unkept = set[str]()
         self.changed = changed = set[str]()
         self.displaced = {}
         as_of = self._said_as_of.get(broker, {})
@@ -168,19 +167,17 @@ class ToldMappings:
             if before is None or after.told != before.told:
                 changed.add(topic)
             if after != before and not self._put(who, host, topic, before, after):
-                faults[topic] = NO_ROOM
-        changed |= self._note_untaken(broker, said, held, faults)
+                faults[topic] = "no room for what is registered of it"
+                unkept.add(topic)
+        unkept &= said.stated.keys()
+        changed |= self._note_untaken(broker, said, {*said.unread, *unkept}.intersection(held))
         if is_master:
             self._note_version(broker, said, held)
         return faults
 
-    def _note_untaken(
-        self, broker: str, said: Said, held: Collection[str], faults: Mapping[str, str]
-    ) -> set[str]:
+    def _note_untaken(self, broker: str, said: Said, untaken: set[str]) -> set[str]:
         """Which topics are enabled, though nothing of them was taken; of which that is another now."""
         before = self._untaken.get(broker, set())
-        unkept = (each for each in said.stated if faults.get(each) == NO_ROOM)
-        untaken = {each for each in (*said.unread, *unkept) if each in held}
         after = {each for each in before if each not in said.topics} | untaken
         if after:
             self._untaken[broker] = after
