@@ -233,7 +233,7 @@ kills: $(READY) ## kill, stop and take the power from processes of ours at rando
 	@$(BIN)/python -m lab.kills --kills $(or $(KILLS),50) --seed $(or $(SEED),1) $(ARGS)
 
 .PHONY: kills-queues
-kills-queues: $(READY) ## kill -9 at each step of a command that moves a logical queue, then type it again (ARGS="--each 5")
+kills-queues: $(READY) ## kill -9 at each step of a command that moves a logical queue, then type it again (ARGS="--resume --side-by-side 2")
 	@$(BIN)/python -m lab.rocketmq.kills_queues $(ARGS)
 
 .PHONY: format

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from lab.rocketmq.crash_rows import AGAIN, Move
+from lab.rocketmq.crash_rows import Aim, Move
 from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.broker import GetRouteInfoRequest, TopicRouteData
@@ -63,7 +63,7 @@ class Clients:
         """Whether a message came before all that are left of its queue, where old ones are deleted."""
         queue = self.acknowledged[number][0]
         left = (each for (of, _), each in self.read if of == queue)
-        return move is AGAIN and number < next(left, number)
+        return move.expires and number < next(left, number)
 
     def _holes(self, move: Move) -> Iterator[str]:
         queues: dict[int, list[int]] = {}
@@ -84,19 +84,33 @@ def _more_than_once(what: str, values: Iterator[object]) -> Iterator[str]:
 
 
 def faults_of_mapping(
-    move: Move, ask: Ask, brokers: Mapping[str, str], name_server: str, target: str
+    move: Move, ask: Ask, brokers: Mapping[str, str], name_server: str, target: str, source: str = ""
 ) -> Iterator[str]:
     """What is wrong with what brokers and name server hold; `brokers`: their addresses."""
     header = GetRouteInfoRequest(topic=move.topic, sys_flag=RouteFlag.LOGICAL_QUEUE)
     answer = ask(name_server, RequestCode.GET_ROUTEINFO_BY_TOPIC, header)
+    if move.aim is Aim.DELETED:
+        yield from _of_nothing(move, ask, {**brokers, "the name server": name_server}, name_server)
+        return
     if answer.header.code != ResponseCode.SUCCESS:
         yield f"the name server answers {answer.header.code}: {answer.header.remark}"
         return
     told = TopicRouteData.decode(answer.body)
     if move.is_contiguous:
-        yield from _of_segments(_segments(move, ask, brokers), told, target)
+        yield from _of_segments(move, _segments(move, ask, brokers), told, (target, source))
     else:
-        yield from _of_items(_details(move, ask, brokers), told, target)
+        yield from _of_items(move, _details(move, ask, brokers), told, target)
+
+
+def _of_nothing(move: Move, ask: Ask, places: Mapping[str, str], name_server: str) -> Iterator[str]:
+    """A topic that is deleted is known to nobody."""
+    for name, address in places.items():
+        if address == name_server:
+            answer = ask(address, RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequest(topic=move.topic))
+        else:
+            answer = ask(address, RequestCode.GET_TOPIC_CONFIG, GetTopicConfigRequest(topic=move.topic))
+        if answer.header.code != ResponseCode.TOPIC_NOT_EXIST:
+            yield f"{name} still knows the topic: {answer.header.code}"
 
 
 # ---- LQ ------------------------------------------------------------------------------------------
@@ -126,8 +140,14 @@ def _shown(segment: LogicalQueueSegment) -> tuple[object, ...]:
 
 
 def _of_segments(
-    held: Mapping[int, list[LogicalQueueSegment]], told: TopicRouteData, target: str
+    move: Move,
+    held: Mapping[int, list[LogicalQueueSegment]],
+    told: TopicRouteData,
+    ends: tuple[str, str],
 ) -> Iterator[str]:
+    target, source = ends
+    if len(held) < move.queues:
+        yield f"brokers hold logical queues {sorted(held)} of {move.queues}"
     info = told.logical_queues_info or {}
     if info.keys() != held.keys():
         yield f"the name server tells of queues {sorted(info)}, brokers hold {sorted(held)}"
@@ -137,10 +157,15 @@ def _of_segments(
         if sorted(map(_shown, routed), key=str) != own:
             yield f"queue {index}: the name server tells {[*map(_shown, routed)]}, brokers {own}"
         written = [each for each in segments if each.state in WRITTEN]
-        if len(written) != 1 or written[0].logical_queue_delta == UNDECIDED:
+        if move.queues and index >= move.queues:
+            if written:
+                yield f"queue {index} is written, of {move.queues}: {own}"
+        elif len(written) != 1 or written[0].logical_queue_delta == UNDECIDED:
             yield f"queue {index} has not one decided segment that is written: {own}"
-        elif index == 0 and _shown(written[0])[0] != target:
+        elif index == 0 and move.aim is Aim.MOVED and _shown(written[0])[0] != target:
             yield f"queue {index} is not written at {target}: {own}"
+        elif move.aim is Aim.LEFT and _shown(written[0])[0] == source:
+            yield f"queue {index} is still written at {source}: {own}"
 
 
 # ---- ST ------------------------------------------------------------------------------------------
@@ -161,8 +186,10 @@ def _items(detail: TopicQueueMappingDetail, index: int) -> Sequence[LogicQueueMa
 
 
 def _of_items(
-    details: Mapping[str, TopicQueueMappingDetail], told: TopicRouteData, target: str
+    move: Move, details: Mapping[str, TopicQueueMappingDetail], told: TopicRouteData, target: str
 ) -> Iterator[str]:
+    if move.queues and {each.total_queues for each in details.values()} != {move.queues}:
+        yield f"brokers hold {[each.total_queues for each in details.values()]} queues of {move.queues}"
     if len({(each.epoch, each.total_queues) for each in details.values()}) != 1:
         yield f"brokers hold {[(name, each.epoch, each.total_queues) for name, each in details.items()]}"
     led: dict[str, dict[int, int]] = {name: {} for name in details}
@@ -183,7 +210,7 @@ def _of_items(
         led[leaders[0]][index] = last.queue_id or 0
         if last.logic_offset == UNDECIDED or last.gen != max(known):
             yield f"queue {index} is led by {leaders[0]} with {last}, known are {known}"
-    if not led[target]:
+    if move.aim is Aim.MOVED and not led[target]:
         yield f"{target} leads nothing"
     for name, detail in details.items():
         info = (told.topic_queue_mapping_by_broker or {}).get(name)

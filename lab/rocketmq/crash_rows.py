@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import combinations, product
-from typing import Final
+from typing import Any, Final
 
 from lab.errors import LabError
 from replispec.wire.rocketmq.codes import RequestCode
@@ -97,11 +97,23 @@ class Steps:
         return step
 
 
+class Aim(Enum):
+    """What a command is for."""
+
+    MOVED = "logical queue 0 is written at the target"
+    NUMBERED = "so many logical queues are written"
+    LEFT = "the source writes nothing"
+    DELETED = "nobody knows the topic"
+
+
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One way in which a logical queue moves: the command, and which requests its machine sends there.
-    `is_contiguous`: offsets go on where the source ended. `is_lost`: the source is gone, somebody says where
-    they go on, and it comes back when the queue has moved."""
+    """One way in which a logical queue moves, or another command for such a topic: which requests its
+    machine, or its plan, sends. `is_contiguous`: offsets go on where the source ended. `is_lost`: the source
+    is gone, somebody says where they go on, and it comes back when the queue has moved. `expires`: old
+    messages are deleted meanwhile. `is_made`: the command makes the topic. `queues`: so many are written in
+    the end; 0: all that there are. `members`: so many brokers are in each set; who dies is its master, which
+    stays away until another one is. `left_over`: what a command that did its part may still say."""
 
     name: str
     command: str
@@ -109,6 +121,12 @@ class Move:
     codes: frozenset[int]
     is_contiguous: bool
     is_lost: bool = False
+    aim: Aim = Aim.MOVED
+    expires: bool = False
+    is_made: bool = False
+    queues: int = 0
+    members: int = 1
+    left_over: str | None = None
 
     @property
     def mortal(self) -> Sequence[Party]:
@@ -145,7 +163,14 @@ _TAKEN: Final[Mapping[str, RequestCode]] = {
 }
 """How the target comes to a queue, and what is not sent then."""
 NEW, AGAIN = (
-    Move(f"LQ, {how}", "migrateTopicLogicalQueue", "TopicL", _LOGICAL - {code}, is_contiguous=True)
+    Move(
+        f"LQ, {how}",
+        "migrateTopicLogicalQueue",
+        "TopicL",
+        _LOGICAL - {code},
+        is_contiguous=True,
+        expires=code is RequestCode.CREATE_MESSAGE_QUEUE_FOR_LOGICAL_QUEUE,
+    )
     for how, code in _TAKEN.items()
 )
 REMAPPED: Final = Move(
@@ -164,3 +189,73 @@ LOST: Final = Move(
     is_lost=True,
 )
 MOVES: Final = (NEW, AGAIN, LOST, REMAPPED)
+
+# ---- commands that do something else, and sets of two --------------------------------------------
+
+_MAPS: Final = RequestCode.UPDATE_TOPIC_LOGICAL_QUEUE_MAPPING
+_SETS: Final = RequestCode.UPDATE_AND_CREATE_STATIC_TOPIC
+_FORGETS: Final = (RequestCode.DELETE_TOPIC_IN_BROKER, RequestCode.DELETE_TOPIC_IN_NAMESRV)
+
+
+def _other(name: str, command: str, *codes: RequestCode, aim: Aim, queues: int = 0, **more: Any) -> Move:
+    is_static = name.startswith("ST")
+    topic = REMAPPED.topic if is_static else NEW.topic
+    return Move(name, command, topic, frozenset(codes), not is_static, aim=aim, queues=queues, **more)
+
+
+ENABLED: Final = _other(
+    "LQ, made",
+    "updateTopic",
+    *(RequestCode.UPDATE_AND_CREATE_TOPIC, _MAPS),
+    aim=Aim.NUMBERED,
+    queues=3,
+    is_made=True,
+)
+GROWN: Final = _other(
+    "LQ, more of them",
+    "updateTopicLogicalQueueNum",
+    *(RequestCode.CREATE_MESSAGE_QUEUE_FOR_LOGICAL_QUEUE, _MAPS),
+    aim=Aim.NUMBERED,
+    queues=4,
+)
+SHRUNK: Final = _other(
+    "LQ, fewer of them",
+    "updateTopicLogicalQueueNum",
+    *(RequestCode.SEAL_TOPIC_LOGICAL_QUEUE, _MAPS),
+    aim=Aim.NUMBERED,
+    queues=2,
+)
+DRAINED: Final = replace(
+    NEW,
+    name="LQ, a broker that leaves",
+    command="drainBroker",
+    aim=Aim.LEFT,
+    left_over="are still read",
+)
+GONE: Final = _other(
+    "LQ, a broker of which all is expired",
+    "drainBroker",
+    *(RequestCode.UPDATE_CONSUMER_OFFSET, _MAPS),
+    aim=Aim.LEFT,
+    expires=True,
+)
+_NOTHING_LEFT: Final = "do nothing"
+"""What is said to who wants what is there, as by mqadmin."""
+CREATED: Final = _other(
+    "ST, made",
+    "updateStaticTopic",
+    _SETS,
+    aim=Aim.NUMBERED,
+    queues=3,
+    is_made=True,
+    left_over=_NOTHING_LEFT,
+)
+STRETCHED: Final = _other(
+    "ST, more of them", "updateStaticTopic", _SETS, aim=Aim.NUMBERED, queues=4, left_over=_NOTHING_LEFT
+)
+FORGOTTEN: Final = tuple(
+    _other(f"{form}, deleted", "deleteTopic", *_FORGETS, aim=Aim.DELETED) for form in ("LQ", "ST")
+)
+PAIRS: Final = tuple(replace(each, name=f"{each.name}, sets of two", members=2) for each in (NEW, REMAPPED))
+OTHERS: Final = (ENABLED, GROWN, SHRUNK, DRAINED, GONE, CREATED, STRETCHED, *FORGOTTEN, *PAIRS)
+"""Played in the simulated world alone."""

@@ -10,25 +10,34 @@ there are, and what must be true after each, is shared with simulated worlds (`c
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from lab.cluster import CLUSTER_NAME, Cluster, end_in_order
 from lab.errors import LabError
 from lab.ports import LOOPBACK
-from lab.processes import environment
 from lab.rocketmq import questions, settings
 from lab.rocketmq.crash_gate import OUTSIDE, Gate
 from lab.rocketmq.crash_judge import EXPIRED, Clients, faults_of_mapping, states
-from lab.rocketmq.crash_rows import AGAIN, LOST, NEW, REMAPPED, UNKNOWN, Moment, Move, Party, Row, Step
+from lab.rocketmq.crash_results import Results
+from lab.rocketmq.crash_rows import AGAIN, LOST, NEW, REMAPPED, UNKNOWN, Move, Party, Row, Step
+from lab.rocketmq.kills_programs import (
+    COMMAND_S,
+    END_S,
+    NAME_SERVER,
+    consumed,
+    number_of,
+    producing,
+    typed,
+    typing,
+)
 from lab.rocketmq.peer import Peer
 from lab.rocketmq.roles import OURS
 from replispec.runtime.primitives.headers import Header
@@ -36,12 +45,11 @@ from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 
 BROKERS: Final = ("broker1", "broker2", "broker3")
-CONTROLLER, NAME_SERVER, PROBE = "controller", "nameserver", "ProbeTopic"
+CONTROLLER, PROBE, MODULE = "controller", "ProbeTopic", "lab.rocketmq.kills_queues"
 QUEUES: Final = 3
-CLI: Final = (sys.executable, "-P", "-m", "replispec.cli")
-COMMAND_S, AGREED_S, END_S = 180.0, 60.0, 120.0
+AGREED_S: Final = 60.0
 TRIES_MAX: Final = 3
-PAUSE_S, IDLE_S = 0.02, "4"
+PAUSE_S: Final = 0.02
 SOONER: Final = {
     "brokerHeartbeatInterval": 300,
     "controllerHeartBeatTimeoutMills": 2_000,
@@ -62,7 +70,6 @@ YOUNG: Final = {
     "cleanResourceInterval": 500,
     "mappedFileSizeCommitLog": FILE_BYTES,
 }
-Line = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,59 +94,29 @@ def _next(move: Move, number: int) -> Places:
     return Places(move.words(BROKERS[0], target), source, target)
 
 
-@dataclass(slots=True)
-class Producer:
-    """`replispec produce`, which is given numbers, and tries each message once."""
-
-    process: subprocess.Popen[bytes]
-    path: Path
-    sent: int = 0
-    _read: int = 0
-    _rest: bytes = b""
-    came: list[Line] = field(default_factory=list)
-
-    def send(self) -> None:
-        """One more message, and hear what came of others."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(b"%d\n" % self.sent)
-        self.process.stdin.flush()
-        self.sent += 1
-        with self.path.open("rb") as file:
-            file.seek(self._read)
-            data = file.read()
-        self._read += len(data)
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        self.came += map(json.loads, lines)
-
-    def acknowledged(self) -> Mapping[int, tuple[int, int]]:
-        """Where each message is that was acknowledged."""
-        stored = [each for each in self.came if each["status"] == "SEND_OK"]
-        return {_number(each["number"]): (_number(each["queue"]), _number(each["offset"])) for each in stored}
-
-
 class Table:
     """One move of the table, on a cluster that runs."""
 
     def __init__(self, cluster: Cluster, move: Move) -> None:
         self._cluster = cluster
-        self._move = move
-        self._producer = _produce(cluster, move)
+        self.move = move
+        self._producer = producing(cluster, move)
         self._moves = 0
         self._lost = ""
         self._starts: set[int] = set()
 
     def prepare(self) -> None:
         """Every broker has held the queue; of a static topic one leads nothing."""
-        for _ in range(3 if self._move.is_contiguous else 1):
+        for _ in range(3 if self.move.is_contiguous else 1):
             self._flows()
-            self._done(_next(self._move, self._moves).words)
+            self._done(_next(self.move, self._moves).words)
             self._moves += 1
 
     def steps(self) -> Sequence[Step]:
         """The requests of a run to which nothing happens."""
         _, steps, wrong = self._moved(None)
         if wrong:
-            raise LabError(f"{self._move.name}, nobody died: {'; '.join(wrong)}")
+            raise LabError(f"{self.move.name}, nobody died: {'; '.join(wrong)}")
         return steps
 
     def play(self, row: Row) -> list[str]:
@@ -156,44 +133,38 @@ class Table:
         self._producer.process.kill()
         self._producer.process.wait()
 
-    def end(self) -> tuple[str, list[str]]:
-        """What clients saw, and what was wrong with it."""
+    def end(self) -> tuple[Mapping[str, int], list[str]]:
+        """How many messages clients sent and read, and what was wrong with it. Raises LabError."""
         producer = self._producer
-        assert producer.process.stdin is not None
-        producer.process.stdin.close()
-        producer.process.wait(END_S)
-        producer.came += [json.loads(each) for each in _tail(producer)]
+        producer.end()
         clients = Clients(dict(producer.acknowledged()), starts=self._starts)
-        for each in _consumed(self._cluster, self._move):
-            place = _number(each["queue"]), _number(each["offset"])
-            clients.read.append((place, _number(each["body"])))
+        for each in consumed(self._cluster, self.move):
+            place = number_of(each["queue"]), number_of(each["offset"])
+            clients.read.append((place, number_of(each["body"])))
         failed = producer.sent - len(clients.acknowledged)
         undecided = sum(offset < 0 for _, offset in clients.acknowledged.values())
-        said = (
-            f"{producer.sent} messages sent, {failed} of them failed, {undecided} acknowledged without an"
-            f" offset; {len(clients.read)} read"
-        )
-        return said, list(clients.faults(self._move))
+        told = {"sent": producer.sent, "failed": failed, "undecided": undecided, "read": len(clients.read)}
+        return told, list(clients.faults(self.move))
 
     # One move
 
     def _moved(self, row: Row | None) -> tuple[bool, Sequence[Step], list[str]]:
-        places = _next(self._move, self._moves)
+        places = _next(self.move, self._moves)
         self._moves += 1
         self._flows()
-        if self._move is AGAIN:
+        if self.move is AGAIN:
             self._until(lambda: self._expired(places.target), f"an expired queue of {places.target}", END_S)
-        words = self._loses(places) if self._move.is_lost else places.words
+        words = self._loses(places) if self.move.is_lost else places.words
         with ExitStack() as stack:
             gate, ended = self._first_run(replace(places, words=words), row, stack)
         wrong: list[str] = []
         if row is None and ended:
             wrong.append("the command failed, and nobody died")
-        is_unknown = self._move.is_lost and row is not None and Party.NAME_SERVER in row.dead
+        is_unknown = self.move.is_lost and row is not None and Party.NAME_SERVER in row.dead
         wrong += self._finished(words, UNKNOWN if is_unknown else None)
-        if self._move.is_lost:
+        if self.move.is_lost:
             self._lost = ""
-            start(self._cluster, places.source, self._move)
+            start(self._cluster, places.source, self.move)
             wrong += self._finished(places.words)
         wrong += self._agreed(places.target)
         self._flows()
@@ -213,7 +184,7 @@ class Table:
         """What is wrong with the same command, typed once more when everybody is there who is not lost;
         `but`: what it may be refused with."""
         self._wait_there()
-        said = _admin(self._cluster, LOOPBACK, words)
+        said = typed(self._cluster, LOOPBACK, words)
         if not said.returncode or (but is not None and but in said.stderr):
             return []
         return [f"the command cannot be finished: {said.stderr.strip()[-300:]}"]
@@ -236,7 +207,7 @@ class Table:
                 running[0].send_signal(signal.SIGKILL)
 
         gate = stack.enter_context(Gate(parties, row, kill))
-        running.append(_started(cluster, OUTSIDE, places.words))
+        running.append(typing(cluster, OUTSIDE, places.words))
         administrator = stack.enter_context(running[0])
         stack.callback(administrator.kill)
         until_s = time.monotonic() + COMMAND_S
@@ -244,10 +215,10 @@ class Table:
             if time.monotonic() > until_s:
                 raise LabError(f"{' '.join(places.words)}: not within {COMMAND_S:g} s")
             while servers and gate.struck.is_set():
-                start(cluster, servers.pop(), self._move)
+                start(cluster, servers.pop(), self.move)
             self._pause()
         while servers and gate.struck.is_set():
-            start(cluster, servers.pop(), self._move)
+            start(cluster, servers.pop(), self.move)
         return gate, administrator.returncode
 
     def _pause(self) -> None:
@@ -287,7 +258,7 @@ class Table:
 
         def agreed() -> bool | None:
             name_server = cluster.address(NAME_SERVER)
-            wrong[:] = faults_of_mapping(self._move, _ask, addresses, name_server, target)
+            wrong[:] = faults_of_mapping(self.move, _ask, addresses, name_server, target)
             return not wrong or None
 
         try:
@@ -302,10 +273,10 @@ class Table:
             sender = questions.Sender(peer, PROBE)
             for _ in range(2 * FILE_BYTES // FILLER_BYTES):
                 sender.send(bytes(FILLER_BYTES), queue=0)
-        return states(_ask, self._cluster.address(name), self._move) == {EXPIRED} or None
+        return states(_ask, self._cluster.address(name), self.move) == {EXPIRED} or None
 
     def _done(self, words: Sequence[str]) -> None:
-        said = _admin(self._cluster, LOOPBACK, words)
+        said = typed(self._cluster, LOOPBACK, words)
         if said.returncode:
             raise LabError(f"{' '.join(words)}: {said.stderr.strip()}")
 
@@ -341,61 +312,6 @@ def _known(cluster: Cluster, brokers: Sequence[str] = BROKERS) -> bool | None:
     return all(questions.routed(port, name).get(0) for name in brokers) or None
 
 
-# ---- programs ------------------------------------------------------------------------------------
-
-
-def _command(cluster: Cluster, host: str, words: Sequence[str]) -> tuple[list[str], Mapping[str, str]]:
-    variables = environment(TMPDIR=str(cluster.part("tmp")))
-    return [*CLI, "admin", *words, "-n", f"{host}:{cluster.port(NAME_SERVER)}"], variables
-
-
-def _started(cluster: Cluster, host: str, words: Sequence[str]) -> subprocess.Popen[str]:
-    command, variables = _command(cluster, host, words)
-    with (cluster.part("log") / "administrator.out").open("ab") as output:
-        return subprocess.Popen(
-            command, env=variables, stdin=subprocess.DEVNULL, stdout=output, stderr=output, text=True
-        )
-
-
-def _admin(cluster: Cluster, host: str, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    command, variables = _command(cluster, host, words)
-    return subprocess.run(
-        command, env=variables, capture_output=True, text=True, timeout=COMMAND_S, check=False
-    )
-
-
-def _produce(cluster: Cluster, move: Move) -> Producer:
-    path = cluster.part("clients") / f"{move.topic}.jsonl"
-    words = ("produce", "-t", move.topic, "--format", "json", "--lines")
-    command = [*CLI, *words, "-n", cluster.address(NAME_SERVER)]
-    with path.open("wb") as output, path.with_suffix(".err").open("wb") as errors:
-        process = subprocess.Popen(
-            command, env=environment(), stdin=subprocess.PIPE, stdout=output, stderr=errors
-        )
-    return Producer(process, path)
-
-
-def _tail(producer: Producer) -> Sequence[bytes]:
-    with producer.path.open("rb") as file:
-        file.seek(producer._read)
-        return (producer._rest + file.read()).splitlines()
-
-
-def _consumed(cluster: Cluster, move: Move) -> Sequence[Line]:
-    words = ("consume", "-t", move.topic, "--format", "json", "--idle", IDLE_S)
-    command = [*CLI, *words, "-n", cluster.address(NAME_SERVER)]
-    done = subprocess.run(
-        command, env=environment(), capture_output=True, text=True, timeout=5 * END_S, check=False
-    )
-    if done.returncode:
-        raise LabError(f"consume: {done.stderr.strip()[-300:]}")
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def _number(value: object) -> int:
-    return int(str(value))
-
-
 # ---- the table -----------------------------------------------------------------------------------
 
 
@@ -408,28 +324,60 @@ def main() -> int:
     parser.add_argument("--questions", action="store_true", help="crashes at requests that only ask, too")
     parser.add_argument("--two-die", action="store_true", help="rows at which two die, in place of one")
     parser.add_argument("--from", dest="first", type=int, default=1, help="begin with this row of each move")
-    parser.add_argument("--minutes", type=float, default=40.0, help="begin no row after so many minutes")
+    parser.add_argument("--minutes", type=float, default=240.0, help="begin no row after so many minutes")
+    parser.add_argument("--resume", action="store_true", help="rows that were right before are not played")
+    parser.add_argument("--side-by-side", type=int, default=1, help="so many clusters at once share the rows")
+    parser.add_argument("--part", type=_part, default=(1, 1), help="of the rows, part K/N alone")
     parser.add_argument(
         "--out", type=Path, default=Path("out/kills-queues"), help="in place of an earlier run's"
     )
+    parser.add_argument("--results", type=Path, help="a line for each row as it ends; else OUT.jsonl")
     arguments = parser.parse_args()
-    end_in_order()
+    path = arguments.results or arguments.out.with_suffix(".jsonl")
+    results = Results(path, is_resumed=arguments.resume)
+    moves = [*MOVES.values()] if arguments.move is None else [MOVES[arguments.move]]
     began_s = time.monotonic()
-    failed = 0
     try:
-        for move in MOVES.values() if arguments.move is None else [MOVES[arguments.move]]:
-            Cluster.remove_earlier(arguments.out)
-            with Cluster(arguments.out) as cluster:
-                _start(cluster, move)
-                failed += _played(cluster, move, arguments, began_s + 60 * arguments.minutes)
+        if arguments.side_by_side > 1:
+            _shared(arguments, results)
+        else:
+            end_in_order()
+            for move in moves:
+                _played(move, arguments, results, began_s + 60 * arguments.minutes)
     except LabError as error:
         print(f"kills-queues: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("kills-queues: interrupted; all of its processes are ended", file=sys.stderr)
+        print("kills-queues: interrupted; all of its processes are ended, --resume goes on", file=sys.stderr)
         return 130
-    print(f"{'every row was right' if not failed else f'{failed} wrong'}: {time.monotonic() - began_s:.0f} s")
-    return 1 if failed else 0
+    if arguments.part == (1, 1):
+        print("\n".join(results.lines([each.name for each in moves])))
+    told = "every row was right" if results.are_right else "not every row was right"
+    print(f"{told}: {time.monotonic() - began_s:.0f} s", flush=True)
+    return 0 if results.are_right else 1
+
+
+def _part(text: str) -> tuple[int, int]:
+    number, _, count = text.partition("/")
+    return int(number), int(count)
+
+
+def _shared(arguments: argparse.Namespace, results: Results) -> None:
+    """The rows are dealt out to processes with a cluster each, which write to one file of results."""
+    count = arguments.side_by_side
+    common = (*sys.argv[1:], "--side-by-side", "1", "--resume", "--results", str(results.path))
+    own = [("--part", f"{each}/{count}", "--out", f"{arguments.out}-{each}") for each in range(1, count + 1)]
+    running = [subprocess.Popen([sys.executable, "-m", MODULE, *common, *each]) for each in own]
+    # Ctrl-C reaches them as it reaches this process: they end their clusters, and are waited for.
+    try:
+        codes = [each.wait() for each in running]
+    except KeyboardInterrupt:
+        for each in running:
+            each.wait()
+        raise
+    results.load()
+    if any(code not in {0, 1} for code in codes):
+        raise LabError(f"parts ended with {codes}")
 
 
 def _start(cluster: Cluster, move: Move) -> None:
@@ -443,50 +391,59 @@ def _start(cluster: Cluster, move: Move) -> None:
         words = ("updateTopic", "-t", move.topic, "-c", CLUSTER_NAME, "-r", "1", "-w", "1", "-lq", "true")
     else:
         words = ("updateStaticTopic", "-t", move.topic, "-qn", str(QUEUES), "-b", ",".join(BROKERS))
-    said = _admin(cluster, LOOPBACK, words)
+    said = typed(cluster, LOOPBACK, words)
     if said.returncode:
         raise LabError(f"{' '.join(words)}: {said.stderr.strip()}")
 
 
-def _played(cluster: Cluster, move: Move, arguments: argparse.Namespace, until_s: float) -> int:
-    """How many rows were wrong; each is told as it ends, and all as a table."""
-    table = Table(cluster, move)
-    try:
-        return _rows_played(table, move, arguments, until_s)
-    finally:
-        table.close()
+def _played(move: Move, arguments: argparse.Namespace, results: Results, until_s: float) -> None:
+    """All rows of a move, those behind a wrong one on a cluster that knows nothing of it."""
+    tried: set[Row] = set()
+    is_over = False
+    while not is_over:
+        Cluster.remove_earlier(arguments.out)
+        with Cluster(arguments.out) as cluster:
+            _start(cluster, move)
+            table = Table(cluster, move)
+            try:
+                is_over = _rows_played(table, arguments, results, until_s, tried)
+            finally:
+                table.close()
 
 
-def _rows_played(table: Table, move: Move, arguments: argparse.Namespace, until_s: float) -> int:
+def _rows_played(
+    table: Table, arguments: argparse.Namespace, results: Results, until_s: float, tried: set[Row]
+) -> bool:
+    """Whether all were played that are to be; not those behind one that was wrong. `tried`: in this run."""
+    move = table.move
     table.prepare()
     found = list(move.rows(table.steps(), questions=arguments.questions, two_die=arguments.two_die))
     rows = [each for each in found if not arguments.only or arguments.only in str(each)]
-    rows = rows[arguments.first - 1 :: arguments.each]
-    came: dict[Row, list[str]] = {}
-    for number, row in enumerate(rows, 1):
-        if time.monotonic() > until_s:
-            print(f"{move.name}: the time is over, {len(rows) - number + 1} rows are left out", flush=True)
+    number, count = arguments.part
+    rows = rows[arguments.first - 1 :: arguments.each][number - 1 :: count]
+    results.expect(move.name, rows)
+    played: list[Row] = []
+    is_wrong = False
+    left = [each for each in rows if each not in tried and not results.is_right(move.name, each)]
+    for row in left:
+        if is_wrong or time.monotonic() > until_s:
             break
-        came[row] = table.play(row)
-        print(f"{move.name} {number}/{len(rows)} {row}: {'; '.join(came[row]) or 'right'}", flush=True)
-    said, wrong = table.end()
-    print(f"\n{move.name}: {said}{''.join(f'{chr(10)}  WRONG: {each}' for each in wrong)}")
-    print("\n".join(_lines(came)), flush=True)
-    return sum(map(bool, came.values())) + len(wrong)
-
-
-def _lines(came: Mapping[Row, Sequence[str]]) -> Sequence[str]:
-    """A row for each step and who dies, a column for each moment."""
-    lines = [
-        f"| step | who dies | {' | '.join(each.value for each in Moment)} |",
-        "| --- | --- | --- | --- | --- |",
-    ]
-    for step, who, also in dict.fromkeys((row.step, row.who, row.also) for row in came):
-        cells = (came.get(Row(step, who, moment, also)) for moment in Moment)
-        told = ["not played" if each is None else "wrong" if each else "right" for each in cells]
-        both = who.value if also is None else f"{who.value}, {also.value}"
-        lines.append(f"| {step} | {both} | {' | '.join(told)} |")
-    return lines
+        began_s = time.monotonic()
+        try:
+            wrong = table.play(row)
+        except LabError as error:
+            wrong = [f"broken off: {error}"]
+        results.add(move.name, row, wrong, time.monotonic() - began_s)
+        tried.add(row)
+        is_wrong = bool(wrong)
+        played += [row] * (not is_wrong)
+    try:
+        told, wrong = table.end()
+    except LabError as error:
+        told, wrong = {}, [f"what they saw is not known: {error}"]
+    # Behind a row that was wrong clients see what was wrong with it.
+    results.add_clients(move.name, played, told, [] if is_wrong else wrong)
+    return not is_wrong
 
 
 if __name__ == "__main__":

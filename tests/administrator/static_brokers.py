@@ -28,6 +28,7 @@ from replispec.wire.rocketmq.static_topic import (
 
 T = TypeVar("T")
 TOPIC, CLUSTER, NAME_SERVER = "TopicS", "C", "10.0.0.1:9876"
+OTHER_NAME_SERVER = "10.0.0.2:9876"
 SET = RequestCode.UPDATE_AND_CREATE_STATIC_TOPIC
 
 
@@ -153,6 +154,8 @@ class JavaCluster:
     set_count: int = 0
     told: list[str] = field(default_factory=list)
     silent: set[str] = field(default_factory=set)
+    unheard: dict[str, set[str]] = field(default_factory=dict)
+    """What a name server does not know."""
 
     @classmethod
     def of(cls, *names: str) -> JavaCluster:
@@ -174,7 +177,7 @@ class JavaCluster:
         return [name for name, each in self.brokers.items() if each.leads(index)]
 
     def _outcome(self, question: Asking) -> Outcome:
-        if question.address == NAME_SERVER:
+        if question.address in {NAME_SERVER, OTHER_NAME_SERVER}:
             return self._name_server(question)
         broker = next(each for name, each in self.brokers.items() if address(name) == question.address)
         if broker.name in self.silent:
@@ -190,11 +193,12 @@ class JavaCluster:
     def _name_server(self, question: Asking) -> Command:
         if question.code != RequestCode.GET_BROKER_CLUSTER_INFO:
             return _said(ResponseCode.SUCCESS)
-        table = {name: BrokerData({0: address(name)}, name, CLUSTER) for name in self.brokers}
+        heard = self.brokers.keys() - self.unheard.get(question.address, set())
+        table = {name: BrokerData({0: address(name)}, name, CLUSTER) for name in sorted(heard)}
         info = ClusterInfo.from_json(
             {
                 "brokerAddrTable": {name: each.to_json() for name, each in table.items()},
-                "clusterAddrTable": {CLUSTER: list(self.brokers)},
+                "clusterAddrTable": {CLUSTER: sorted(heard)},
             }
         )
         return _said(ResponseCode.SUCCESS, info.encode())

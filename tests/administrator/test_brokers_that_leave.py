@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from replispec.administrator.rocketmq import NotAsWantedError, static_topics
-from replispec.administrator.rocketmq.consumers import Reset, reset
+from replispec.administrator.rocketmq import static_topics
 from replispec.administrator.rocketmq.logical_migration import moved
 from replispec.administrator.rocketmq.logical_queues import numbered
 from replispec.administrator.rocketmq.logical_topics import known
@@ -201,11 +200,24 @@ def test_a_broker_that_comes_back_is_ended_also_while_another_one_is_lost(typed:
     assert not held.is_writable
 
 
-def test_a_group_of_logical_queues_is_not_said_to_be_moved_by_a_time() -> None:
-    brokers = OwnBrokers(1)
+def test_what_a_broker_that_is_gone_for_good_alone_held_is_declared_gone(typed: Any) -> None:
+    """Name servers that remember its older segments let readers wait, those that begin empty refuse."""
+    brokers = OwnBrokers(3)
     made(brokers, 1)
-    with pytest.raises(NotAsWantedError, match=f"{TOPIC} has logical queues: no group is moved"):
-        brokers.carried_out(reset(NAMES, Reset("g", TOPIC, 0)))
+    run = typed(brokers)
+    brokers.writes(2, 0, 5)
+    move(brokers, 1, 3)
+    brokers.writes(3, 1, 4)
+    lost = ("drainBroker", "-b", "broker2", "-t", TOPIC, "--lost")
+    assert run(*lost)[1] == 1
+    brokers.world.kill("broker2")
+    brokers.world.run_for(5_000)
+    text, code = run(*lost)
+    assert (code, "offsets 0 to 4 of logical queue 1" in text) == (0, True), text
+    brokers.world.run_for(2_000)
+    assert [each for each in read(brokers) if each[0] == 1] == [(1, offset) for offset in range(5, 9)]
+    name_server_begins_empty(brokers)
+    assert told(brokers) == [0, 1, 2]
 
 
 def test_a_broker_whose_items_of_a_static_topic_hold_messages_may_not_stop(typed: Any) -> None:

@@ -15,7 +15,14 @@ from replispec.cli.main import command_line
 from replispec.cli.rocketmq.admin import delete_topic, static_topics
 from replispec.cli.rocketmq.admin.asking import RefusedToAskError
 from replispec.wire.rocketmq.static_topic import TopicRemappingDetailWrapper
-from tests.administrator.static_brokers import CLUSTER, NAME_SERVER, TOPIC, CutOffError, JavaCluster
+from tests.administrator.static_brokers import (
+    CLUSTER,
+    NAME_SERVER,
+    OTHER_NAME_SERVER,
+    TOPIC,
+    CutOffError,
+    JavaCluster,
+)
 
 Admin = Callable[..., Result]
 
@@ -41,7 +48,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> JavaCluster:
 
 def run(*words: str) -> Result:
     """One command."""
-    line = ["admin", *words, "-t", TOPIC, "-n", NAME_SERVER]
+    line = ["admin", *words, "-t", TOPIC, "-n", f"{NAME_SERVER};{OTHER_NAME_SERVER}"]
     return CliRunner().invoke(command_line, line, standalone_mode=False)
 
 
@@ -252,3 +259,22 @@ def test_a_deleted_topic_is_gone_from_every_broker(cluster: JavaCluster) -> None
     assert all(each.config is not None for each in cluster.brokers.values())
     well(run("deleteTopic", "-c", CLUSTER, "--yes"))
     assert all(each.config is None for each in cluster.brokers.values())
+
+
+@pytest.mark.parametrize("unheard", ["a", "b", "c"])
+def test_what_one_name_server_does_not_know_is_there(cluster: JavaCluster, unheard: str) -> None:
+    """A broker that the first one has lost leads queues all the same: it is asked, told, and deletes."""
+    well(update(3))
+    cluster.unheard[NAME_SERVER] = {unheard}
+    well(remap(to="b,c"))
+    whole(cluster, 3)
+    well(update(4))
+    whole(cluster, 4)
+    well(run("deleteTopic", "-c", CLUSTER, "--yes"))
+    assert all(each.config is None for each in cluster.brokers.values())
+
+
+def test_brokers_are_found_though_the_first_name_server_is_empty(cluster: JavaCluster) -> None:
+    cluster.unheard[NAME_SERVER] = {"a", "b", "c"}
+    well(update(2))
+    whole(cluster, 2)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from replispec.runtime.primitives.parameters import ConfigurationError
 from replispec.runtime.rocketmq.derived_options import check_members
 from replispec.runtime.rocketmq.log.properties import properties_of
+from replispec.runtime.rocketmq.rules import message_offset
 from replispec.wire.rocketmq import constants
-from replispec.wire.rocketmq.client import DelayOffsetTable
+from replispec.wire.rocketmq.client import ConsumerSendMsgBackRequest, DelayOffsetTable
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.options import BrokerOptions
 from replispec.wire.rocketmq.store import LogRecord
@@ -173,3 +176,71 @@ def test_nobody_sends_to_the_topic_of_those_that_wait() -> None:
 def test_levels_that_are_none_are_refused_at_the_start() -> None:
     with pytest.raises(ConfigurationError, match="messageDelayLevel"):
         check_members(BrokerOptions(broker_name="b", message_delay_level="1s soon"))
+
+
+def give_back(brokers: BrokerSet, address: str, record: LogRecord, **more: Any) -> int:
+    header = ConsumerSendMsgBackRequest(offset=record.physical_offset, group="g", delay_level=0)
+    asked = replace(header, **more)
+    return brokers.ask(address, RequestCode.CONSUMER_SEND_MSG_BACK, asked).header.code
+
+
+def of_topic(brokers: BrokerSet, address: str, topic: str) -> list[LogRecord]:
+    code, _, data = brokers.pull(address, 0, topic=topic)
+    return list(records(data)) if code == OK else []
+
+
+def test_a_message_that_is_given_back_comes_again_later_each_time_and_then_no_more() -> None:
+    brokers = BrokerSet()
+    address, _ = brokers.pair(message_delay_level="1s 1s 2s 4s")
+    brokers.send(address, b"bad", properties="TAGS\x01a\x02")
+    (record,) = delivered(brokers, address)
+    first_id = record.physical_offset
+    for times in range(2):
+        assert give_back(brokers, address, record, max_reconsume_times=2) == OK
+        brokers.world.run_for(1_500)
+        assert len(of_topic(brokers, address, "%RETRY%g")) == times
+        brokers.until(lambda times=times: len(of_topic(brokers, address, "%RETRY%g")) > times)  # type: ignore[misc]
+        record = of_topic(brokers, address, "%RETRY%g")[-1]
+        found = properties_of(record.properties)
+        assert (record.body, record.reconsume_times, found["TAGS"]) == (b"bad", times + 1, "a")
+        assert (found["RETRY_TOPIC"], message_offset(found["ORIGIN_MESSAGE_ID"])) == ("T", first_id)
+    assert give_back(brokers, address, record, max_reconsume_times=2) == OK
+    (dead,) = of_topic(brokers, address, "%DLQ%g")
+    assert (dead.body, dead.reconsume_times) == (b"bad", 3)
+    brokers.world.run_for(10_000)
+    assert len(of_topic(brokers, address, "%RETRY%g")) == 2
+
+
+def test_what_nobody_wants_again_is_dead_at_once() -> None:
+    brokers = BrokerSet()
+    address = brokers.alone()
+    brokers.send(address, b"bad")
+    assert give_back(brokers, address, delivered(brokers, address)[0], delay_level=-1) == OK
+    assert [each.body for each in of_topic(brokers, address, "%DLQ%g")] == [b"bad"]
+
+
+def test_a_client_that_sends_its_retries_itself_is_told_the_same_end() -> None:
+    brokers = BrokerSet()
+    address = brokers.alone()
+    for times in (3, 4):
+        more: dict[str, Any] = {"reconsume_times": times, "max_reconsume_times": 3}
+        assert brokers.send(address, b"%d" % times, topic="%RETRY%g", **more)[0] == OK
+    assert [each.body for each in of_topic(brokers, address, "%RETRY%g")] == [b"3"]
+    assert [each.body for each in of_topic(brokers, address, "%DLQ%g")] == [b"4"]
+
+
+def test_only_messages_are_given_back() -> None:
+    """Offsets within records, of what waits, before and behind the log; and a record within a body."""
+    brokers = BrokerSet()
+    address = brokers.alone(message_delay_level=LEVELS)
+    brokers.send(address, b"one")
+    (one,) = delivered(brokers, address)
+    inner = replace(one, physical_offset=0)
+    brokers.send(address, inner.encode(), queue=1)
+    (outer,) = delivered(brokers, address, 1)
+    brokers.send(address, b"waits", properties=level(3))
+    behind = brokers.epochs(address).max_offset or 0
+    body_at = outer.physical_offset + outer.encode().index(outer.body)
+    for offset in (-1, 1, body_at, behind, behind + 1, 2**62, outer.physical_offset + len(outer.encode())):
+        assert give_back(brokers, address, replace(one, physical_offset=offset)) == ResponseCode.SYSTEM_ERROR
+    assert give_back(brokers, address, one) == OK

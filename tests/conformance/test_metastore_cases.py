@@ -19,6 +19,7 @@ from tests.conformance.subjects.metastore import GoodMetastore
 from tests.conformance.subjects.metastore_alternatives import ALTERNATIVES
 from tests.conformance.subjects.metastore_faults import CAUGHT
 from tests.conformance.subjects.metastore_server import MetastoreServer
+from tests.conformance.subjects.node_faults import CAUGHT_ON_TREES, metastore_on
 from tests.conformance.subjects.our_metastore import serve_metastore
 
 KIND, RELEASE = "metastore", (3, 6, 4)
@@ -70,8 +71,9 @@ def test_nothing_is_found_in_what_the_protocol_allows() -> None:
 
 
 def test_each_that_does_it_wrong_is_failed_by_the_case_that_names_its_fault() -> None:
-    assert len(CAUGHT) >= FAULTS_MINIMUM
-    outcomes = found({f"{make.__name__} {name}": (make, (CASES[name],)) for make, name in CAUGHT.items()})
+    every = {**CAUGHT, **{metastore_on(kind): name for kind, name in CAUGHT_ON_TREES.items()}}
+    assert len(every) >= FAULTS_MINIMUM
+    outcomes = found({f"{make.__name__} {name}": (make, (CASES[name],)) for make, name in every.items()})
     missed = {
         name: outcome if isinstance(outcome, str) else [str(each.reason) for each in outcome.results]
         for name, outcome in outcomes.items()

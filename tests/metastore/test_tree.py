@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +17,7 @@ from replispec.metastore.zookeeper.core.records import (
     encode_record,
     restore_part,
 )
-from replispec.metastore.zookeeper.core.tree import NodeTree, TreeNode, bytes_of
+from replispec.metastore.zookeeper.core.tree import NodeTree
 from replispec.metastore.zookeeper.core.values import (
     CheckVersion,
     CloseSession,
@@ -26,9 +28,11 @@ from replispec.metastore.zookeeper.core.values import (
     OpenSession,
     Request,
     SetData,
+    TreeNode,
     TreeOutcome,
     TreeRefusal,
     WriteNodes,
+    bytes_of,
 )
 from tests.metastore.model import Model, ModelNode
 from tests.metastore.requests import HISTORIES, REQUESTS
@@ -217,27 +221,49 @@ def test_no_data_is_not_the_same_as_empty_data() -> None:
 
 @given(
     before=HISTORIES,
-    after=HISTORIES,
-    asked=st.lists(REQUESTS, max_size=10),
+    after=st.lists(REQUESTS, min_size=1, max_size=40),
     size=st.sampled_from((1, 400, 900)),
-    every=st.integers(1, 3),
+    each=st.integers(1, 8),
 )
 def test_a_copy_is_the_tree_as_it_was_however_that_changes_meanwhile(
-    before: list[Request], after: list[Request], asked: list[Request], size: int, every: int
+    before: list[Request], after: list[Request], size: int, each: int
 ) -> None:
+    """`each`: how many requests come between two parts."""
     tree, other = NodeTree(), NodeTree()
     for zxid, request in enumerate(before, 1):
         tree.apply(zxid, zxid, request)
-    was, copy = everything(tree), tree.copy()
+    was, copy, changes = everything(tree), tree.copy(), iter(after)
     other.empty(copy.index)
-    changes = iter([*after, *asked])
-    for number, part in enumerate(copy.parts(size)):
-        restore_part(other, copy.index, encode_part(copy.index, part))
-        request = next(changes, None) if number % every == 0 else None
-        if request is not None:
+    parts = copy.parts(size)
+    while True:
+        for request in islice(changes, each):
             if isinstance(request, WriteNodes):
                 tree.refuses(request)
             tree.apply(tree.zxid + 1, 1, request)
+        if (part := next(parts, None)) is None:
+            break
+        restore_part(other, copy.index, encode_part(copy.index, part))
+    assert everything(other) == was
+
+
+@pytest.mark.parametrize("done", range(6))
+def test_what_changes_behind_a_copy_is_in_it_as_it_was(done: int) -> None:
+    """`done`: how many parts are handed out before the changes."""
+    nodes = tuple(Create(path, b"old") for path in ("/a", "/b", "/c", "/d"))
+    tree, _ = applied(OPEN, WriteNodes(SESSION, (*nodes, Create("/e", b"", is_ephemeral=True))))
+    was, copy, other = everything(tree), tree.copy(), NodeTree()
+    parts = copy.parts(1)
+    read = [encode_part(copy.index, next(parts)) for _ in range(done)]
+    for request in (
+        WriteNodes(SESSION, (SetData("/a", b"new", 0), Create("/b/x", b""), Delete("/c", -1))),
+        WriteNodes(SESSION, (Create("/c", b"again"), SetData("/c", b"once more", 0))),
+        WriteNodes(SESSION, (Delete("/d", -1), Create("/f", b""), Delete("/none", -1))),
+        CloseSession(SESSION),
+    ):
+        tree.apply(tree.zxid + 1, 2, request)
+    other.empty(copy.index)
+    for data in (*read, *(encode_part(copy.index, each) for each in parts)):
+        restore_part(other, copy.index, data)
     assert everything(other) == was
 
 

@@ -36,7 +36,6 @@ from tests.replay.queues import (
     GROUP,
     LATE_GROUP,
     RECORD_BYTES,
-    SECOND_EPOCH,
     item,
     moved,
 )
@@ -261,11 +260,11 @@ def a_route_that_nobody_registered(frames: Frames) -> Frames:
 
 
 def a_route_of_an_epoch_that_nobody_registered(frames: Frames) -> Frames:
-    """A name server tells a mapping of an epoch that the broker never had."""
-    at = _routes(frames)[-1]
+    """A name server tells a mapping of an epoch that the broker never had, between two that it had."""
+    at = _routes(frames)[1]
     said = TopicRouteData.decode(frames[at].command()[0].body)
     infos = dict(said.topic_queue_mapping_by_broker or {})
-    infos["broker-c"] = replace(infos["broker-c"], epoch=SECOND_EPOCH + 7)
+    infos["broker-c"] = replace(infos["broker-c"], epoch=FIRST_EPOCH + 7)
     return with_body(frames, at, replace(said, topic_queue_mapping_by_broker=infos).encode())
 
 
@@ -362,7 +361,11 @@ STATIC_FAULTS = (
     fault(a_mapping_of_another_broker, "mappings-are-for-their-broker"),
     fault(an_end_that_changes, "segment-ends-stay"),
     fault(a_route_that_nobody_registered, "routes-are-registered", "one-writable-segment"),
-    fault(a_route_of_an_epoch_that_nobody_registered, "routes-tell-what-is-registered"),
+    fault(
+        a_route_of_an_epoch_that_nobody_registered,
+        "routes-tell-what-is-registered",
+        doubts=["routes-are-the-newest"],
+    ),
     fault(what_is_gone_is_read, "removed-is-not-read"),
     fault(an_end_that_is_not_translated, "ends-hold-what-is-read"),
     fault(an_end_beyond_all_messages, "ends-never-fall"),

@@ -75,12 +75,12 @@ def one_is_compressed(frames: Frames) -> Frames:
 def told_by_another_connection(frames: Frames) -> Frames:
     """The name server told nothing of the topic on this connection before."""
     routes = [at for at in asked(frames, GetRouteInfoRequest) if frames[at].source[0] == CONSUMER]
-    last = frames[routes[-1]].command()[1].opaque
+    told = frames[routes[1]].command()[1].opaque
     of_client = (frames[routes[-1]].source, frames[routes[-1]].destination)
     return [
         each
         for each in frames
-        if {each.source, each.destination} != {*of_client} or each.command()[1].opaque == last
+        if {each.source, each.destination} != {*of_client} or each.command()[1].opaque == told
     ]
 
 
@@ -104,9 +104,10 @@ def test_a_registration_counts_before_it_is_answered(tmp_path: Path) -> None:
     answer = max(at for at, each in enumerate(frames) if each.source == NAME_SERVER)
     lacking = frames[:answer] + frames[answer + 1 :]
     again = a_route_of_an_epoch_that_nobody_registered(lacking)
-    at = max(at for at, each in enumerate(again) if b"topicQueueMappingByBroker" in each.data)
+    wrong = str(FIRST_EPOCH + 7).encode()
+    at = next(at for at, each in enumerate(again) if wrong in each.data)
     command, header = again[at].command()
-    body = command.body.replace(str(FIRST_EPOCH + 100_007).encode(), str(epoch).encode())
+    body = command.body.replace(wrong, str(epoch).encode())
     told_now = replace(again[at].with_command(header, body), time_ns=lacking[-1].time_ns + 1)
     assert verdicts_of([*again[:at], *again[at + 1 :], told_now], tmp_path)[ROUTES] == "ok"
 

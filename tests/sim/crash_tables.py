@@ -1,13 +1,14 @@
-"""Crashes at each step of a move of logical queues, on real nodes in a simulated world.
+"""Crashes at each step of a command for logical queues, on real nodes in a simulated world.
 
-    python -m tests.sim.crash_tables [PART OF A ROW ...]
+    python -m tests.sim.crash_tables [PART OF A ROW ...] [--resume] [--part K/N]
 
-plays every row of the table (or those whose text has these parts) and prints what was wrong. Which rows there
-are, and what must be true afterwards, is shared with real processes: `lab.rocketmq.crash_rows`.
+plays every row of the tables (or those whose text has these parts) and prints what was wrong. Which rows
+there are, and what must be true afterwards, is shared with real processes: `lab.rocketmq.crash_rows`.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -15,30 +16,26 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import count
+from pathlib import Path
 from typing import Any, Final, TypeVar
 from unittest.mock import patch
 
 from click.testing import CliRunner
 
 from lab.rocketmq.crash_judge import Clients, faults_of_mapping
-from lab.rocketmq.crash_rows import (
-    AGAIN,
-    LOST,
-    MOVES,
-    NEW,
-    REMAPPED,
-    UNKNOWN,
-    Moment,
-    Move,
-    Party,
-    Row,
-    Step,
-    Steps,
-)
+from lab.rocketmq.crash_results import Results
+from lab.rocketmq.crash_rows import GONE, MOVES, OTHERS, UNKNOWN, Aim, Moment, Move, Party, Row, Step, Steps
 from replispec.administrator.rocketmq import AdministratorNode, NotAsWantedError
-from replispec.administrator.rocketmq.plans import Plan, Reply
+from replispec.administrator.rocketmq.plans import LookingAgain, Plan, Reply
 from replispec.cli.main import command_line
-from replispec.cli.rocketmq.admin import logical_queues, static_topics, update_topic
+from replispec.cli.rocketmq.admin import (
+    delete_topic,
+    drain_broker,
+    logical_queues,
+    static_topics,
+    update_topic,
+    update_topic_logical_queue_num,
+)
 from replispec.cli.rocketmq.admin.asking import RefusedToAskError
 from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq.client import (
@@ -53,74 +50,22 @@ from replispec.runtime.rocketmq.client import (
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.remoting.calls import Failure
 from replispec.runtime.world import Member
+from replispec.wire.rocketmq.client import ConsumerOffsetTable, GetAllConsumerOffsetRequest
 from replispec.wire.rocketmq.codes import LogicalQueueState as State
 from replispec.wire.rocketmq.codes import RequestCode
-from tests.administrator.own_brokers import CLUSTER, NAME_SERVER, CutOffError, OwnBrokers
+from tests.administrator.own_brokers import NAME_SERVER, CutOffError
+from tests.sim.crash_stages import BROKERS, GROUP, SETTLED_MS, STAGES, START, Brokers, Stage
 
 T = TypeVar("T")
-BROKERS: Final = ("broker1", "broker2", "broker3")
 DOWN_US: Final = 3_000_000
-GONE_MS, START = 10_000, 9_000
-SETTLED_MS, BEFORE_MS, LOOK_US = 6_000, 1_000, 20_000
+OFF_US: Final = 30_000_000
+"""So long a master of a set of two is away: the other one is master before that."""
+GONE_MS, BEFORE_MS, LOOK_US = 10_000, 1_000, 20_000
+ROUTED_MS: Final = 35_000
+"""Clients have asked for routes again within so long."""
 PAUSE_MS: Final = 100
 PATIENCE_MS: Final = 120_000
 EPOCH_MS: Final = 1_700_000_000_000
-
-
-class Brokers(OwnBrokers):
-    """Three sets of one, which tell and are heard sooner than by default; some may be lost."""
-
-    lost: frozenset[str] = frozenset()
-
-    def add_broker(self, number: int, **changes: Any) -> str:
-        """See BrokerSet."""
-        sooner = {
-            "register_name_server_period_ms": 2_000,
-            "office_silence_period_ms": 2_000,
-            "alteration_doubt_period_ms": 2_000,
-        }
-        return super().add_broker(number, **sooner, **changes)
-
-    @property
-    def are_there(self) -> bool:
-        """Whether everybody serves."""
-        wanted = set(BROKERS) - self.lost
-        is_alive = all(each.is_alive for name, each in self.world.processes.items() if name in wanted)
-        return is_alive and all(self.broker(int(name[-1])).serves for name in wanted)
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """A move as it is played: who is who, and the command."""
-
-    move: Move
-    source: str
-    target: str
-    words: Sequence[str]
-
-    def party(self, address: str) -> Party:
-        """Who is at an address."""
-        if address == NAME_SERVER:
-            return Party.NAME_SERVER
-        name = f"broker{address.rpartition(':')[0].rpartition('.')[2]}"
-        return {self.source: Party.SOURCE, self.target: Party.TARGET}.get(name, Party.OTHER)
-
-    @property
-    def words_of_loss(self) -> Sequence[str]:
-        """What is typed while the source is gone, if it ever is: where the queue goes on."""
-        return (*self.words, "-fd", str(START)) if self.move.is_lost else self.words
-
-    def name(self, who: Party) -> str:
-        """The process of a server."""
-        return {Party.SOURCE: self.source, Party.TARGET: self.target}.get(who, "nameserver")
-
-
-STAGES: Final = {
-    NEW: Stage(NEW, "broker3", "broker2", NEW.words("broker2")),
-    AGAIN: Stage(AGAIN, "broker3", "broker2", AGAIN.words("broker2")),
-    LOST: Stage(LOST, "broker3", "broker2", LOST.words("broker2")),
-    REMAPPED: Stage(REMAPPED, "broker3", "broker1", REMAPPED.words("broker2", "broker1")),
-}
 
 
 @dataclass
@@ -136,37 +81,66 @@ class Crash:
 
     def play(self) -> Crash:
         """Everything."""
-        move = self.stage.move
-        self._prepare()
+        stage, move = self.stage, self.stage.move
+        self.brokers = stage.prepare(move, self._do)
         self._looks()
-        load = _Load(self.brokers, move.topic)
+        load = None if move.is_made or move.aim is Aim.DELETED else _Load(self.brokers, stage)
         self.brokers.world.run_for(BEFORE_MS)
         if move.is_lost:
-            self.brokers.lost = frozenset({self.stage.source})
-            self.brokers.world.kill(self.stage.source)
+            self.brokers.lost = frozenset({stage.source})
+            self.brokers.world.kill(stage.source)
             self.brokers.world.run_for(GONE_MS)
-        self._typed(self.stage.words_of_loss, is_first=True)
+        self._typed(self.brokers, stage.words_of_loss, is_first=True)
         if self.row is not None and not self.is_struck:
             self.wrong.append("there is no such step")
         # With its name server what was known of a lost source is gone: nobody finishes it then before that is
         # back, and whoever tries is told so.
         is_unknown = move.is_lost and self.row is not None and Party.NAME_SERVER in self.row.dead
-        self._finishes(self.stage.words_of_loss, UNKNOWN if is_unknown else None)
+        self._finishes(stage.words_of_loss, UNKNOWN if is_unknown else move.left_over)
         if move.is_lost:
             self.brokers.lost = frozenset()
-            self.brokers.world.start(self.stage.source)
-            self._finishes(self.stage.words)
-        self.wrong += load.ends(move)
-        addresses, target = self.brokers.addresses, self.stage.target
-        self.wrong += faults_of_mapping(move, self._ask, addresses, NAME_SERVER, target)
+            self.brokers.world.start(stage.source)
+            self._finishes(stage.words)
+        self._judge(load)
         return self
+
+    def _judge(self, load: _Load | None) -> None:
+        """All that is wrong in the end."""
+        stage, move, brokers = self.stage, self.stage.move, self.brokers
+        if move.aim is Aim.DELETED:
+            self._begin_again()
+        else:
+            if move.members > 1 or (move.queues and not move.is_made):
+                brokers.world.run_for(ROUTED_MS)
+            self.wrong += (load or _Load(brokers, stage)).ends(move)
+        self.wrong += faults_of_mapping(
+            move, self._ask, brokers.masters(), NAME_SERVER, stage.target, stage.source
+        )
+        if move is GONE:
+            kept = self._ask(
+                brokers.addresses[stage.target],
+                RequestCode.GET_ALL_CONSUMER_OFFSET,
+                GetAllConsumerOffsetRequest(),
+            )
+            if f"{move.topic}@{GROUP}" not in (ConsumerOffsetTable.decode(kept.body).offset_table or {}):
+                self.wrong.append("nobody knows where the group reads on")
+
+    def _begin_again(self) -> None:
+        """All servers at once: what is deleted stays so."""
+        brokers = self.brokers
+        names = [each for name in BROKERS for each in brokers.members_of(name)]
+        for each in ("nameserver", *names):
+            brokers.world.kill(each)
+            brokers.world.start(each)
+        brokers.until(lambda: brokers.are_there, at_most_ms=PATIENCE_MS)
+        brokers.world.run_for(SETTLED_MS)
 
     def _finishes(self, words: Sequence[str], but: str | None = None) -> None:
         """Everybody is there again, or all but who is lost, and the command is typed once more. `but`: with
         what it may be refused."""
         self.brokers.until(lambda: self.brokers.are_there, at_most_ms=PATIENCE_MS)
         self.brokers.world.run_for(SETTLED_MS)
-        text, code = self._typed(words)
+        text, code = self._typed(self.brokers, words)
         if code and (but is None or but not in text):
             self.wrong.append(f"the command cannot be finished: {text.splitlines()[-1:]}")
         self.brokers.world.run_for(SETTLED_MS)
@@ -174,53 +148,28 @@ class Crash:
     def _ask(self, address: str, code: RequestCode, header: Header) -> Command:
         return self.brokers.ask(address, code, header)
 
-    # What was before
-
-    def _prepare(self) -> None:
-        move = self.stage.move
-        # Who takes a new queue has joined, and does not know the topic.
-        brokers = self.brokers = Brokers(1 if move in {NEW, LOST} else 3, young=(2,) if move is AGAIN else ())
-        if move is REMAPPED:
-            self._do("updateStaticTopic", "-t", move.topic, "-qn", "3", "-b", ",".join(BROKERS))
-            brokers.world.run_for(SETTLED_MS)
-            return
-        if move in {NEW, LOST}:
-            brokers.joins(3)
-        self._do("updateTopic", "-t", move.topic, "-c", CLUSTER, "-r", "1", "-w", "1", "-lq", "true")
-        # Until its name server has heard of that it tells the plain route, and nothing moves.
-        brokers.world.run_for(SETTLED_MS)
-        if move is AGAIN:
-            self._do(*move.words("broker2"))
-            brokers.writes(2, 1, 3)
-        self._do(*move.words("broker3"))
-        if move is AGAIN:
-            brokers.fills(2)
-        else:
-            brokers.joins(2)
-        brokers.world.run_for(SETTLED_MS)
-
-    def _do(self, *words: str) -> None:
-        text, code = self._typed(words)
+    def _do(self, brokers: Brokers, *words: str) -> None:
+        text, code = self._typed(brokers, words)
         assert code == 0, text
 
     # The commands
 
-    def _typed(self, words: Sequence[str], *, is_first: bool = False) -> tuple[str, int]:
+    def _typed(self, brokers: Brokers, words: Sequence[str], *, is_first: bool = False) -> tuple[str, int]:
         """A command, as somebody types it: text and exit code."""
-        with commands(partial(self._asked, is_first=is_first), self.clock):
+        with commands(partial(self._asked, brokers, is_first=is_first), self.clock):
             line = ["admin", *words, "-n", NAME_SERVER]
             done = CliRunner().invoke(command_line, line, standalone_mode=False)
         assert done.exception is None, done.exception
         return done.output, done.return_value
 
-    def _asked(self, plan: Plan[T], *, is_first: bool) -> T:
+    def _asked(self, brokers: Brokers, plan: Plan[T], *, is_first: bool) -> T:
         node = AdministratorNode(self._watched(plan) if is_first else plan)
-        name = f"administrator{len(self.brokers.world.processes)}"
-        host = f"10.0.9.{len(self.brokers.world.processes)}"
-        self.brokers.world.add(name, host, lambda _storage: [Member(name, node)])
-        self.brokers.world.start(name)
-        self.brokers.until(lambda: node.is_done)
-        self.brokers.world.kill(name)
+        name = f"administrator{len(brokers.world.processes)}"
+        host = f"10.0.9.{len(brokers.world.processes)}"
+        brokers.world.add(name, host, lambda _storage: [Member(name, node)])
+        brokers.world.start(name)
+        brokers.until(lambda: node.is_done)
+        brokers.world.kill(name)
         try:
             return node.result()
         except NotAsWantedError as error:
@@ -231,6 +180,8 @@ class Crash:
         asked = next(plan)
         while True:
             replies: list[Reply] = []
+            if isinstance(asked, LookingAgain):
+                yield asked
             for each in asked:
                 step = self.steps.next(each.code, self.stage.party(each.address))
                 self._strike(step, Moment.BEFORE)
@@ -252,8 +203,11 @@ class Crash:
         self.is_struck = True
         world = self.brokers.world
         for name in (self.stage.name(each) for each in row.dead if each is not Party.ADMINISTRATOR):
-            world.after(0, partial(world.kill, name))
-            world.after(DOWN_US, partial(world.start, name))
+            is_set = name in BROKERS
+            process = self.brokers.master_of(name) if is_set else name
+            world.after(0, partial(world.kill, process))
+            off_us = OFF_US if is_set and self.stage.move.members > 1 else DOWN_US
+            world.after(off_us, partial(world.start, process))
         if Party.ADMINISTRATOR in row.dead:
             raise CutOffError("the administrator died")
         return True
@@ -266,7 +220,7 @@ class Crash:
         writers: dict[int, list[str]] = {}
         given_up = {self.stage.source} if self.stage.move.is_lost else set()
         for name in (each for each in BROKERS if each not in given_up):
-            for index in self._written_at(name):
+            for index in self._written_at(name, self.brokers.master_of(name)):
                 writers.setdefault(index, []).append(name)
         self.wrong += [
             f"queue {index} is written at {names}, at decided offsets"
@@ -275,9 +229,9 @@ class Crash:
         ]
         self.brokers.world.after(LOOK_US, self._looks)
 
-    def _written_at(self, name: str) -> Iterator[int]:
-        process = self.brokers.world.processes[name]
-        node = self.brokers.broker(int(name[-1])) if process.is_alive else None
+    def _written_at(self, name: str, member: str) -> Iterator[int]:
+        process = self.brokers.world.processes[member]
+        node = self.brokers.broker(int(member.removeprefix("broker"))) if process.is_alive else None
         if node is None or not node.serves:
             return
         topic, known = self.stage.move.topic, node._mappings
@@ -298,9 +252,12 @@ def commands(ask: Any, clock: Iterator[int]) -> Iterator[None]:
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         stack.enter_context(patch.object(tempfile, "tempdir", folder))
-        for module in (logical_queues, static_topics):
+        for module in (logical_queues, static_topics, delete_topic, drain_broker):
             stack.enter_context(patch.object(module, "ask", ask))
-        for module in (logical_queues, static_topics, update_topic):
+        for module in (
+            *(logical_queues, static_topics, update_topic),
+            *(drain_broker, update_topic_logical_queue_num),
+        ):
             stack.enter_context(patch.object(module, "wall_ms", lambda: next(clock)))
         yield
 
@@ -308,9 +265,10 @@ def commands(ask: Any, clock: Iterator[int]) -> Iterator[None]:
 class _Load:
     """A producer, which tries each message once, and somebody who reads meanwhile."""
 
-    def __init__(self, brokers: Brokers, topic: str) -> None:
+    def __init__(self, brokers: Brokers, stage: Stage) -> None:
         self._brokers = brokers
-        self._topic = topic
+        self._topic = stage.move.topic
+        self._queues = set(range(stage.queues))
         self._is_over = False
         self._came: dict[int, Stored | Failed] = {}
         self._live: list[tuple[tuple[int, int], int]] = []
@@ -358,7 +316,7 @@ class _Load:
         if node.failure is not None:
             failed.append(f"not everything can be read: {node.failure}")
         queues = {queue for (queue, _), _ in clients.read}
-        if queues != set(range(2 if move in {NEW, LOST} else 3)):
+        if queues != self._queues:
             failed.append(f"queues {queues} are read")
         lies = dict(clients.read)
         strange = [each for each in self._live if lies.get(each[0]) != each[1]]
@@ -385,19 +343,37 @@ def played(move: Move, row: Row) -> list[str]:
     return list(dict.fromkeys(Crash(STAGES[move], row).play().wrong))
 
 
-def main() -> None:
+def _part(text: str) -> tuple[int, int]:
+    number, _, count = text.partition("/")
+    return int(number), int(count)
+
+
+def main() -> int:
     """The command line."""
-    failed = False
-    for move in MOVES:
-        for row in (*rows(move), *rows(move, questions=False, two_die=True)):
-            name = f"{move.name}: {row}"
-            if all(each in name for each in sys.argv[1:]):
+    parser = argparse.ArgumentParser(prog="python -m tests.sim.crash_tables", description=__doc__)
+    parser.add_argument("words", nargs="*", help="rows whose text has all of these")
+    parser.add_argument("--part", type=_part, default=(1, 1), help="of the rows, part K/N alone")
+    parser.add_argument("--resume", action="store_true", help="rows that were right before are not played")
+    parser.add_argument(
+        "--results", type=Path, default=Path("out/crash-tables.jsonl"), help="a line for each row as it ends"
+    )
+    arguments = parser.parse_args()
+    results = Results(arguments.results, is_resumed=arguments.resume)
+    number, parts = arguments.part
+    for move in (*MOVES, *OTHERS):
+        found = (*rows(move), *rows(move, questions=False, two_die=True))
+        wanted = [each for each in found if all(word in f"{move.name}: {each}" for word in arguments.words)]
+        wanted = wanted[number - 1 :: parts]
+        results.expect(move.name, wanted)
+        for row in [each for each in wanted if not results.is_right(move.name, each)]:
+            try:
                 wrong = played(move, row)
-                failed = failed or bool(wrong)
-                sys.stdout.write(f"{name}: {'; '.join(wrong) or 'right'}\n")
-                sys.stdout.flush()
-    sys.exit(1 if failed else 0)
+            except AssertionError as error:
+                wrong = [f"broken off: {error}"]
+            results.add(move.name, row, wrong)
+    sys.stdout.write("\n".join(results.lines([each.name for each in (*MOVES, *OTHERS)])) + "\n")
+    return 0 if results.are_right else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

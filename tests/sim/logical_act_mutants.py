@@ -69,9 +69,9 @@ def _any_expired(self: LogicalTopic, broker: str, index: int) -> PhysicalQueue |
     return None
 
 
-def _anywhere_behind(found: LogicalTopic, tail: Any, start: int | None) -> Any:
+def _anywhere_behind(found: LogicalTopic, index: int, tail: Any, start: int | None) -> Any:
     looks_open = replace(tail, physical_end=-1) if tail.is_sealed else tail
-    return PASSES_OVER(found, looks_open, start)
+    return PASSES_OVER(found, index, looks_open, start)
 
 
 def _told_with_empty(self: HeardQueues) -> Sequence[LogicalQueue]:

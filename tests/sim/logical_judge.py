@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from replispec.administrator.rocketmq.logical_queues import lack
 from replispec.administrator.rocketmq.logical_topics import LogicalTopic
-from replispec.broker.rocketmq.core.logical_mappings import HeldSegment, TopicMapping
+from replispec.broker.rocketmq.core.topic_mapping import HeldSegment, TopicMapping
 from replispec.broker.rocketmq.node import BrokerNode
 from replispec.nameserver.rocketmq.node import NameServerNode
 from replispec.runtime.rocketmq.queues import LogicalQueue, Segment
@@ -27,7 +27,7 @@ def held_by(servers: Servers, name: str, member: str = "") -> Sequence[HeldSegme
     """What a set holds, by the word of its master, or of this member."""
     node = servers.node(member or servers.master(name))
     mapped = None if node is None else node._mappings.logical.kept(TOPIC)
-    return () if mapped is None else mapped.said.held
+    return () if mapped is None else tuple(mapped.said.held)
 
 
 def told_by(servers: Servers, name_server: str, name: str) -> set[tuple[int, Segment]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from replispec.administrator.rocketmq.logical_topics import LogicalTopic
-from replispec.broker.rocketmq.core.logical_mappings import HeldSegment
+from replispec.broker.rocketmq.core.topic_mapping import HeldSegment
 from replispec.runtime.sim import Rng
 from tests.sim.logical_admins import LogicalAdministrators, LogicalWanted
 from tests.sim.logical_clients import LogicalClients

@@ -16,18 +16,35 @@ from unittest.mock import patch
 import pytest
 
 from lab.errors import LabError
-from lab.rocketmq.crash_rows import AGAIN, LOST, MOVES, NEW, REMAPPED, Moment, Move, Party, Row, Step
-from replispec.administrator.rocketmq import logical_migration
+from lab.rocketmq.crash_rows import (
+    AGAIN,
+    GONE,
+    LOST,
+    MOVES,
+    NEW,
+    OTHERS,
+    REMAPPED,
+    Moment,
+    Move,
+    Party,
+    Row,
+    Step,
+)
+from replispec.administrator.rocketmq import logical_migration, logical_queues
 from replispec.broker.rocketmq.core.recorded import RecordedMappings
 from replispec.cli.rocketmq.admin import static_topics
 from replispec.wire.rocketmq.codes import RequestCode
-from tests.sim.crash_tables import STAGES, Crash, played, rows
+from tests.sim.crash_stages import STAGES
+from tests.sim.crash_tables import Crash, played, rows
 
 IS_WHOLE: Final = os.environ.get("REPLISPEC_CRASHES") == "all"
 CHANGES_EACH, QUESTIONS_EACH, PAIRS_EACH = (1, 1, 1) if IS_WHOLE else (7, 53, 29)
 """Every so many row is played: of requests that change something, of those that do not, of two who die."""
+RARER: Final = 1 if IS_WHOLE else 4
+"""Of commands that do something else than move a queue, and of sets of two, every so many of those."""
 PARTS: Final = 4
 TAKE: Final = RecordedMappings._take
+MAP: Final = RequestCode.UPDATE_TOPIC_LOGICAL_QUEUE_MAPPING
 SET: Final = RequestCode.UPDATE_AND_CREATE_STATIC_TOPIC
 COMMIT: Final = RequestCode.MIGRATE_TOPIC_LOGICAL_QUEUE_COMMIT
 PREPARE: Final = RequestCode.MIGRATE_TOPIC_LOGICAL_QUEUE_PREPARE
@@ -38,11 +55,14 @@ def chosen(move: Move) -> list[Row]:
     changes = rows(move, questions=False)
     others = [each for each in rows(move) if each not in changes]
     of_two = rows(move, questions=False, two_die=True)
-    return [*changes[::CHANGES_EACH], *others[::QUESTIONS_EACH], *of_two[::PAIRS_EACH]]
+    rarer = RARER if move in OTHERS else 1
+    # No multiple of three, so that it meets each moment.
+    changes_each = CHANGES_EACH * rarer + (rarer > 1)
+    return [*changes[::changes_each], *others[:: QUESTIONS_EACH * rarer], *of_two[:: PAIRS_EACH * rarer]]
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-@pytest.mark.parametrize("move", MOVES, ids=lambda move: move.name)
+@pytest.mark.parametrize("move", [*MOVES, *OTHERS], ids=lambda move: move.name)
 def test_whoever_dies_at_any_step_of_a_move_the_next_run_finishes_it_and_nothing_is_lost(
     move: Move, part: int
 ) -> None:
@@ -65,6 +85,14 @@ def test_every_request_that_a_machine_sends_is_a_step_of_its_table(move: Move) -
     pairs = rows(move, questions=False, two_die=True)
     assert {each.dead for each in pairs} == set(map(frozenset, combinations(move.mortal, 2)))
     assert {each.step for each in pairs} >= {each for each in steps if each.code in move.codes}
+
+
+@pytest.mark.parametrize("move", OTHERS, ids=lambda move: move.name)
+def test_every_request_of_another_command_is_a_step_of_its_table(move: Move) -> None:
+    table = rows(move, questions=False)
+    steps = {each.step for each in table}
+    assert {each.code for each in steps} >= move.codes
+    assert len(table) == len(set(table)) == len(steps) * len(move.mortal) * len(Moment)
 
 
 def test_a_step_that_no_run_takes_is_missed() -> None:
@@ -109,6 +137,11 @@ BROKEN: Final[Mapping[str, tuple[Broken, Move, Row]]] = {
         lambda: patch.object(RecordedMappings, "_take", _forgets_the_seal),
         NEW,
         Row(Step(COMMIT, Party.TARGET), Party.SOURCE, Moment.ANSWERED),
+    ),
+    "a broker leaves and takes along where a group reads on": (
+        lambda: patch.object(logical_queues, "carried_over", lambda *_: ()),
+        GONE,
+        Row(Step(MAP, Party.TARGET), Party.ADMINISTRATOR, Moment.BEFORE),
     ),
     "a target that begins again does not know that it leads": (
         lambda: patch.object(RecordedMappings, "_take", _forgets),

@@ -6,6 +6,7 @@ import pytest
 
 from replispec.runtime.kafka.batches import batches_in
 from replispec.runtime.kafka.log import Appended
+from replispec.runtime.kafka.log.folder import EPOCH_FILES_MAX
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.sim import Disk, Rng, SimulatedFiles
 from replispec.runtime.storage import FlushFiles, StorageFull
@@ -281,6 +282,21 @@ def test_one_flush_is_enough_for_what_many_partitions_wait_for() -> None:
     assert {log.flushed for log in logs} == {0}
     folder.end_write()
     assert {log.flushed for log in logs} == {1}
+
+
+def test_a_recovery_point_stays_where_the_file_of_epochs_is_not_written_yet() -> None:
+    folder, _, files, _ = opened()
+    logs = [folder.make("many", number, NOW_MS) for number in range(EPOCH_FILES_MAX + 6)]
+    for log in logs:
+        fill(log, 1, epoch=2)
+    folder.checkpoint()
+    written(folder, files)
+    assert sum(log.recovery_point == 1 for log in logs) == EPOCH_FILES_MAX
+    assert (
+        sum(files.read(f"many-{number}/leader-epoch-checkpoint") is None for number in range(len(logs))) == 6
+    )
+    written(folder, files)
+    assert {log.recovery_point for log in logs} == {1}
 
 
 def test_a_folder_that_was_left_in_order_is_taken_without_reading_checksums() -> None:

@@ -6,9 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from replispec.runtime.kafka.log import LogFolder
+from replispec.runtime.kafka.batches import next_offset
+from replispec.runtime.kafka.log import LogFolder, PartitionLog
 from replispec.runtime.sim import Crashed, Disk, Left, Rng, SimulatedFiles
 from replispec.runtime.storage import StorageFailed
+from replispec.wire.kafka.records import RecordBatchFixed
 from tests.runtime.partition_log.logs import (
     NOW_MS,
     TOPIC,
@@ -67,11 +69,11 @@ def _cut_and_go_on(folder: LogFolder, files: SimulatedFiles, told: Told) -> None
     fill(log, 16, epoch=1)
     folder.checkpoint()
     told.flush(folder, files)
-    for cut, epoch in ((11, 2), (4, 3)):
+    for cut, epoch, count in ((11, 5, 6), (4, 1, 12)):
         log.truncate(cut)
         told.flush(folder, files)
-        # What comes from the leader may be of the older epoch: it says nothing of the cut.
-        fill(log, 5, epoch=epoch - 1, start=100 * epoch)
+        # What comes from the leader may be of an older epoch than what was cut, at the same offsets.
+        fill(log, count, epoch=epoch, start=100 * cut)
         told.saw(folder)
         folder.checkpoint()
         told.flush(folder, files)
@@ -163,7 +165,17 @@ def _after_a_crash(
     assert _was(found, states), f"{found} is a mixture"
     starts = [each.start_offset for each in log.epochs.entries]
     assert starts == sorted({each for each in starts if each < max(log.end, 1)})
+    _epochs_are_those_of_the_batches(log)
     _goes_on(again, SimulatedFiles(disk), disk, found)
+
+
+def _epochs_are_those_of_the_batches(log: PartitionLog) -> None:
+    at = log.start
+    while at < log.end:
+        head = RecordBatchFixed.decode(log.read(at, 1, log.end))
+        known = [each.epoch for each in log.epochs.entries if each.start_offset <= at]
+        assert known[-1] == head.partition_leader_epoch, f"at {at}: {log.epochs.entries}"
+        at = next_offset(head)
 
 
 def _goes_on(folder: LogFolder, files: SimulatedFiles, disk: Disk, found: list[tuple[int, int]]) -> None:

@@ -8,6 +8,7 @@ from itertools import chain
 import click
 
 from replispec.administrator.rocketmq import logical_queues, static_topics
+from replispec.administrator.rocketmq.logical_losses import declared_lost
 from replispec.administrator.rocketmq.logical_topics import HeldTopics, known, topics_at
 from replispec.administrator.rocketmq.mappings import older_at
 from replispec.administrator.rocketmq.plans import NotAsWantedError
@@ -22,6 +23,7 @@ Examples:
   replispec admin drainBroker -n 127.0.0.1:9876 -b broker1 --dry-run
   replispec admin drainBroker -n 127.0.0.1:9876 -b broker1
   until replispec admin drainBroker -n 127.0.0.1:9876 -b broker1; do sleep 600; done
+  replispec admin drainBroker -n 127.0.0.1:9876 -b broker1 -t Orders --lost
 
 \b
 Logical queues that the broker writes move to those that write the fewest. What it only reads
@@ -31,6 +33,9 @@ Where a logical queue ends that is not written any more is kept at one that stay
 same queues all the time. A broker that leads queues of static topics may not stop:
 remappingStaticTopic moves those, and their older items go with their messages. Of plain topics
 nothing is moved: what the broker has of them nobody reads while it is stopped.
+
+A broker that is gone for good, and was passed over (migrateTopicLogicalQueue -fd), may have held
+older messages: with --lost the brokers that stay say of a topic that all of them are gone.
 
 \b
 Exit codes:
@@ -46,11 +51,14 @@ Exit codes:
     "-b", "--brokerName", "broker", metavar="NAME", required=True, help="The broker that is to stop."
 )
 @click.option("-t", "--topic", metavar="NAME", help="Of this topic alone; else of all.")
+@click.option("--lost", is_flag=True, help="With -t: it is gone for good, and all that it alone held.")
 @name_servers_option
 @dry_run_option
-def command(broker: str, topic: str | None, name_servers: Sequence[str], *, dry_run: bool) -> int:
+def command(broker: str, topic: str | None, name_servers: Sequence[str], *, lost: bool, dry_run: bool) -> int:
     """Move the logical queues that a broker writes to others, and say when it may stop."""
     broker = broker.strip()
+    if lost:
+        return _declared(name_servers, topic, broker, dry_run=dry_run)
     with refusals() as refused:
         held = HeldTopics([topic.strip()], {}) if topic else ask(topics_at(name_servers, broker))
         drained = (_drained(name_servers, each, broker, dry_run=dry_run) for each in held.logical)
@@ -61,6 +69,20 @@ def command(broker: str, topic: str | None, name_servers: Sequence[str], *, dry_
             say(f"{broker} holds nothing of {held.logical[0]} that is written or read.")
         else:
             say(f"{broker} holds nothing of logical queues that is written or read: it may stop.")
+    return EXIT_REFUSED if refused else 0
+
+
+def _declared(name_servers: Sequence[str], topic: str | None, broker: str, *, dry_run: bool) -> int:
+    with refusals() as refused:
+        if topic is None or dry_run:
+            raise NotAsWantedError("--lost goes with -t, and without --dry-run")
+        gone = ask(declared_lost(name_servers, topic.strip(), broker, wall_ms()))
+        for index, intervals in gone.items():
+            for begin, end in intervals:
+                which = f"offsets {begin} to {end - 1} of logical queue {index} of {topic}"
+                say(f"{which} are gone with {broker}.")
+        if not gone:
+            say(f"nothing of {topic} is missing without {broker}.")
     return EXIT_REFUSED if refused else 0
 
 

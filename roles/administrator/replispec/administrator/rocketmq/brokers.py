@@ -170,7 +170,7 @@ def old_files_deleted(name_servers: Sequence[str], *, cluster: str | None, broke
     """A broker, all members of a cluster, or all there are delete what is old. Raises NotAsWantedError."""
     addresses = [] if broker is None else [broker]
     if broker is None:
-        known = yield from clusters(name_servers)
+        known = yield from clusters_of_all(name_servers)
         sets = known.sets() if cluster is None else known.cluster(cluster)
         addresses = known.addresses(sets.values())
     for reply in (yield [Asking(each, RequestCode.DELETE_EXPIRED_COMMITLOG) for each in addresses]):

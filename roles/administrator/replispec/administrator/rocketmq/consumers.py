@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 from replispec.administrator.rocketmq.brokers import route
+from replispec.administrator.rocketmq.logical_resets import moved_to
 from replispec.administrator.rocketmq.plans import (
     Asking,
     NotAsWantedError,
@@ -194,11 +195,11 @@ class Reset:
 
 def reset(name_servers: Sequence[str], wanted: Reset) -> Plan[Mapping[TopicQueue, int] | Sequence[Rollback]]:
     """Have a group read on from a time: the new position of each queue, of brokers whose consumers were
-    told; or what was moved, where a broker cannot tell them. Raises NotAsWantedError, also for a topic of
-    logical queues: positions that are moved at every broker are looked for at the newest one alone."""
+    told; or what was moved, where a broker cannot tell them, and of logical queues. Raises
+    NotAsWantedError."""
     told = yield from route(name_servers, wanted.topic, flag=RouteFlag.LOGICAL_QUEUE)
     if told.logical_queues_info is not None:
-        raise NotAsWantedError(f"{wanted.topic} has logical queues: no group is moved there by a time")
+        return (yield from _moved_logically(name_servers, wanted))
     holders = list(_holders(told))
     header = ResetOffsetRequest(
         topic=wanted.topic,
@@ -218,6 +219,21 @@ def reset(name_servers: Sequence[str], wanted: Reset) -> Plan[Mapping[TopicQueue
             continue
         found |= _by_queue(body_of(reply, ResetOffsetBody).offset_table)
     return moved or found
+
+
+def _moved_logically(name_servers: Sequence[str], wanted: Reset) -> Plan[list[Rollback]]:
+    of = wanted.topic, wanted.group, wanted.at_ms
+    places = yield from moved_to(name_servers, *of, force=wanted.force)
+    return [
+        Rollback(
+            TopicQueue(wanted.topic, constants.LOGICAL_QUEUE_BROKER, each.index),
+            each.ends,
+            max(0, each.before),
+            each.then,
+            max(0, each.now),
+        )
+        for each in places
+    ]
 
 
 def _moved(holder: Holder, wanted: Reset, read: Progress) -> Plan[list[Rollback]]:

@@ -13,7 +13,7 @@ from typing import Final
 
 from replispec.administrator.rocketmq.logical_places import before_taken
 from replispec.administrator.rocketmq.logical_returns import Overtaken, ended
-from replispec.administrator.rocketmq.logical_topics import LogicalTopic, known, told_plain
+from replispec.administrator.rocketmq.logical_topics import LogicalTopic, known, segments_told, told_plain
 from replispec.administrator.rocketmq.plans import (
     Asking,
     NotAsWantedError,
@@ -33,7 +33,7 @@ from replispec.runtime.rocketmq.queues.model import SegmentKey
 from replispec.wire.rocketmq.client import GetMaxOffsetRequest, GetMaxOffsetResponse
 from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.constants import UNDECIDED
-from replispec.wire.rocketmq.logical_queue import LogicalQueueSegment
+from replispec.wire.rocketmq.logical_queue import LogicalQueueSegment, QueryLogicalQueueMappingRequest
 from replispec.wire.rocketmq.machines import logical_queue_migration as machine
 from replispec.wire.rocketmq.machines import logical_queue_migration_wire as wire
 
@@ -93,7 +93,7 @@ def moved(
         aim = target if left is None else left.queue.broker_name
         run = _Run(topic, index, tail, aim, left)
         if tail.queue.broker_name not in found.parts or start is not None:
-            yield from _passes_over(found, tail, start)
+            yield from _passes_over(found, index, tail, start)
             run, start = replace(run, start=start), None
         elif left is None:
             if not tail.is_writable and not ended_too:
@@ -134,7 +134,7 @@ def _left(queue: LogicalQueue, target: str) -> Segment | None:
     return min(left, key=lambda each: (each.queue.broker_name != target, each.queue), default=None)
 
 
-def _passes_over(found: LogicalTopic, tail: Segment, start: int | None) -> Plan[None]:
+def _passes_over(found: LogicalTopic, index: int, tail: Segment, start: int | None) -> Plan[None]:
     """Whether a source may be passed over that is gone. Raises NotAsWantedError."""
     name = tail.queue.broker_name
     if start is None:
@@ -149,8 +149,8 @@ def _passes_over(found: LogicalTopic, tail: Segment, start: int | None) -> Plan[
         )
     if name in found.parts:
         raise NotAsWantedError(f"{name}, which writes the queue, answers: leave out -fd")
-    ends = [tail.logical_start, tail.logical_end]
-    ends += yield from _ends_at_replicas(found, tail)
+    tail, ends = yield from _as_replicas_know(found, index, tail)
+    ends = [tail.logical_start, tail.logical_end, *ends]
     if tail.is_sealed and start != tail.logical_end:
         # Whoever asks there once it is back is told that the queue goes on at its end.
         raise NotAsWantedError(f"-fd {start}: the queue ended at {tail.logical_end} there: say that")
@@ -161,18 +161,29 @@ def _passes_over(found: LogicalTopic, tail: Segment, start: int | None) -> Plan[
         raise NotAsWantedError(f"-fd {start}: what {name} writes begins there; say a greater one")
 
 
-def _ends_at_replicas(found: LogicalTopic, tail: Segment) -> Plan[Sequence[int]]:
-    """Where the replicas of a lost master say that its message queue ends."""
-    members = found.brokers.sets().get(tail.queue.broker_name, {})
-    header = GetMaxOffsetRequest(topic=found.name, queue_id=tail.queue.queue_id)
-    replies = yield [Asking(each, RequestCode.GET_MAX_OFFSET, header) for each in members.values()]
-    ends: list[int] = []
-    for reply in replies:
+def _as_replicas_know(found: LogicalTopic, index: int, tail: Segment) -> Plan[tuple[Segment, Sequence[int]]]:
+    """The segment of a lost master as its replicas have it, whose log may have the seal of which no name
+    server heard; and where they say that its message queue ends."""
+    members = found.brokers.sets().get(tail.queue.broker_name, {}).values()
+    mapping = QueryLogicalQueueMappingRequest(topic=found.name)
+    code = RequestCode.QUERY_TOPIC_LOGICAL_QUEUE_MAPPING
+    for reply in (yield [Asking(each, code, mapping) for each in members]) if members else ():
         try:
-            ends.append(tail.logical_of(header_of(reply, GetMaxOffsetResponse).offset or 0))
+            told = segments_told(reply, found.name, index)
         except NotAsWantedError:
             continue
-    return ends
+        same = (each for each in told if each.key == tail.key and each.is_sealed)
+        tail = next(same, tail)
+    header = GetMaxOffsetRequest(topic=found.name, queue_id=tail.queue.queue_id)
+    ends: list[int] = []
+    for reply in (yield [Asking(each, RequestCode.GET_MAX_OFFSET, header) for each in members]):
+        try:
+            end = header_of(reply, GetMaxOffsetResponse).offset or 0
+        except NotAsWantedError:
+            continue
+        # Behind a seal the message queue may have served others.
+        ends.append(tail.logical_end if tail.is_sealed else tail.logical_of(end))
+    return tail, ends
 
 
 def _carried_out(found: LogicalTopic, run: _Run) -> Plan[SegmentKey | None]:

@@ -37,7 +37,7 @@ def carried_over(found: LogicalTopic, index: int, going: Sequence[Segment]) -> P
     keeper = None if following is None else staying.keeper_of(following.logical_start)
     if following is None or keeper is None or keeper.queue.broker_name not in found.parts:
         return
-    known = yield from _positions(found, queue)
+    known = yield from positions_kept(found, queue)
     groups = sorted({group for each in going for group in _groups_in(each, known)})
     position = keeper.physical_of(following.logical_start)
     if keeper.is_sealed:
@@ -75,7 +75,7 @@ def _start(segment: Segment) -> int:
     return segment.logical_start
 
 
-def _positions(found: LogicalTopic, queue: LogicalQueue) -> Plan[Mapping[str, Positions]]:
+def positions_kept(found: LogicalTopic, queue: LogicalQueue) -> Plan[Mapping[str, Positions]]:
     """What groups read next, by broker, at those of a logical queue that answer."""
     names = sorted({each.queue.broker_name for each in queue.segments} & found.parts.keys())
     code, header = RequestCode.GET_ALL_CONSUMER_OFFSET, GetAllConsumerOffsetRequest()

@@ -29,6 +29,7 @@ from replispec.administrator.rocketmq.plans import (
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.queues import LogicalQueue, PhysicalQueue, Segment, Statement, fault_of_topic
 from replispec.runtime.rocketmq.queues.forms import queues_heard, queues_of
+from replispec.runtime.rocketmq.queues.model import SegmentKey
 from replispec.runtime.rocketmq.queues.profiles import LOGICAL_QUEUES
 from replispec.runtime.rocketmq.queues.telling import Interval, statement_of
 from replispec.wire.rocketmq import constants
@@ -310,6 +311,15 @@ def _part(broker: str, topic: str, config: Reply, mapping: Reply) -> LogicalPart
     return part
 
 
+def segments_told(reply: Reply, topic: str, index: int) -> Sequence[Segment]:
+    """The segments of a logical queue in an answer to 413. Raises NotAsWantedError."""
+    try:
+        queue = queues_of(_listed(reply).queues or {}, topic).get(index)
+    except RemoteProtocolError as error:
+        raise unreadable(reply, error) from error
+    return () if queue is None else queue.segments
+
+
 def _listed(mapping: Reply) -> LogicalQueues:
     """The body of an answer to 413, which is `null` where nothing is held."""
     body = granted(mapping).body
@@ -319,16 +329,26 @@ def _listed(mapping: Reply) -> LogicalQueues:
 def _lost(
     name_servers: Sequence[str], topic: str, parts: Mapping[str, LogicalPart]
 ) -> Plan[Mapping[int, Sequence[Segment]]]:
-    """What a name server tells of brokers that do not answer; nothing where it refuses, or knows nothing."""
+    """What name servers tell of brokers that do not answer, of each segment what knows most of it; nothing
+    where they refuse, or know nothing."""
     header = GetRouteInfoRequest(topic=topic, sys_flag=RouteFlag.LOGICAL_QUEUE)
-    for address in name_servers:
-        (reply,) = yield [Asking(address, RequestCode.GET_ROUTEINFO_BY_TOPIC, header)]
+    found: dict[int, dict[SegmentKey, Segment]] = {}
+    replies = yield [Asking(each, RequestCode.GET_ROUTEINFO_BY_TOPIC, header) for each in name_servers]
+    for reply in replies:
         try:
             told = queues_heard(body_of(reply, TopicRouteData).logical_queues_info or {}, topic)
         except (NotAsWantedError, RemoteProtocolError):
             continue
-        return {index: found for index, each in told.items() if (found := _of_others(each.segments, parts))}
-    return {}
+        for index, each in told.items():
+            known = found.setdefault(index, {})
+            for segment in _of_others(each.segments, parts):
+                known[segment.key] = max(known.get(segment.key, segment), segment, key=_lateness)
+    return {index: [*known.values()] for index, known in found.items() if known}
+
+
+def _lateness(segment: Segment) -> tuple[bool, bool, bool]:
+    """How much of its life is known: an end was decided later than a start, and what is expired had one."""
+    return segment.is_decided, segment.is_sealed, segment.state == State.EXPIRED
 
 
 def told_plain(name_servers: Sequence[str], topic: str) -> Plan[str | None]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from replispec.administrator.rocketmq.brokers import Brokers, clusters
+from replispec.administrator.rocketmq.brokers import Brokers, clusters_of_all
 from replispec.administrator.rocketmq.mappings import BrokerPart, Chain, Topic, part_of
 from replispec.administrator.rocketmq.plans import (
     Asking,
@@ -66,8 +66,8 @@ def master_of(brokers: Brokers, name: str) -> str:
 
 
 def known(name_servers: Sequence[str], topic: str) -> Plan[TopicAtBrokers]:
-    """What every broker holds of a topic. Raises NotAsWantedError."""
-    brokers = yield from clusters(name_servers)
+    """What every broker holds of a topic that any name server knows. Raises NotAsWantedError."""
+    brokers = yield from clusters_of_all(name_servers)
     masters = {name: master_of(brokers, name) for name in sorted(brokers.sets())}
     if not masters:
         raise NotAsWantedError("The Cluster info is empty")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from replispec.administrator.rocketmq.brokers import clusters
+from replispec.administrator.rocketmq.brokers import clusters_of_all
 from replispec.administrator.rocketmq.plans import Asking, NotAsWantedError, Plan, granted
 from replispec.wire.rocketmq.client import CreateTopicRequest
 from replispec.wire.rocketmq.codes import RequestCode
@@ -34,7 +34,7 @@ def updated(
     NotAsWantedError."""
     masters = [] if broker is None else [broker]
     if cluster is not None:
-        found = yield from clusters(name_servers)
+        found = yield from clusters_of_all(name_servers)
         masters = sorted(found.masters(found.cluster(cluster).values()))
     if not masters:
         raise NotAsWantedError(f"no broker set of {cluster} has a master")
@@ -60,7 +60,7 @@ def updated_at(addresses: Sequence[str], wanted: TopicWanted) -> Plan[None]:
 
 def deleted(name_servers: Sequence[str], cluster: str, topic: str) -> Plan[None]:
     """A topic is deleted at each master of a cluster, then at each name server. Raises NotAsWantedError."""
-    found = yield from clusters(name_servers)
+    found = yield from clusters_of_all(name_servers)
     masters = found.masters(found.cluster(cluster).values())
     if not masters:
         raise NotAsWantedError(f"no broker set of {cluster} has a master")

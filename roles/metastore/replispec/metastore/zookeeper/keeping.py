@@ -36,6 +36,11 @@ AnswerClose = Callable[[bytes], None]
 class SessionOwner(MetastoreParts, Protocol):
     """The node, as far as sessions need it."""
 
+    @property
+    def now_ms(self) -> int:
+        """The time of the event that is being taken."""
+        ...
+
     def tell(self, outcome: TreeOutcome) -> None:
         """Tell those who watch."""
         ...
@@ -62,7 +67,7 @@ class _Doing:
     read_only: bool | None = None
     peer: Peer | None = None
     outcome: TreeOutcome | None = None
-    answer: AnswerClose | None = None
+    told: AnswerClose | None = None
     xid: int = 0
 
 
@@ -115,10 +120,10 @@ class SessionKeeper:
             step = self._owner.sessions.take(session, machine.ConnectionEnded(peer.number), now_ms)
             self._do(_Doing(session, step))
 
-    def close(self, peer: Peer, xid: int, answer: AnswerClose) -> None:
-        """A client closes its session; `answer` is called once it is known whether that is on record."""
+    def close(self, peer: Peer, xid: int, told: AnswerClose) -> None:
+        """A client closes its session; `told` is called once it is known whether that is on record."""
         step = self._owner.sessions.take(peer.session, _CLOSE_ASKED, self._owner.now_ms)
-        self._do(_Doing(peer.session, step, answer=answer, xid=xid))
+        self._do(_Doing(peer.session, step, told=told, xid=xid))
 
     def ticked(self, now_ms: int) -> None:
         """Have sessions end whose time is over."""
@@ -188,8 +193,8 @@ class SessionKeeper:
         self._say_close(doing, machine.ANSWERS["refuse_close"], b"")
 
     def _say_close(self, doing: _Doing, code: int, body: bytes) -> None:
-        if doing.answer is not None:
-            doing.answer(reply(doing.xid, self._owner.tree.zxid, body, code))
+        if doing.told is not None:
+            doing.told(reply(doing.xid, self._owner.tree.zxid, body, code))
 
     def _end_connection(self, doing: _Doing) -> None:
         """The one that had the session before this; who asked for one that was not recorded has none."""

@@ -7,15 +7,16 @@ from typing import Any, Final, Protocol
 
 from replispec.metastore.zookeeper.asking import CHANGES, operations_of
 from replispec.metastore.zookeeper.core.paths import names_a_node
-from replispec.metastore.zookeeper.core.tree import TreeNode, bytes_of
 from replispec.metastore.zookeeper.core.values import (
     Change,
     Create,
     SetData,
+    TreeNode,
     TreeOutcome,
     TreeRefusal,
     TreeRefused,
     WriteNodes,
+    bytes_of,
 )
 from replispec.metastore.zookeeper.core.watches import WatchedPart, missed
 from replispec.metastore.zookeeper.keeping import AnswerClose

@@ -260,6 +260,7 @@ class ToldMappings:
             max(counting or stated, default=None),
             gone,
             sorted(broker for broker, topics in self._untaken.items() if topic in topics),
+            lost,
         )
 
     def size(self) -> int:

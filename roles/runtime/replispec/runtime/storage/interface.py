@@ -87,17 +87,8 @@ class FilesReader(Protocol):
         """The names of all files in a folder, itself left out, ascending; none when it is not there."""
         ...
 
-    def folders(self, folder: str = "") -> Sequence[str]:
-        """The names of all folders in a folder, itself left out, ascending; none when it is not there."""
-        ...
-
     def read(self, name: str) -> bytes | None:
         """A whole small file; None when it is not there. Raises StorageFailed when it cannot be read."""
-        ...
-
-    def growing(self, name: str) -> GrowingFile:
-        """A file that grows; it is there from its first append on, if it was not before. Raises
-        StorageFailed when its folder cannot be made."""
         ...
 
     def region(self, name: str) -> Region:
@@ -109,7 +100,20 @@ class FilesReader(Protocol):
         ...
 
 
-class Files(FilesReader, Protocol):
+class FoldersReader(FilesReader, Protocol):
+    """Likewise for a node whose folder has others in it, with files that grow."""
+
+    def folders(self, folder: str = "") -> Sequence[str]:
+        """The names of all folders in a folder, itself left out, ascending; none when it is not there."""
+        ...
+
+    def growing(self, name: str) -> GrowingFile:
+        """A file that grows; it is there from its first append on, if it was not before. Raises
+        StorageFailed when its folder cannot be made."""
+        ...
+
+
+class Files(FoldersReader, Protocol):
     """The folder that one node owns. One thread at a time changes it, while another may read."""
 
     def replace(self, name: str, data: bytes) -> None:

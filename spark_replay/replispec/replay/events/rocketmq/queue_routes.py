@@ -2,7 +2,8 @@
 
 A registration may have been before the capture, or come from a host that was not captured. So one is missed
 only where the name server knew less on the same connection before, and all brokers that the route names under
-these addresses registered with it in the capture.
+these addresses registered with it in the capture; of a static topic each on one connection an older epoch and
+a newer one, as whoever registers has one connection at a time.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ Item = tuple[Hashable, ...]
 def route_events(seen: SeenTopic) -> Iterator[StreamEvent]:
     """Every mapping, or segment, that a name server told."""
     registered = {item for row in seen.told if row.said_by in _REGISTERED for item, _, _ in _items(row)}
-    answers = _Answers(seen)
+    answers, passed = _Answers(seen), _Passed(seen)
     for row in seen.told:
         if row.said_by != SaidBy.ROUTE:
             continue
         for item, broker, text in _items(row):
             known: Any = item in registered or (
-                False if _is_missed(seen, row, broker, item, answers) else UNKNOWN
+                False if _is_missed(seen, row, broker, item, answers, passed) else UNKNOWN
             )
             yield seen.event(
                 "routes",
@@ -90,10 +91,32 @@ def _lacks(answer: list[Mapped], row: Mapped, item: Item, broker: str) -> bool:
     return item not in items and item[0] in {each[0] for each in items}
 
 
-def _is_missed(seen: SeenTopic, row: Mapped, broker: str, item: Item, answers: _Answers) -> bool:
+class _Passed:
+    """Which epochs brokers went past between two registrations on one connection. A registration before or
+    after that connection may have been on one that was not captured."""
+
+    def __init__(self, seen: SeenTopic) -> None:
+        own: dict[tuple[str | None, str], set[int]] = defaultdict(set)
+        for row in seen.told:
+            if row.said_by in _REGISTERED and row.mapping_epoch is not None:
+                own[row.address, row.connection].add(row.mapping_epoch)
+        self._of: dict[str | None, list[tuple[int, int]]] = defaultdict(list)
+        for (address, _), epochs in own.items():
+            self._of[address].append((min(epochs), max(epochs)))
+
+    def by(self, address: str, epoch: int) -> bool:
+        """Whether the broker at an address did."""
+        return any(least < epoch < greatest for least, greatest in self._of[address])
+
+
+def _is_missed(
+    seen: SeenTopic, row: Mapped, broker: str, item: Item, answers: _Answers, passed: _Passed
+) -> bool:
     if seen.unseen or seen.unread:
         return False
     hosts = (each["address"] for each in row.hosts or () if each["broker"] == broker)
     at = {rules.canonical_address(each or "") for each in hosts}
     there = {address for address, server in seen.registrants if server == row.address}
+    if row.form != LOGICAL and not all(passed.by(each, row.mapping_epoch or 0) for each in at):
+        return False
     return bool(at) and at <= there and answers.knew_less(row, item, broker)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
-from replispec.broker.rocketmq.core.logical_mappings import HeldSegment
 from replispec.broker.rocketmq.core.peers import Peers
+from replispec.broker.rocketmq.core.topic_mapping import HeldSegment
 from replispec.runtime.rocketmq.client import Failed
 from replispec.runtime.rocketmq.client.segments import holds_segment
 from replispec.runtime.rocketmq.queues import Segment

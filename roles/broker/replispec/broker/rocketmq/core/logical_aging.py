@@ -6,16 +6,14 @@ Source: RIP-21; apache/rocketmq 5.0.0-PREVIEW, LogicalQueueCleanHook.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 
-from replispec.broker.rocketmq.core.logical_mappings import (
-    HeldSegment,
-    LogicalMappings,
-    TopicMapping,
-    instance_of,
-)
+from replispec.broker.rocketmq.core.logical_mappings import LogicalMappings
 from replispec.broker.rocketmq.core.recorder import RECORDED_AT_ONCE, MappingLog, Recorder
+from replispec.broker.rocketmq.core.topic_mapping import HeldSegment, TopicMapping
 from replispec.runtime.primitives.machines import step
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import MessageStore
@@ -48,37 +46,35 @@ class LogicalQueueAging:
             return
         if not self._mappings.is_safe:
             unsafe = islice(self._mappings.unsafe(), RECORDED_AT_ONCE)
-            wanted = ((topic, found.said.encoded().encode()) for topic, found in unsafe)
+            wanted = ((topic, self._mappings.whole_record_of(found.said)) for topic, found in unsafe)
             self._recorder.record_again(self._mappings, wanted, now_ms)
         if self._store.log.first != self._aged_at and self._age_all(now_ms):
             self._aged_at = self._store.log.first
 
     def _age_all(self, now_ms: int) -> bool:
-        """Whether all segments were looked at."""
+        """Whether all segments were looked at, and those that expire recorded: of each topic at once."""
         for topic in self._mappings.topics:
             mapped = self._mappings.newest(topic)
-            for held in () if mapped is None else mapped.said.held:
-                newest = self._mappings.newest(topic)
-                if newest is not None and not self._age(newest.said, held, now_ms):
-                    return False
+            aged = () if mapped is None else tuple(self._aged(mapped.said))
+            if mapped is None or not aged:
+                continue
+            body = self._mappings.record_of(mapped.said.changed(aged))
+            if not self._recorder.record_alone(self._mappings, body, now_ms, partial(self._kept, aged)):
+                return False
         return True
 
-    def _age(self, mapping: TopicMapping, held: HeldSegment, now_ms: int) -> bool:
-        queue_id = held.segment.queue.queue_id
-        event = machine.Aged(self._store.index.bounds(mapping.topic, queue_id).first)
-        state, known = instance_of(held)
-        taken = step(machine.MACHINE, state, known, event, rules)
-        if "record_segment" not in taken.effects:
-            return True
-        after = replace(held, segment=replace(held.segment, state=LogicalQueueState[taken.state.name]))
-        body = mapping.with_segment(held, after).encoded().encode()
+    def _aged(self, mapping: TopicMapping) -> Iterator[HeldSegment]:
+        """Its segments that have no message any more, as they are from now on."""
+        for queue_id, held in sorted(mapping.by_queue.items()):
+            event = machine.Aged(self._store.index.bounds(mapping.topic, queue_id).first)
+            for each in held:
+                taken = step(machine.MACHINE, *each.instance, event, rules)
+                if "record_segment" in taken.effects:
+                    state = LogicalQueueState[taken.state.name]
+                    yield replace(each, segment=replace(each.segment, state=state))
 
-        def kept(reason: str, at_ms: int) -> None:
-            if (
-                not reason
-                and "register"
-                in step(machine.MACHINE, taken.state, taken.variables, machine.ExpiryKept(), rules).effects
-            ):
-                self._master.announce_topics(at_ms)
-
-        return self._recorder.record_alone(self._mappings, body, now_ms, kept)
+    def _kept(self, aged: Sequence[HeldSegment], reason: str, now_ms: int) -> None:
+        """Name servers hear that they are expired, once."""
+        kept = (step(machine.MACHINE, *each.instance, machine.ExpiryKept(), rules).effects for each in aged)
+        if not reason and any("register" in effects for effects in kept):
+            self._master.announce_topics(now_ms)

@@ -15,16 +15,11 @@ from typing import Any, Final
 from replispec.broker.rocketmq.core.hints import Hints
 from replispec.broker.rocketmq.core.left_queues import LeftQueues
 from replispec.broker.rocketmq.core.logical_asked import AskedOfQueues, asked_of
-from replispec.broker.rocketmq.core.logical_mappings import (
-    HeldSegment,
-    Instance,
-    LogicalMappings,
-    TopicMapping,
-    instance_of,
-)
+from replispec.broker.rocketmq.core.logical_mappings import LogicalMappings
 from replispec.broker.rocketmq.core.peers import Peers
 from replispec.broker.rocketmq.core.pulls import Pulls
 from replispec.broker.rocketmq.core.recorder import Handler, MappingLog, Recorder
+from replispec.broker.rocketmq.core.topic_mapping import HeldSegment, Instance, TopicMapping, instance_of
 from replispec.broker.rocketmq.core.topics import Topics
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.machines import step
@@ -246,7 +241,7 @@ class LogicalQueueAdmin:
     def segments(self) -> int:
         """How many segments the broker holds."""
         mapping = self._now.mapping
-        return 0 if mapping is None else len(mapping.held)
+        return 0 if mapping is None else mapping.count
 
     @property
     def is_unsure(self) -> bool:
@@ -257,7 +252,7 @@ class LogicalQueueAdmin:
     def held(self) -> LogicalQueues:
         """All of them."""
         mapped = self._mappings.kept(self._now.asked.topic)
-        if mapped is None or not mapped.said.held:
+        if mapped is None or not mapped.said.count:
             return LogicalQueues(None)
         return message_of_queues(mapped.said.logical_queues(self.address), mapped.said.topic)
 

@@ -13,17 +13,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from replispec.broker.rocketmq.core.logical_mappings import (
-    HeldSegment,
-    LogicalMappings,
-    TopicMapping,
-    instance_of,
-)
+from replispec.broker.rocketmq.core.logical_mappings import LogicalMappings
 from replispec.broker.rocketmq.core.logical_queues import LogicalQueueAdmin
 from replispec.broker.rocketmq.core.peers import Peers
 from replispec.broker.rocketmq.core.pulls import Pulls
 from replispec.broker.rocketmq.core.recorder import Handler
 from replispec.broker.rocketmq.core.sends import SENDING
+from replispec.broker.rocketmq.core.topic_mapping import HeldSegment, TopicMapping, instance_of
 from replispec.broker.rocketmq.core.views import LogicalView
 from replispec.runtime.primitives.machines import edge_of
 from replispec.runtime.rocketmq import rules
@@ -250,9 +246,9 @@ class LogicalQueueTraffic:
         """Other mappings of these are kept: who waits for a segment that ended is told where to go on."""
         for topic in topics:
             mapped = self._mappings.kept(topic)
-            for held in () if mapped is None else mapped.said.held:
-                if held.segment.is_sealed:
-                    self._pulls.ended(topic, held.segment.queue.queue_id, self._tells_ended)
+            for queue_id, held in () if mapped is None else mapped.said.by_queue.items():
+                if any(each.segment.is_sealed for each in held):
+                    self._pulls.ended(topic, queue_id, self._tells_ended)
 
     def _tells_ended(self, request: Request) -> bool:
         """Whether a pull that waits is answered now."""
@@ -267,7 +263,7 @@ class LogicalQueueTraffic:
     def _hand_on(self, asking: _Asking) -> None:
         """Have what an older client sends stored where the logical queue is written now."""
         following, own = asking.following, self._broker_name
-        for _ in range(len(asking.mapping.held)):
+        for _ in range(asking.mapping.count):
             queue = _queue(following)
             if queue.broker_name != own:
                 break

@@ -54,6 +54,11 @@ class Mapped:
         return replace(self, detail=replace(self.detail, hosted_queues={}))
 
     @property
+    def base(self) -> int:
+        """Its record has all of it."""
+        return self.offset
+
+    @property
     def is_recorded(self) -> bool:
         """Whether the log has it."""
         return self.config is not None

@@ -36,6 +36,11 @@ class RecordedMapping(Protocol):
         ...
 
     @property
+    def base(self) -> int:
+        """Where the log has to begin at the latest, so that it can be read."""
+        ...
+
+    @property
     def config(self) -> TopicConfig | None:
         """The topic as the record has it."""
         ...
@@ -90,8 +95,9 @@ class RecordedMappings(ABC, Generic[MappedT]):
         self._began_at = store.log.end
 
     @abstractmethod
-    def _mapped(self, body: bytes, offset: int, end: int) -> tuple[str, MappedT]:
-        """A record, and the topic that it is of. Raises RemoteProtocolError for one of another broker set."""
+    def _mapped(self, body: bytes, offset: int, end: int) -> tuple[str, MappedT] | None:
+        """What a record, and those before it, come to, and the topic that it is of; None for one of which
+        the log has no longer what it rests on. Raises RemoteProtocolError for one of another broker set."""
 
     @abstractmethod
     def _read_file(self) -> None:
@@ -237,12 +243,15 @@ class RecordedMappings(ABC, Generic[MappedT]):
 
     def _take(self, data: bytes, offset: int, end: int) -> None:
         try:
-            topic, mapped = self._mapped(LogRecord.decode(data).body, offset, end)
+            found = self._mapped(LogRecord.decode(data).body, offset, end)
         except RemoteProtocolError as error:
             self._outbox.note(
                 Level.WARNING, "a record of a mapping cannot be read", offset=offset, reason=str(error)
             )
             return
+        if found is None:
+            return
+        topic, mapped = found
         self._records.setdefault(topic, []).append(mapped)
         self._last_end = max(self._last_end, end)
         if self._open_end is None and end > self._kept_to:
@@ -262,7 +271,7 @@ class RecordedMappings(ABC, Generic[MappedT]):
     def hold(self, end: int) -> int:
         """The log is to begin at an offset: up to where it may be deleted before mappings are recorded again,
         which `unsafe` names then."""
-        oldest = min((each[0].offset for each in self._records.values() if not each[0].is_gone), default=end)
+        oldest = min((each[0].base for each in self._records.values() if not each[0].is_gone), default=end)
         if oldest < end:
             self._wanted_from = max(self._wanted_from, end)
         return min(oldest, end)
@@ -279,7 +288,7 @@ class RecordedMappings(ABC, Generic[MappedT]):
         is_safe = True
         for topic in self.topics:
             found = self.newest(topic)
-            if found is not None and (not found.is_recorded or found.offset < self._wanted_from):
+            if found is not None and (not found.is_recorded or found.base < self._wanted_from):
                 is_safe = False
                 yield topic, found
         if is_safe:

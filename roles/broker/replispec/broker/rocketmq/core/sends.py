@@ -15,6 +15,7 @@ from typing import Final, Protocol
 
 from replispec.broker.rocketmq.core.addresses import host
 from replispec.broker.rocketmq.core.delays import Delays
+from replispec.broker.rocketmq.core.kept_messages import KeptMessages
 from replispec.broker.rocketmq.core.topics import AskedTopic, Topics
 from replispec.runtime.primitives.bindings import Refused
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -28,7 +29,7 @@ from replispec.runtime.storage import StorageFailed
 from replispec.runtime.world import Level, Outbox
 from replispec.wire.rocketmq import constants, metrics
 from replispec.wire.rocketmq.client import BatchMessage
-from replispec.wire.rocketmq.codes import LogMagic, MessageFlag, Permission
+from replispec.wire.rocketmq.codes import LogMagic, MessageFlag, Permission, RequestCode
 from replispec.wire.rocketmq.machines import broker_sends as machine
 from replispec.wire.rocketmq.machines import broker_sends_wire as wire
 from replispec.wire.rocketmq.options import BrokerOptions
@@ -36,8 +37,8 @@ from replispec.wire.rocketmq.store import LogRecord
 
 WAITING_MAX: Final = 100_000
 """Messages that wait to be acknowledged; further ones are refused until some are."""
-SENDING: Final = frozenset(wire.REQUESTS)
-"""Requests that send messages."""
+SENDING: Final = frozenset(wire.REQUESTS) - {RequestCode.CONSUMER_SEND_MSG_BACK}
+"""Requests that send messages to a topic that they name."""
 RECORD_BYTES_BESIDE_MAX: Final = 256
 """No record is longer than its body and its properties by more: fixed fields, and a topic of 127 bytes."""
 _HOSTS_MAX: Final = 1024
@@ -71,7 +72,7 @@ class _Parcel:
 class _Waiting:
     request: Request
     end: int
-    acknowledged: machine.Acknowledged
+    acknowledged: machine.Acknowledged | machine.TakenBack
     replicas_by_ms: int
     disk_by_ms: int
 
@@ -103,7 +104,7 @@ class MasterLog(Protocol):
         ...
 
 
-class Sends:
+class Sends(KeptMessages):
     """Takes messages and answers in the order in which they were stored. It is what only this broker knows;
     see `local` of the machine."""
 
@@ -116,9 +117,8 @@ class Sends:
         master: MasterLog,
         delays: Delays,
     ) -> None:
+        super().__init__(store, topics)
         self._outbox = outbox
-        self._store = store
-        self._topics = topics
         self._asked_topic = AskedTopic(topics)
         self._options = options
         self._master = master
@@ -170,6 +170,10 @@ class Sends:
         """How many delay levels there are."""
         return self._delays.levels
 
+    def kept_id(self, offset: int, /) -> str:
+        """The id of a message by its offset in the log."""
+        return rules.message_id(f"{self._store_host}:{self.store_port}", offset)
+
     @property
     def waiting(self) -> int:
         """How many messages wait to be acknowledged, or for room."""
@@ -216,6 +220,7 @@ class Sends:
     def _ask(self, request: Request, now_ms: int) -> None:
         self._now_ms = now_ms
         self._asked_topic.begin()
+        self.forget_kept()
         try:
             self._answering.asked(request)
         except RemoteProtocolError as error:
@@ -236,7 +241,10 @@ class Sends:
             return
         if not self.has_topic(sent.topic):
             wanted = self._topics.for_message(sent.topic, sent.queues_wanted)
-            assert wanted is not None, "a message to a topic that may not be made is refused"
+            if wanted is None:
+                # Of a request that names it, it is refused before; a topic of retries may be one too many.
+                self._answer(request, machine.Unkept("there are too many topics"))
+                return
             self._topics.create(wanted, now_ms, partial(self._take_when_kept, request))
             return
         if self._awaits_room:
@@ -335,6 +343,9 @@ class Sends:
 
     def _late(self, one: _Waiting) -> None:
         said = one.acknowledged
+        if isinstance(said, machine.TakenBack):
+            self._answer(one.request, machine.NotTakenBack())
+            return
         place = said.msg_id, said.queue_id, said.queue_offset, said.stored_in
         self._answer(one.request, machine.Late(*place, on_disk=not self._lacks_disk(one)))
 
@@ -411,7 +422,10 @@ class Sends:
             place = request.view.index, request.view.segment.logical_of(first.queue_offset)
         is_elsewhere = request.view is not None and request.view.is_handed_on
         stored_in = str(first.queue_id) if is_elsewhere else None
+        acknowledged: machine.Acknowledged | machine.TakenBack
         acknowledged = machine.Acknowledged(",".join(ids), *place, stored_in)
+        if request.command.header.code == RequestCode.CONSUMER_SEND_MSG_BACK:
+            acknowledged = machine.TakenBack()
         end = placed[-1].offset + placed[-1].size
         # The log has it: nothing of a request is kept for its answer but whom to tell.
         request.command.body = b""

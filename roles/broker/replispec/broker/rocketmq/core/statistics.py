@@ -123,7 +123,7 @@ class Statistics:
         times = _Times(self._queues)
         found = {}
         for name, number in self._queues_of(group, topic):
-            read = self._offsets.get(group, name, number) or 0
+            read = max(0, self._offsets.get(group, name, number) or 0)
             found[self._key(name, number)] = OffsetWrapper(
                 broker_offset=self._queues.next(name, number),
                 consumer_offset=read,
@@ -167,7 +167,7 @@ class Statistics:
         found = {}
         for number in numbers:
             target = position if is_place else self._at_time(topic, number, timestamp)
-            now = self._offsets.get(group, topic, number) or 0
+            now = max(0, self._offsets.get(group, topic, number) or 0)
             found[self._key(topic, number)] = target if forward else min(target, now)
         return ResetOffsetBody(found)
 

@@ -96,7 +96,7 @@ class Topics:
         """What a topic that is not there would be, by its first message; None when it is not to be made."""
         if not self.is_name(name) or len(self._table) + len(self._next.topics) >= TOPICS_MAX:
             return None
-        if name.startswith(constants.RETRY_TOPIC_PREFIX):
+        if name.startswith((constants.RETRY_TOPIC_PREFIX, constants.DEAD_TOPIC_PREFIX)):
             return _config(name, 1, READ_WRITE)
         if not self._auto_create:
             return None

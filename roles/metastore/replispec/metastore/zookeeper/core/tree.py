@@ -153,7 +153,8 @@ class NodeTree:
             case Create():
                 return self._create(change, owner, session, time_ms)
             case Delete(path, version):
-                return self._delete(path, version)
+                self._delete(path, version)
+                return None
             case CheckVersion(path, version):
                 node = self._nodes.get(path)
                 decide(CheckDue(_fits(path, node), node is not None, _has(node, version)))

@@ -15,8 +15,8 @@ from replispec.runtime.kafka.log.recovering import KnownPoints, LogFinding, open
 from replispec.runtime.kafka.log.settings import PartitionLogSettings
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.storage import (
-    FilesReader,
     FlushFiles,
+    FoldersReader,
     Operation,
     RemoveFile,
     RemoveFolder,
@@ -37,7 +37,7 @@ class LogFolder:
     """All logs of a folder, by topic and partition. Raises StorageFailed for a folder that cannot be read, or
     a log in it that was damaged; `findings` tell how each was found."""
 
-    def __init__(self, files: FilesReader, settings: PartitionLogSettings, now_ms: int) -> None:
+    def __init__(self, files: FoldersReader, settings: PartitionLogSettings, now_ms: int) -> None:
         self.logs: Final[dict[Key, PartitionLog]] = {}
         self.settings: Final = settings
         self.findings: Final[list[LogFinding]] = []

@@ -12,13 +12,13 @@ from typing import Final, NamedTuple
 
 from replispec.runtime.kafka.batches import Batch, batches_in, next_offset, place, records_of, set_append_time
 from replispec.runtime.kafka.log.epoch_cache import LogEpochs
-from replispec.runtime.kafka.log.segment import NO_TIME, Found, Segment
+from replispec.runtime.kafka.log.segment import NO_TIME, Found, LogSegment
 from replispec.runtime.kafka.log.settings import PartitionLogSettings
 from replispec.runtime.primitives.binary import Buffer
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.storage import (
     CutFile,
-    FilesReader,
+    FoldersReader,
     MakeFile,
     Operation,
     StorageFailed,
@@ -42,7 +42,7 @@ class PartitionLog:
     and those below `flushed` on the disk. `broken` says why nothing can be appended any more."""
 
     def __init__(
-        self, files: FilesReader, topic: str, partition: int, settings: PartitionLogSettings, now_ms: int
+        self, files: FoldersReader, topic: str, partition: int, settings: PartitionLogSettings, now_ms: int
     ) -> None:
         self.topic: Final = topic
         self.partition: Final = partition
@@ -51,7 +51,7 @@ class PartitionLog:
         self.start = self.high_watermark = self.flushed = self.recovery_point = 0
         self.broken = ""
         self._files = files
-        self._segments = [Segment(files, topic, partition, 0, created_ms=now_ms)]
+        self._segments = [LogSegment(files, topic, partition, 0, created_ms=now_ms)]
         self._claimed = 0
         # What is to be done before anything is appended, and what may be done at any time.
         self._cuts: list[Operation] = []
@@ -59,8 +59,8 @@ class PartitionLog:
         self._cutting = False
         # Files with bytes that are not flushed; segments that are complete and whose indexes are not written.
         self._dirty: set[str] = set()
-        self._complete: list[Segment] = []
-        self._completing: list[Segment] = []
+        self._complete: list[LogSegment] = []
+        self._completing: list[LogSegment] = []
 
     @property
     def end(self) -> int:
@@ -173,7 +173,7 @@ class PartitionLog:
             self._roll(now_ms)
 
     def _roll(self, now_ms: int) -> None:
-        segment = Segment(self._files, self.topic, self.partition, self.end, created_ms=now_ms)
+        segment = LogSegment(self._files, self.topic, self.partition, self.end, created_ms=now_ms)
         segment.make()
         self._dirty.add(segment.name)
         self._complete.append(self._segments[-1])
@@ -242,7 +242,7 @@ class PartitionLog:
         while self._segments:
             self._drop(self._segments.pop())
         self._complete = []
-        segment = Segment(self._files, self.topic, self.partition, offset, created_ms=0)
+        segment = LogSegment(self._files, self.topic, self.partition, offset, created_ms=0)
         self._segments = [segment]
         # What has this name already goes with the others.
         self._cuts.append(MakeFile(segment.name, 0))
@@ -253,7 +253,7 @@ class PartitionLog:
         self.recovery_point = 0
         self.high_watermark = offset
 
-    def _drop(self, segment: Segment) -> None:
+    def _drop(self, segment: LogSegment) -> None:
         self._cuts.extend(segment.removed())
         self._dirty.discard(segment.name)
 
@@ -304,7 +304,7 @@ class PartitionLog:
         self._segments[0].make()
         self._dirty.add(self._segments[0].name)
 
-    def take_over(self, segments: list[Segment], start: int, repairs: Sequence[Operation]) -> None:
+    def take_over(self, segments: list[LogSegment], start: int, repairs: Sequence[Operation]) -> None:
         """Be what was found in the folder; `repairs` make its files so, before anything is appended."""
         self._segments = segments
         self.start = max(start, self.first_base)

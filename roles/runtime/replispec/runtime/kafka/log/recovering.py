@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from replispec.runtime.kafka.log.epoch_cache import LogEpochs
 from replispec.runtime.kafka.log.partition_log import PartitionLog
-from replispec.runtime.kafka.log.segment import Segment
+from replispec.runtime.kafka.log.segment import LogSegment
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.storage import CutFile, FilesReader, Operation, RemoveFile, StorageFailed
+from replispec.runtime.storage import CutFile, FoldersReader, Operation, RemoveFile, StorageFailed
 from replispec.wire.kafka import paths
 from replispec.wire.kafka.folder import EpochCheckpoint
 
@@ -40,7 +40,7 @@ class LogFinding(NamedTuple):
     segments_dropped: int
 
 
-def open_log(files: FilesReader, log: PartitionLog, known: KnownPoints, now_ms: int) -> LogFinding:
+def open_log(files: FoldersReader, log: PartitionLog, known: KnownPoints, now_ms: int) -> LogFinding:
     """Make `log` what the folder of its partition holds. Raises StorageFailed."""
     folder = paths.FOLDER_LOG.at(topic=log.topic, partition=log.partition)
     names = files.names(folder)
@@ -67,7 +67,7 @@ class _Found:
 
     def __init__(
         self,
-        files: FilesReader,
+        files: FoldersReader,
         log: PartitionLog,
         known: KnownPoints,
         now_ms: int,
@@ -78,7 +78,7 @@ class _Found:
         self._known = known
         self._now_ms = now_ms
         self._repairs = repairs
-        self._segments: list[Segment] = []
+        self._segments: list[LogSegment] = []
         self._torn_bytes = self._dropped = 0
         epochs = _epochs_in(files, log)
         self._log.epochs = LogEpochs() if epochs is None else epochs
@@ -92,7 +92,7 @@ class _Found:
         """Read the segments that begin at these offsets, as far as they are whole."""
         for number, base in enumerate(bases):
             next_base = bases[number + 1] if number + 1 < len(bases) else None
-            segment = Segment(
+            segment = LogSegment(
                 self._files, self._log.topic, self._log.partition, base, created_ms=self._now_ms
             )
             is_checked = not self._known.was_left_in_order and (
@@ -110,7 +110,7 @@ class _Found:
     def _end(self) -> int:
         return self._segments[-1].next_offset if self._segments else 0
 
-    def _take(self, segment: Segment, next_base: int | None, *, is_checked: bool) -> bool:
+    def _take(self, segment: LogSegment, next_base: int | None, *, is_checked: bool) -> bool:
         """Read one segment; whether it is whole."""
         if self._knows_epochs and not is_checked and next_base is not None and segment.trust(next_base):
             return True
@@ -131,7 +131,7 @@ class _Found:
     def _drop(self, bases: Sequence[int]) -> None:
         self._dropped += len(bases)
         for base in reversed(bases):
-            gone = Segment(self._files, self._log.topic, self._log.partition, base, created_ms=0)
+            gone = LogSegment(self._files, self._log.topic, self._log.partition, base, created_ms=0)
             self._repairs.extend(gone.removed())
 
     def settle(self) -> LogFinding:
@@ -155,7 +155,7 @@ class _Found:
         return LogFinding(log.topic, log.partition, log.start, log.end, self._torn_bytes, self._dropped)
 
 
-def _epochs_in(files: FilesReader, log: PartitionLog) -> LogEpochs | None:
+def _epochs_in(files: FoldersReader, log: PartitionLog) -> LogEpochs | None:
     """The epochs that the file of a log names; None when there is none, or it is not what it says."""
     data = files.read(paths.FOLDER_EPOCHS.at(topic=log.topic, partition=log.partition))
     try:

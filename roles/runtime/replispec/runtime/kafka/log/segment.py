@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from replispec.runtime.primitives.binary import Buffer
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.storage import (
-    FilesReader,
+    FoldersReader,
     GrowingFile,
     Operation,
     RemoveFile,
@@ -47,10 +47,12 @@ class Found(NamedTuple):
         return self.head.base_offset + self.head.last_offset_delta
 
 
-class Segment:
+class LogSegment:
     """The batches from the offset `base` on. `created_ms`: when its first one may have been put."""
 
-    def __init__(self, files: FilesReader, topic: str, partition: int, base: int, *, created_ms: int) -> None:
+    def __init__(
+        self, files: FoldersReader, topic: str, partition: int, base: int, *, created_ms: int
+    ) -> None:
         self.base = base
         self._files = files
         self._names: dict[str, str | int] = {"topic": topic, "partition": partition, "base_offset": base}

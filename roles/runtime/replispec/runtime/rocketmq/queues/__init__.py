@@ -8,7 +8,12 @@ Words: a *segment* maps an interval of logical offsets to one of a physical queu
 that is not decided, and an end that is open, is UNDECIDED; a *holding* is what one broker said of a topic.
 """
 
-from replispec.runtime.rocketmq.queues.checks import fault_of, fault_of_topic
+from replispec.runtime.rocketmq.queues.checks import (
+    fault_of,
+    fault_of_count,
+    fault_of_message_queues,
+    fault_of_topic,
+)
 from replispec.runtime.rocketmq.queues.holdings import Holding, merged, with_holding
 from replispec.runtime.rocketmq.queues.model import LogicalQueue, PhysicalQueue, Segment
 from replispec.runtime.rocketmq.queues.profiles import LOGICAL_QUEUES, STATIC_TOPICS, Profile
@@ -27,6 +32,8 @@ __all__ = [
     "Segment",
     "Statement",
     "fault_of",
+    "fault_of_count",
+    "fault_of_message_queues",
     "fault_of_topic",
     "lack_of",
     "merged",

@@ -20,11 +20,16 @@ from replispec.wire.rocketmq.constants import (
 
 def fault_of_topic(queues: Collection[LogicalQueue], profile: Profile) -> str | None:
     """What is wrong with the logical queues of one topic, in a few words; None: nothing."""
-    if sum(len(each.segments) for each in queues) > MAPPING_SEGMENTS_MAX:
-        return f"more than {MAPPING_SEGMENTS_MAX} segments"
-    faults = (f"queue {each.index}: {fault}" for each in queues if (fault := fault_of(each, profile)))
+    if (fault := fault_of_count(sum(len(each.segments) for each in queues))) is not None:
+        return fault
+    faults = (f"queue {each.index}: {found}" for each in queues if (found := fault_of(each, profile)))
     every = (each for queue in queues for each in queue.segments)
-    return next(faults, None) or _fault_of_physical(every, profile)
+    return next(faults, None) or fault_of_message_queues(every, profile)
+
+
+def fault_of_count(segments: int) -> str | None:
+    """Whether a topic has more segments than anybody reads."""
+    return f"more than {MAPPING_SEGMENTS_MAX} segments" if segments > MAPPING_SEGMENTS_MAX else None
 
 
 def fault_of(queue: LogicalQueue, profile: Profile) -> str | None:
@@ -43,7 +48,7 @@ def _faults(segments: Sequence[Segment], profile: Profile) -> Iterator[str]:
         yield from _faults_between(one, two, profile)
     if sum(each.state == State.NORMAL for each in segments) > 1 or _has_two_targets(segments, profile):
         yield "two segments that are written"
-    physical = _fault_of_physical(segments, profile)
+    physical = fault_of_message_queues(segments, profile)
     if physical is not None:
         yield physical
 
@@ -90,7 +95,7 @@ def _is_empty(segment: Segment, profile: Profile) -> bool:
     return profile.is_contiguous and segment.logical_end == segment.logical_start
 
 
-def _fault_of_physical(segments: Iterable[Segment], profile: Profile) -> str | None:
+def fault_of_message_queues(segments: Iterable[Segment], profile: Profile) -> str | None:
     """No message of a physical queue belongs to two segments, and no queue of a static topic serves twice."""
     last: dict[PhysicalQueue, Segment] = {}
     for each in sorted(segments, key=lambda segment: (segment.queue, segment.physical_start)):

@@ -118,6 +118,8 @@ class HeardQueues:
     gone: Mapping[int, Sequence[Interval]] = field(default_factory=dict)
     untaken: Sequence[str] = ()
     """Brokers that say that it is enabled, of which nothing was taken."""
+    lost: Collection[str] = ()
+    """Of these brokers that is told which they said before they were silent."""
 
     @property
     def total(self) -> int:
@@ -185,7 +187,26 @@ def _lack_of_queue(heard: HeardQueues, index: int) -> str | None:
         return f"nobody registered where queue {index} is written"
     if queue.is_waiting:
         return f"nobody registered where queue {index} begins"
-    return _lack_between([each for each in queue.segments if each.is_decided], index, gone)
+    decided = [each for each in queue.segments if each.is_decided]
+    return _lack_of_end(decided, index, gone, heard.lost) or _lack_between(decided, index, gone)
+
+
+def _lack_of_end(
+    segments: Sequence[Segment], index: int, gone: Sequence[Interval], lost: Collection[str]
+) -> str | None:
+    """A broker that does not say where its segment ends, though others went on within it: it was passed over,
+    and by whom is not known. Whom that one told is believed, and not the broker: what it holds from there on
+    is of no logical offset."""
+    for one, two in zip(segments, (*segments[1:], None), strict=False):
+        until = None if two is None else two.logical_start
+        if one.is_sealed or one.queue.broker_name in lost:
+            continue
+        begun = (begin if begin > one.logical_start else end for begin, end in gone)
+        within = [each for each in begun if each > one.logical_start and (until is None or each < until)]
+        if within:
+            broker = one.queue.broker_name[:40]
+            return f"{broker} was passed over at offset {min(within)} of queue {index}, and not told so yet"
+    return None
 
 
 def _lack_between(segments: Iterable[Segment], index: int, gone: Sequence[Interval]) -> str | None:

@@ -9,10 +9,13 @@ from replispec.runtime.rocketmq.rules.addresses import canonical_address
 from replispec.runtime.rocketmq.rules.clients import asks_elsewhere, send_status, was_read
 from replispec.runtime.rocketmq.rules.delays import (
     as_delivered,
+    as_returned,
     as_waiting,
     delay_level,
     delay_levels,
     due_at,
+    returned_topic,
+    tried_topic,
 )
 from replispec.runtime.rocketmq.rules.elections import elect, untold
 from replispec.runtime.rocketmq.rules.epochs import (
@@ -108,6 +111,7 @@ __all__ = [
     "address_of",
     "addresses_of",
     "as_delivered",
+    "as_returned",
     "as_waiting",
     "asks_elsewhere",
     "begun_at",
@@ -171,6 +175,7 @@ __all__ = [
     "properties_in",
     "queues_on",
     "remapped",
+    "returned_topic",
     "run_size",
     "segment_at",
     "segment_broker",
@@ -185,6 +190,7 @@ __all__ = [
     "start_of",
     "string_hash",
     "survives",
+    "tried_topic",
     "untold",
     "used_percent",
     "was_read",

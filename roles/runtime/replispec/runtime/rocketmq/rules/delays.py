@@ -9,11 +9,16 @@ from __future__ import annotations
 from typing import Final
 
 from replispec.wire.rocketmq.constants import (
+    DEAD_TOPIC_PREFIX,
     DELAY_PROPERTY,
+    FIRST_RETRY_LEVEL,
+    ORIGIN_ID_PROPERTY,
     PROPERTY_NAME_END,
     PROPERTY_VALUE_END,
     REAL_QUEUE_PROPERTY,
     REAL_TOPIC_PROPERTY,
+    RETRY_TOPIC_PREFIX,
+    RETRY_TOPIC_PROPERTY,
     WAITED_PROPERTY,
 )
 
@@ -29,9 +34,9 @@ def delay_levels(text: str) -> list[int]:
     return [int(part[:-1]) * _UNITS_MS[part[-1]] for part in parts]
 
 
-def delay_level(properties: str, levels: int) -> int:
-    """The delay level that a message asks for; 0 for none. `levels`: how many there are."""
-    if DELAY_PROPERTY not in properties:
+def delay_level(properties: str, topic: str, levels: int) -> int:
+    """The delay level that a message for a topic asks for; 0 for none. `levels`: how many there are."""
+    if DELAY_PROPERTY not in properties or topic.startswith(DEAD_TOPIC_PREFIX):
         return 0
     asked = dict(_pairs(properties)).get(DELAY_PROPERTY, "")
     return min(int(asked), levels) if asked.isascii() and asked.isdecimal() else 0
@@ -53,6 +58,28 @@ def due_at(stored_ms: int, delay_ms: int, now_ms: int) -> int:
     """When a message is delivered that was stored at a time and waits so long."""
     due_ms = stored_ms + delay_ms
     return now_ms if due_ms > now_ms + delay_ms else due_ms
+
+
+def tried_topic(topic: str, times: int, times_max: int) -> str:
+    """The topic of a message that is sent after so many retries, of at most so many."""
+    if times <= times_max or not topic.startswith(RETRY_TOPIC_PREFIX):
+        return topic
+    return DEAD_TOPIC_PREFIX + topic.removeprefix(RETRY_TOPIC_PREFIX)
+
+
+def returned_topic(group: str, level: int, times: int, times_max: int) -> str:
+    """The topic of a message that a group gives back after so many retries, of at most so many."""
+    is_dead = level < 0 or times >= times_max
+    return (DEAD_TOPIC_PREFIX if is_dead else RETRY_TOPIC_PREFIX) + group
+
+
+def as_returned(properties: str, topic: str, message_id: str, level: int, times: int) -> str:
+    """The properties of a message that is given back at a level, or at that of its tries."""
+    kept = [each for each in _pairs(properties) if each[0] != DELAY_PROPERTY]
+    known = dict(kept)
+    firsts = ((RETRY_TOPIC_PROPERTY, topic), (ORIGIN_ID_PROPERTY, message_id))
+    wanted = level or FIRST_RETRY_LEVEL + times
+    return _joined([*kept, *(each for each in firsts if each[0] not in known), (DELAY_PROPERTY, str(wanted))])
 
 
 def _pairs(properties: str) -> list[tuple[str, str]]:
