@@ -160,6 +160,7 @@ explore: $(READY) ## explore every system of the specification with more faults 
 	@$(BIN)/replispec spec explore remapping --set lost=0 --set deaths=1 --set sends=1 --json $(EXPLORED)/45.json $(ARGS)
 	@$(BIN)/replispec spec explore remapping --set lost=0 --set sends=2 --set stragglers=1 --json $(EXPLORED)/46.json $(ARGS)
 	@$(BIN)/replispec spec explore remapping --json $(EXPLORED)/47.json $(ARGS)
+	@$(BIN)/replispec spec explore moving --set crashes=2 --json $(EXPLORED)/48.json $(ARGS)
 	@$(BIN)/replispec spec never-taken $(EXPLORED)/*.json
 
 .PHONY: site

@@ -76,12 +76,18 @@ def test_a_deposed_controller_writes_and_commands_no_more() -> None:
 
 def test_what_a_controller_of_an_older_epoch_writes_is_refused() -> None:
     cluster = SimulatedCluster()
+    cluster.administrator.create("t", [1, 2])
+    cluster.run(2_500)
     later = DecimalNode(9).encode()
     cluster.administrator.client.set_data(paths.APACHE_CONTROLLER_EPOCH.at(), later, -1, lambda _: None)
-    cluster.administrator.create("t", [1])
     cluster.run(2_500)
-    assert cluster.data(paths.APACHE_TOPIC.at(topic="t")) is not None
-    assert cluster.record() is None
+    cluster.kill(1)
+    cluster.world.run_until(
+        lambda: cluster.data(paths.APACHE_BROKER.at(broker_id=1)) is None, at_most_ms=SESSION_MS
+    )
+    cluster.run(200)
+    assert cluster.data(paths.APACHE_BROKER.at(broker_id=1)) is None
+    assert cluster.record() == Record(1, 0, [1, 2], 0)
 
 
 def test_one_whose_node_was_removed_stands_again() -> None:

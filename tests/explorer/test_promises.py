@@ -141,6 +141,8 @@ RUNS = {
     ),
     "remapping, an answer is lost": ("remapping", Extent(budgets={"moves": 1, "sends": 1, "lost": 2})),
     "remapping": ("remapping", Extent(budgets={"lost": 0, "sends": 1})),
+    "moving": ("moving", Extent()),
+    "moving, two controllers end": ("moving", Extent(budgets={"crashes": 2, "silences": 0})),
     "topic": ("topic", Extent()),
     "topic, what comes late": ("topic", Extent(budgets={"lags": 1, "strays": 1})),
     "partition_in_transition, two controllers": (
