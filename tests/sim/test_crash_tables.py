@@ -18,6 +18,7 @@ import pytest
 from lab.errors import LabError
 from lab.rocketmq.crash_rows import (
     AGAIN,
+    DRAINED,
     GONE,
     LOST,
     MOVES,
@@ -34,7 +35,8 @@ from replispec.administrator.rocketmq import logical_migration, logical_queues
 from replispec.broker.rocketmq.core.recorded import RecordedMappings
 from replispec.cli.rocketmq.admin import static_topics
 from replispec.wire.rocketmq.codes import RequestCode
-from tests.sim.crash_tables import STAGES, Crash, played, rows
+from tests.sim.crash_stages import STAGES
+from tests.sim.crash_tables import Crash, played, rows
 
 IS_WHOLE: Final = os.environ.get("REPLISPEC_CRASHES") == "all"
 CHANGES_EACH, QUESTIONS_EACH, PAIRS_EACH = (1, 1, 1) if IS_WHOLE else (7, 53, 29)
@@ -160,6 +162,11 @@ def test_a_rule_that_is_broken_is_found_by_a_row(name: str) -> None:
         except AssertionError as error:
             wrong = [repr(error)]
     assert wrong != []
+
+
+def test_a_broker_leaves_with_nobody_waiting_for_what_it_alone_decides() -> None:
+    row = Row(Step(PREPARE, Party.SOURCE), Party.ADMINISTRATOR, Moment.WRITTEN)
+    assert played(DRAINED, row) == []
 
 
 def test_a_row_is_played_the_same_each_time() -> None:
