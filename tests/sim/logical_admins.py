@@ -89,6 +89,11 @@ class Commands:
     def _drained(self, name: str, *, leaves: bool) -> Plan[None]:
         """drainBroker."""
         found = yield from self._known()
+        left = logical_queues.left_behind(found, name)
+        for index, target in left.items():
+            yield from self._migrated(index, target)
+        if left:
+            found = yield from self._known()
         for index in logical_queues.written_at(found, name):
             found = yield from self._known()
             yield from self._migrated(index, logical_queues.target_of(found, name))

@@ -18,6 +18,7 @@ import pytest
 from lab.errors import LabError
 from lab.rocketmq.crash_rows import (
     AGAIN,
+    DRAINED,
     GONE,
     LOST,
     MOVES,
@@ -161,6 +162,11 @@ def test_a_rule_that_is_broken_is_found_by_a_row(name: str) -> None:
         except AssertionError as error:
             wrong = [repr(error)]
     assert wrong != []
+
+
+def test_a_broker_leaves_with_nobody_waiting_for_what_it_alone_decides() -> None:
+    row = Row(Step(PREPARE, Party.SOURCE), Party.ADMINISTRATOR, Moment.WRITTEN)
+    assert played(DRAINED, row) == []
 
 
 def test_a_row_is_played_the_same_each_time() -> None:

@@ -107,6 +107,15 @@ def _drained(name_servers: Sequence[str], topic: str, broker: str, *, dry_run: b
     found = ask(known(name_servers, topic))
     if not found.queues and found.stated is None:
         raise NotAsWantedError(f"no broker has logical queues of {topic}")
+    left = logical_queues.left_behind(found, broker)
+    for index, target in left.items():
+        if dry_run:
+            yield f"logical queue {index} of {topic} waits at {target} for the end of a run that was cut off"
+            continue
+        migrate(name_servers, topic, index, target)
+        say(f"logical queue {index} of {topic} is written at {target}.")
+    if left:
+        found = ask(known(name_servers, topic))
     for index in logical_queues.written_at(found, broker):
         found = ask(known(name_servers, topic))
         target = logical_queues.target_of(found, broker)

@@ -354,6 +354,18 @@ def written_at(found: LogicalTopic, broker: str) -> Sequence[int]:
     return [index for index, queue in queues.items() if queue.writable is not None]
 
 
+def left_behind(found: LogicalTopic, broker: str) -> Mapping[int, str]:
+    """The logical queues that were on their way off a broker when a command was cut off, and where to: they
+    wait there to learn where they begin, which that broker alone decides."""
+    waiting = [
+        (index, each.queue.broker_name)
+        for index in found.part(broker).queues
+        for each in found.queues[index].segments
+        if not each.is_decided
+    ]
+    return {index: name for index, name in waiting if name != broker}
+
+
 def ended_at(found: LogicalTopic, broker: str) -> Sequence[int]:
     """The logical queues that are not written, and of which a broker alone says where they end."""
     return [
