@@ -25,10 +25,9 @@ from replispec.runtime.primitives.binary import crc32
 from replispec.runtime.primitives.errors import LocalProtocolError
 from replispec.runtime.storage import FilesReader, RemoveFile, ReplaceFile, ReplaceRecords
 from replispec.runtime.world import Level, Outbox, Persisted, Writes, Written
-from replispec.wire.zookeeper.constants import SNAPSHOT_PART_BYTES
+from replispec.wire.zookeeper.constants import CHECKSUM_BITS, SNAPSHOT_PART_BYTES
 
 _PREFIX: Final = "part"
-_ALL: Final = 0xFFFFFFFF
 
 
 class SnapshotWriter:
@@ -96,7 +95,7 @@ class SnapshotWriter:
             self._writes.persist(ReplaceRecords(self._index, contents), then=self._replaced)
             return
         name = _name(self._index, len(self._written))
-        self._written.append(KeptPart(len(data), crc32(data, _ALL)))
+        self._written.append(KeptPart(len(data), crc32(data, CHECKSUM_BITS)))
         self._writes.persist(ReplaceFile(name, data), then=self._part_written)
 
     def _part_written(self, event: Written) -> None:
@@ -142,7 +141,7 @@ class SnapshotWriter:
         data = self._files.read(name)
         if data is None:
             raise MetastoreLogDamaged(f"{name}, a part of the snapshot of the log, is missing")
-        if len(data) != part.size or crc32(data, _ALL) != part.checksum:
+        if len(data) != part.size or crc32(data, CHECKSUM_BITS) != part.checksum:
             raise MetastoreLogDamaged(
                 f"{name}, a part of the snapshot of the log, is not what was written: {len(data)} bytes, "
                 f"{part.size} were"

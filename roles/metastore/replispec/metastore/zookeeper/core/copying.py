@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from replispec.metastore.zookeeper.core.values import SessionOnRecord, TreeNode, bytes_of
 
-_SESSIONS_EACH: Final = 1024
+_SESSIONS_AT_ONCE: Final = 1024
 """Sessions of one part; each is about as large as a node without data."""
 
 Part = tuple[Sequence[tuple[int, SessionOnRecord]], Sequence[tuple[str, TreeNode]]]
@@ -47,8 +47,8 @@ class TreeCopy:
 
     def parts(self, size: int) -> Iterator[Part]:
         """Parts of about so many bytes each: the oldest sessions first, then nodes, each after its parent."""
-        for at in range(0, len(self._sessions), _SESSIONS_EACH):
-            yield self._sessions[at : at + _SESSIONS_EACH], ()
+        for at in range(0, len(self._sessions), _SESSIONS_AT_ONCE):
+            yield self._sessions[at : at + _SESSIONS_AT_ONCE], ()
         nodes: list[tuple[str, TreeNode]] = []
         left = size
         for path in self._paths:

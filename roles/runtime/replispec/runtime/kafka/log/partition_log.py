@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from replispec.runtime.kafka.batches import Batch, batches_in, next_offset, place, records_of, set_append_time
 from replispec.runtime.kafka.log.epoch_cache import LogEpochs
-from replispec.runtime.kafka.log.segment import NO_TIME, Found, LogSegment
+from replispec.runtime.kafka.log.segment import Found, LogSegment
 from replispec.runtime.kafka.log.settings import PartitionLogSettings
 from replispec.runtime.primitives.binary import Buffer
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -25,7 +25,7 @@ from replispec.runtime.storage import (
     StorageFull,
 )
 from replispec.wire.kafka.codes import BatchAttribute
-from replispec.wire.kafka.constants import OFFSET_MAX, SEGMENT_OFFSETS_MAX
+from replispec.wire.kafka.constants import NO_TIME, OFFSET_MAX, SEGMENT_OFFSETS_MAX
 from replispec.wire.kafka.records import RecordBatchFixed
 
 

@@ -22,16 +22,16 @@ from replispec.runtime.storage import (
     StorageFailed,
 )
 from replispec.wire.kafka import paths
+from replispec.wire.kafka.constants import NO_TIME
 from replispec.wire.kafka.records import RecordBatchFixed
 from replispec.wire.kafka.segments import OffsetIndexEntry, TimeIndexEntry
 from replispec.wire.kafka.streams import SEGMENT
 
 HEAD_BYTES: Final = sum(size for _, size in RecordBatchFixed.places().values())
-WALKED_BYTES: Final = 64 * 1024
+WALKED_BYTES_AT_ONCE: Final = 64 * 1024
 """How much of a segment is read at a time while batches are passed over."""
 OFFSET_ENTRY_BYTES: Final = len(OffsetIndexEntry().encode())
 TIME_ENTRY_BYTES: Final = len(TimeIndexEntry().encode())
-NO_TIME: Final = -1
 
 
 class Found(NamedTuple):
@@ -284,7 +284,7 @@ def walk(file: GrowingFile, position: int, end: int) -> Iterator[Found]:
     buffer, start = b"", position
     while position + HEAD_BYTES <= end:
         if position + HEAD_BYTES > start + len(buffer):
-            buffer, start = file.read(position, min(WALKED_BYTES, end - position)), position
+            buffer, start = file.read(position, min(WALKED_BYTES_AT_ONCE, end - position)), position
         try:
             size = SEGMENT.measure(buffer, position - start, len(buffer))
             head = RecordBatchFixed.decode(buffer, position - start)
