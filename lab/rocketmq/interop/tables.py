@@ -1,4 +1,4 @@
-"""What a broker keeps beside the log and ours does not use, as it lies on its disk."""
+"""What a broker keeps beside the log, as it lies on its disk."""
 
 from __future__ import annotations
 
@@ -37,6 +37,16 @@ def forget(cluster: Cluster, broker: str) -> None:
     for name in FILES:
         for path in (folder / name).parent.glob(f"{Path(name).name}*"):
             path.unlink()
+
+
+def go_on(before: Tables, after: Tables) -> bool:
+    """Whether a master has these tables that it had copied: as they were, but for how far each level of
+    delayed messages was delivered, which only grows."""
+    others = [name for name in FILES if name != constants.DELAYS_FILE]
+    was, now = (_inner(each[constants.DELAYS_FILE], "offsetTable") for each in (before, after))
+    if any(before[name] != after[name] for name in others) or not isinstance(was, dict):
+        return False
+    return isinstance(now, dict) and all(now.get(level, -1) >= place for level, place in was.items())
 
 
 def configured(tables: Tables, topic: str, group: str) -> tuple[object, object, object]:
