@@ -161,6 +161,22 @@ def test_tables_of_a_mixed_set_are_compared_without_checksum_and_version(tmp_pat
     assert set(tables.on_disk(cluster, "ours").values()) == {None}
 
 
+def test_who_goes_on_from_what_was_delivered_keeps_all_else_and_falls_back_in_no_level() -> None:
+    def of(delays: dict[str, int], group: str = "g") -> tables.Tables:
+        return {
+            constants.GROUPS_FILE: {"subscriptionGroupTable": {group: {}}},
+            constants.DELAYS_FILE: {"offsetTable": delays},
+            constants.REQUEST_MODES_FILE: None,
+        }
+
+    before = of({"1": 19, "3": 2})
+    assert tables.go_on(before, of({"1": 25, "3": 2, "4": 1}))
+    assert not tables.go_on(before, of({"1": 18, "3": 2}))
+    assert not tables.go_on(before, of({"1": 25}))
+    assert not tables.go_on(before, of({"1": 25, "3": 2}, group="other"))
+    assert not tables.go_on({**before, constants.DELAYS_FILE: None}, before)
+
+
 def test_what_comes_to_another_address_is_passed_on_both_ways() -> None:
     with socket.create_server((LOOPBACK, 0)) as server:
         port = server.getsockname()[1]
