@@ -298,7 +298,7 @@ _IS_REFUSED: Final[Act] = Act(
             and (
                 (world.store[0].record.state is not partition.State.ONLINE)
                 or any(
-                    b.number not in world.store[0].record.variables.isr for b in world.broker if b.number > 1
+                    not b.number in world.store[0].record.variables.isr for b in world.broker if b.number > 1
                 )
                 or all(not b.alive for b in world.broker if b.number > 1)
             )
@@ -388,7 +388,7 @@ _JOINS: Final[Act] = Act(
         lambda who, world: (
             who.alive
             and who.copy
-            and who.number not in world.store[0].record.variables.isr
+            and not who.number in world.store[0].record.variables.isr
             and (world.store[0].record.state is partition.State.ONLINE)
             and who.number in frozenset(world.store[0].record.variables.assigned or ())
             and any(
