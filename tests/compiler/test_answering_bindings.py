@@ -74,7 +74,7 @@ def test_what_a_request_says_twice_is_read_once_and_asked_no_earlier(tmp_path: P
 
 def test_requests_that_differ_in_their_header_alone_are_read_by_one_function() -> None:
     made = inspect.getsource(broker_sends_wire)
-    assert made.count('"in-sync replicas not enough"') == 1
+    assert made.count("sending message is forbidden") == 1
     readers = broker_sends_wire.REQUESTS
     assert readers[RequestCode.SEND_MESSAGE] is not readers[RequestCode.SEND_MESSAGE_V2]
 

@@ -28,7 +28,7 @@ from tests.sim.queue_run import StaticRun
 from tests.sim.queue_world import drawn
 from tests.sim.wiretap import Wiretap
 
-WAYS = int(os.environ.get("REPLISPEC_PARTIAL_CAPTURES", "12"))
+WAYS = int(os.environ.get("REPLISPEC_PARTIAL_CAPTURES", "4"))
 """How many captures are made of each story; of each world of nodes a third."""
 RAW_IP, ETHERNET = 101, 1
 OF_THE_ORDER_ALONE = ("routes-are-the-newest",)

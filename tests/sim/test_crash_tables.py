@@ -41,7 +41,7 @@ from tests.sim.crash_tables import Crash, played, rows
 IS_WHOLE: Final = os.environ.get("REPLISPEC_CRASHES") == "all"
 CHANGES_EACH, QUESTIONS_EACH, PAIRS_EACH = (1, 1, 1) if IS_WHOLE else (7, 53, 29)
 """Every so many row is played: of requests that change something, of those that do not, of two who die."""
-RARER: Final = 1 if IS_WHOLE else 4
+RARER: Final = 1 if IS_WHOLE else 12
 """Of commands that do something else than move a queue, and of sets of two, every so many of those."""
 PARTS: Final = 4
 TAKE: Final = RecordedMappings._take
