@@ -404,7 +404,6 @@ def test_administrators_see_roles_replicas_and_figures() -> None:
 @pytest.mark.parametrize(
     "code",
     [
-        RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP,
         RequestCode.GET_ALL_DELAY_OFFSET,
         RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG,
         RequestCode.GET_ALL_MESSAGE_REQUEST_MODE,

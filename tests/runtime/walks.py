@@ -145,6 +145,7 @@ CHOICES: dict[Any, Chooser] = {
     TopicConfigTable: lambda _rng: TopicConfigTable(),
     CreateTopicRequest: lambda _rng: CreateTopicRequest(),
     Mapping[str, TopicConfig]: lambda _rng: {},
+    SubscriptionGroup: lambda _rng: SubscriptionGroup(),
     SubscriptionGroupTable: lambda _rng: SubscriptionGroupTable(),
     ResetOffsetBody: lambda _rng: ResetOffsetBody(),
     DelayOffsetTable: lambda _rng: DelayOffsetTable(),

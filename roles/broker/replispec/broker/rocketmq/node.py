@@ -19,6 +19,7 @@ from replispec.broker.rocketmq.core.role import Role
 from replispec.broker.rocketmq.core.sends import Sends
 from replispec.broker.rocketmq.core.slave import SlaveSync
 from replispec.broker.rocketmq.core.statistics import Statistics
+from replispec.broker.rocketmq.core.subscription_groups import SubscriptionGroups
 from replispec.broker.rocketmq.core.topics import Topics
 from replispec.broker.rocketmq.view import BrokerView, Parts
 from replispec.runtime.rocketmq.access import OPEN, ReplicaGuard, RequestGuard, Security, replica_hosts
@@ -106,8 +107,9 @@ class BrokerNode:
         )
         copied = CopiedTables(self._outbox, self._writes, files)
         self._delays = Delays(self._outbox, store, options, self, copied.delays, self._topics.is_name)
-        self._sends = Sends(self._outbox, store, self._topics, options, self, self._delays)
-        self._pulls = Pulls(store, self._topics, self._offsets, self)
+        groups = SubscriptionGroups(copied.groups)
+        self._sends = Sends(self._outbox, store, self._topics, options, self, self._delays, groups)
+        self._pulls = Pulls(store, self._topics, self._offsets, groups, self)
         self._peers = Peers(self._outbox, options.namesrv_addr, security.sign)
         known = self._topics, self._mappings, self._offsets, self._pulls, self._peers
         self._mapped = MappedTopics(self._outbox, store, *known, options, self, self._requests.hand_on)
@@ -117,7 +119,7 @@ class BrokerNode:
         statistics = Statistics(name, self._topics, self._offsets, self._pulls, clients, self)
         mappings = self._mappings.static, self._mappings.logical
         self._admin = Admin(
-            store, self._topics, *mappings, self._offsets, copied, options, self, self._mapped.forget
+            store, self._topics, *mappings, self._offsets, copied, groups, options, self, self._mapped.forget
         )
         kept = self._topics, self._mappings.static, self._offsets
         self._slave = SlaveSync(self._outbox, self._calls, *kept, copied, options)

@@ -7,12 +7,14 @@ Source: apache/rocketmq rocketmq-all-5.4.0, AdminBrokerProcessor, SlaveSynchroni
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, Protocol
 
 from replispec.broker.rocketmq.core.copied import CopiedTables
 from replispec.broker.rocketmq.core.logical_mappings import LogicalMappings
 from replispec.broker.rocketmq.core.mappings import Mappings
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
+from replispec.broker.rocketmq.core.subscription_groups import SubscriptionGroups
 from replispec.broker.rocketmq.core.topics import Kept, Topics
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.log import MessageStore
@@ -27,6 +29,7 @@ from replispec.wire.rocketmq.client import (
     HaRuntimeInfo,
     MessageRequestModes,
     RuntimeInfo,
+    SubscriptionGroup,
     SubscriptionGroupTable,
 )
 from replispec.wire.rocketmq.controller import EpochEntryCache, Property
@@ -87,6 +90,7 @@ class Admin:
         logical: LogicalMappings,
         offsets: ConsumerOffsets,
         copied: CopiedTables,
+        groups: SubscriptionGroups,
         options: BrokerOptions,
         broker: Described,
         forget: Callable[[str, int, Kept], None],
@@ -97,6 +101,7 @@ class Admin:
         self._logical = logical
         self._offsets = offsets
         self._copied = copied
+        self._groups = groups
         self._options = options
         self._broker = broker
         self._forget = forget
@@ -105,6 +110,8 @@ class Admin:
             {
                 "keep_topic": self._keep_topic,
                 "forget_topic": self._forget_topic,
+                "keep_group": self._keep_group,
+                "forget_group": self._forget_group,
                 "delete_old_files": self._delete_old_files,
                 "take_role": self._take_role,
             },
@@ -163,8 +170,12 @@ class Admin:
 
     @property
     def groups(self) -> SubscriptionGroupTable | None:
-        """Configured groups, as a master told them last; None if none did."""
+        """Configured groups, as an administrator or a master told them last; None if none did."""
         return self._copied.groups.table
+
+    def group(self, name: str, /) -> SubscriptionGroup | None:
+        """One of them."""
+        return self._groups.get(name)
 
     @property
     def delays(self) -> DelayOffsetTable | None:
@@ -223,6 +234,15 @@ class Admin:
                 self._forget(event.topic, now_ms, forgotten)
 
         self._topics.drop(event.topic, request.now_ms, dropped)
+
+    def _keep_group(self, request: Request, event: machine.GroupWanted) -> None:
+        self._groups.put(event.said, request.now_ms, partial(self._group_kept, request))
+
+    def _forget_group(self, request: Request, event: machine.GroupDeletionWanted) -> None:
+        self._groups.drop(event.group, request.now_ms, partial(self._group_kept, request))
+
+    def _group_kept(self, request: Request, reason: str, _now_ms: int) -> None:
+        self._take(request, machine.GroupLost(reason) if reason else machine.GroupKept())
 
     def _delete_old_files(self, request: Request, _event: Any) -> None:
         self._broker.delete_old_files(request.now_ms)

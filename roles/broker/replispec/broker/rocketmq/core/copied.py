@@ -1,5 +1,5 @@
-"""Tables of a master's that a replica copies and does not use: it keeps them for the next master, which may
-be one of Apache's.
+"""Tables of a master's that a replica copies beside the log, and keeps for when it is master, or a broker of
+Apache's is.
 
 Source: apache/rocketmq rocketmq-all-5.4.0, SlaveSynchronize, SubscriptionGroupManager,
 ScheduleMessageService, MessageRequestModeManager.
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
 from replispec.broker.rocketmq.core.table_file import TableFile
+from replispec.broker.rocketmq.core.topics import Kept
 from replispec.runtime.primitives.json_messages import JsonMessage
 from replispec.runtime.storage import FilesReader
 from replispec.runtime.world import Level, Outbox, Persisted, Writes, Written
@@ -47,15 +48,29 @@ class CopiedTable(Generic[TableT]):
             # An answer of so many bytes would end the connection of who asked, with what else it asked for.
             self.table = None
 
+    @property
+    def is_writing(self) -> bool:
+        """Whether one is on its way to the disk."""
+        return self._is_writing
+
     def adopt(self, table: TableT) -> None:
         """Take over a master's, if it is another one and none too long to keep."""
-        if self._is_writing or table == self.table:
-            return
+        if not self._is_writing and table != self.table:
+            self._keep(table, lambda _reason, _now_ms: None)
+
+    def put(self, table: TableT, now_ms: int, kept: Kept) -> None:
+        """Keep one while no other is being written; `kept` is told when it is on the disk, or why not."""
+        if not self._keep(table, kept):
+            kept("the table is too long", now_ms)
+
+    def _keep(self, table: TableT, kept: Kept) -> bool:
+        """Write one; False for one that is too long."""
         data = self._encoded(table)
         if data is None:
-            return
+            return False
         self._is_writing = True
-        self._writes.persist(*self._file.whole(data), then=lambda event: self._written(table, event))
+        self._writes.persist(*self._file.whole(data), then=lambda event: self._written(table, event, kept))
+        return True
 
     def _encoded(self, table: TableT) -> bytes | None:
         """A table as it is kept and told; None, and a line, for one that is too long for that."""
@@ -66,13 +81,15 @@ class CopiedTable(Generic[TableT]):
         self._complain(Level.WARNING, reason)
         return None
 
-    def _written(self, table: TableT, event: Written) -> None:
+    def _written(self, table: TableT, event: Written, kept: Kept) -> None:
         self._is_writing = False
         if isinstance(event, Persisted):
             self._file.is_written()
             self.table = table
+            kept("", event.now_ms)
             return
         self._complain(Level.ERROR, event.reason)
+        kept(event.reason, event.now_ms)
 
     def _complain(self, level: Level, reason: str) -> None:
         self._outbox.note(

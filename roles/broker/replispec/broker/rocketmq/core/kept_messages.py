@@ -5,6 +5,9 @@ Source: apache/rocketmq rocketmq-all-5.4.0, AbstractSendMessageProcessor.consume
 
 from __future__ import annotations
 
+from typing import Final
+
+from replispec.broker.rocketmq.core.subscription_groups import SubscriptionGroups
 from replispec.broker.rocketmq.core.topics import Topics
 from replispec.runtime.rocketmq.log import MessageStore
 from replispec.wire.rocketmq import constants
@@ -15,7 +18,8 @@ class KeptMessages:
     """Messages that consumers may have seen; see `local` of the machine `broker_sends`. The one that was
     asked for last is at hand: one request asks for it piece by piece."""
 
-    def __init__(self, store: MessageStore, topics: Topics) -> None:
+    def __init__(self, store: MessageStore, topics: Topics, groups: SubscriptionGroups) -> None:
+        self.retries_max: Final = groups.retries_max
         self._store = store
         self._topics = topics
         self._kept_offset = constants.UNDECIDED
@@ -24,11 +28,6 @@ class KeptMessages:
     def forget_kept(self) -> None:
         """Another request is read: the log may be another one."""
         self._kept_offset, self._kept = constants.UNDECIDED, None
-
-    @property
-    def retries_max(self) -> int:
-        """How often a group tries a message again, if it says nothing else."""
-        return constants.RETRIES_MAX
 
     def is_kept(self, offset: int, /) -> bool:
         """Whether a message begins there in the log that consumers are shown, whatever the bytes there look

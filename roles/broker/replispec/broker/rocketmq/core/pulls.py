@@ -14,6 +14,7 @@ from typing import Final, Protocol
 
 from replispec.broker.rocketmq.core.held import HeldPull, HeldPulls, QueueKey
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
+from replispec.broker.rocketmq.core.subscription_groups import SubscriptionGroups
 from replispec.broker.rocketmq.core.topics import AskedTopic, Topics
 from replispec.broker.rocketmq.core.views import LogicalView
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -56,8 +57,14 @@ class Pulls:
     knows; see `local` of the machine."""
 
     def __init__(
-        self, store: MessageStore, topics: Topics, offsets: ConsumerOffsets, log: ConfirmedLog
+        self,
+        store: MessageStore,
+        topics: Topics,
+        offsets: ConsumerOffsets,
+        groups: SubscriptionGroups,
+        log: ConfirmedLog,
     ) -> None:
+        self.may_consume: Final = groups.may_consume
         self._store = store
         self._log = log
         self._asked_topic = AskedTopic(topics)

@@ -16,6 +16,7 @@ from typing import Final, Protocol
 from replispec.broker.rocketmq.core.addresses import host
 from replispec.broker.rocketmq.core.delays import Delays
 from replispec.broker.rocketmq.core.kept_messages import KeptMessages
+from replispec.broker.rocketmq.core.subscription_groups import SubscriptionGroups
 from replispec.broker.rocketmq.core.topics import AskedTopic, Topics
 from replispec.runtime.primitives.bindings import Refused
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -116,8 +117,9 @@ class Sends(KeptMessages):
         options: BrokerOptions,
         master: MasterLog,
         delays: Delays,
+        groups: SubscriptionGroups,
     ) -> None:
-        super().__init__(store, topics)
+        super().__init__(store, topics, groups)
         self._outbox = outbox
         self._asked_topic = AskedTopic(topics)
         self._options = options
