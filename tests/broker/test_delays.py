@@ -173,6 +173,18 @@ def test_nobody_sends_to_the_topic_of_those_that_wait() -> None:
     assert code == ResponseCode.MESSAGE_ILLEGAL
 
 
+def test_what_would_not_fit_its_topic_is_refused_and_what_does_is_delivered() -> None:
+    brokers = BrokerSet()
+    address = brokers.alone(message_delay_level=LEVELS, mapped_file_size_commit_log=1 << 20)
+    plain = f"a\x01{'x' * (constants.PROPERTIES_BYTES_MAX - 80)}\x02"
+    for more, taken in ((0, OK), (40, ResponseCode.MESSAGE_ILLEGAL)):
+        properties = plain.replace("a\x01", f"a\x01{'y' * more}") + level(1)
+        assert len(properties) <= constants.PROPERTIES_BYTES_MAX
+        assert brokers.send(address, b"m", properties=properties)[0] == taken
+    brokers.until(lambda: bool(delivered(brokers, address)))
+    assert bodies(brokers, address) == [b"m"]
+
+
 def test_levels_that_are_none_are_refused_at_the_start() -> None:
     with pytest.raises(ConfigurationError, match="messageDelayLevel"):
         check_members(BrokerOptions(broker_name="b", message_delay_level="1s soon"))

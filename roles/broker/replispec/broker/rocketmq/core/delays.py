@@ -19,7 +19,7 @@ from typing import Final, Protocol
 from replispec.broker.rocketmq.core.copied import CopiedTable
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq import rules
-from replispec.runtime.rocketmq.log import MessageStore, RoomListener
+from replispec.runtime.rocketmq.log import MessageStore, QueueEntry, RoomListener
 from replispec.runtime.rocketmq.log.properties import properties_of
 from replispec.runtime.rocketmq.membership import MachineRunner, Nothing
 from replispec.runtime.storage import StorageFailed
@@ -168,7 +168,9 @@ class Delays:
     def _head(self, level: int, position: int) -> _Head | None:
         """The message at a position of a level; None while it is not confirmed."""
         queue = self._store.index.queues.get((constants.SCHEDULE_TOPIC, level - 1))
-        entry = None if queue is None else queue.at(position)
+        return None if queue is None else self._read(level, position, queue.at(position))
+
+    def _read(self, level: int, position: int, entry: QueueEntry | None) -> _Head | None:
         data = None if entry is None else self._store.log.read(entry.offset, entry.size)
         return None if data is None else _Head(level, position, LogRecord.decode(data), 0)
 
@@ -243,11 +245,10 @@ class Delays:
     def _is_of(self, record: LogRecord, level: int, position: int) -> bool:
         """Whether this is what waited there: anybody may have named a place in a message."""
         queue = self._store.index.queues.get((constants.SCHEDULE_TOPIC, level - 1))
-        entry = None if queue is None else queue.stored(position)
-        data = None if entry is None else self._store.log.read(entry.offset, entry.size)
-        if data is None:
+        head = None if queue is None else self._read(level, position, queue.stored(position))
+        if head is None:
             return False
-        wanted = self._made(_Head(level, position, LogRecord.decode(data), 0), record.store_timestamp)
+        wanted = self._made(head, record.store_timestamp)
         return (wanted.topic, wanted.body, wanted.properties) == (
             record.topic,
             record.body,

@@ -372,7 +372,13 @@ class Sends(KeptMessages):
             parts = _batch(sent.body)
         else:
             parts = [BatchMessage(flag=sent.flag, body=sent.body, properties=properties.encode())]
-        if any(len(part.properties) > constants.PROPERTIES_BYTES_MAX for part in parts):
+        longest = max(len(part.properties) for part in parts)
+        if level:
+            # A message that waits has to fit its topic, too, wherever it waited.
+            longest = max(
+                longest, len(rules.as_delivered(properties, level, constants.POSITION_MAX).encode())
+            )
+        if longest > constants.PROPERTIES_BYTES_MAX:
             raise _Unfit("the properties are too long")
         if any(ends_as_torn(part.properties) for part in parts):
             raise _Unfit("the properties end with a zero byte")
