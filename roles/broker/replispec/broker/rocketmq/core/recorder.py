@@ -1,4 +1,4 @@
-"""Writes mappings to the commit log, and says when the SyncStateSet has them.
+"""Writes mappings, and whose queues are, to the commit log, and says when the SyncStateSet has them.
 
 A mapping is one record of a queue of the system topic that consumers never see. What waits for room in the
 log is asked anew when there is some: what was recorded meanwhile counts.
@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
-from replispec.broker.rocketmq.core.recorded import RecordedMappings
 from replispec.runtime.rocketmq.log import MessageStore, RoomListener
 from replispec.runtime.rocketmq.remoting.server import Request
 from replispec.runtime.storage import StorageFailed
@@ -29,7 +28,19 @@ RECORDED_AT_ONCE: Final = 16
 Handler = Callable[[Request], None]
 Kept = Callable[[str, int], None]
 """Told that a record is kept, or why that is not known (empty when it is), and the time in milliseconds."""
-Table = RecordedMappings[Any]
+
+
+class Table(Protocol):
+    """What the records of one queue say."""
+
+    @property
+    def queue(self) -> int:
+        """The queue of the system topic."""
+        ...
+
+    def catch_up(self) -> None:
+        """Take what the log has now."""
+        ...
 
 
 class MappingLog(Protocol):
