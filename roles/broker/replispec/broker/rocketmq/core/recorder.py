@@ -30,7 +30,7 @@ Kept = Callable[[str, int], None]
 """Told that a record is kept, or why that is not known (empty when it is), and the time in milliseconds."""
 
 
-class Table(Protocol):
+class RecordedQueue(Protocol):
     """What the records of one queue say."""
 
     @property
@@ -109,7 +109,7 @@ class Recorder:
         """Whether as many wait as may."""
         return len(self._waiting) + len(self._held) >= WAITING_MAX
 
-    def record(self, table: Table, body: bytes, now_ms: int, kept: Kept, again: Kept) -> None:
+    def record(self, table: RecordedQueue, body: bytes, now_ms: int, kept: Kept, again: Kept) -> None:
         """Write what somebody sets. While there is no room he waits, and is told with `again` when there is
         some, or cannot be."""
         if self.is_full:
@@ -138,7 +138,7 @@ class Recorder:
         """Tell when the SyncStateSet has the log up to here."""
         self._waiting.append(_Waiting(kept, end, now_ms + self._options.slave_timeout_ms))
 
-    def record_alone(self, table: Table, body: bytes, now_ms: int, kept: Kept) -> bool:
+    def record_alone(self, table: RecordedQueue, body: bytes, now_ms: int, kept: Kept) -> bool:
         """Write what nobody asked for; whether it is written. Whoever tells it tells it again later."""
         if self._awaits_room or len(self._waiting) >= WAITING_MAX:
             return False
@@ -148,7 +148,7 @@ class Recorder:
         self.wait(end, kept, now_ms)
         return True
 
-    def record_again(self, table: Table, wanted: Iterable[tuple[str, bytes]], now_ms: int) -> None:
+    def record_again(self, table: RecordedQueue, wanted: Iterable[tuple[str, bytes]], now_ms: int) -> None:
         """As a master, record mappings that no record holds, or of which it is about to be deleted."""
         if not self._master.serves:
             return
@@ -162,7 +162,7 @@ class Recorder:
                 self._outbox.note(Level.ERROR, "a mapping cannot be recorded", topic=topic, reason=str(error))
                 return
 
-    def _written(self, table: Table, body: bytes, now_ms: int, kept: Kept) -> int | None:
+    def _written(self, table: RecordedQueue, body: bytes, now_ms: int, kept: Kept) -> int | None:
         """Where the record ends; UNDECIDED where there is no room yet, None where it cannot be kept, which is
         told then."""
         try:
@@ -177,7 +177,7 @@ class Recorder:
             return constants.UNDECIDED if end is None else end
         return None
 
-    def _append(self, table: Table, body: bytes, now_ms: int) -> int | None:
+    def _append(self, table: RecordedQueue, body: bytes, now_ms: int) -> int | None:
         """Write a record; returns where it ends, None when there is no room yet. Raises ValueError for one
         that is too long, StorageFailed."""
         record = self._made(table.queue, body, now_ms)
