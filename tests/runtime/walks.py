@@ -70,6 +70,7 @@ from replispec.wire.rocketmq.machines import (
     static_topic_queue,
     static_topic_remapping,
 )
+from replispec.wire.rocketmq.message_queue import MessageQueue
 from replispec.wire.rocketmq.static_topic import LogicQueueMappingItem
 from replispec.wire.zookeeper.machines import metastore_operation, metastore_request, metastore_session
 from replispec.wire.zookeeper.operations import MultiResult, Stat
@@ -157,6 +158,7 @@ CHOICES: dict[Any, Chooser] = {
     Sequence[Property]: lambda _rng: (),
     Sequence[GroupMemberInfo]: lambda _rng: (),
     Sequence[ConsumerData]: lambda _rng: (),
+    Sequence[MessageQueue]: lambda _rng: (),
     Sequence[str]: lambda rng: tuple(rng.sample(["", "a", "b"], rng.randint(0, 3))),
     Sequence[int]: lambda rng: tuple(rng.sample(range(1, 4), rng.randint(0, 3))),
     frozenset[int]: lambda rng: frozenset(rng.sample(range(1, 4), rng.randint(0, 3))),

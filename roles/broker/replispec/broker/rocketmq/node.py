@@ -116,7 +116,8 @@ class BrokerNode:
         known = self._topics, self._mappings, self._offsets, self._pulls, self._peers
         self._mapped = MappedTopics(self._outbox, store, *known, options, self, self._requests.hand_on)
         self._mapped.recorder.store_ip = self._sends.store_ip
-        self._groups = Groups(self._server, self._offsets, self._pulls, self._topics, self)
+        consumed = self._offsets, self._pulls, self._topics, store, self._mapped.recorder
+        self._groups = Groups(self._server, *consumed, self)
         name, clients = options.broker_name, self._groups.clients
         statistics = Statistics(name, self._topics, self._offsets, self._pulls, clients, self)
         mappings = self._mappings.static, self._mappings.logical
@@ -313,6 +314,7 @@ class BrokerNode:
         """Log and epoch are on the disk."""
         self._role.serving(now_ms)
         self._mappings.catch_up()
+        self._groups.locks.office_taken(now_ms)
         queues = self._log.store.index.queues.items()
         self._topics.cover([key for key, each in queues if self._mappings.lives(key[0], each)], now_ms)
         self._announce_due = True
@@ -323,6 +325,7 @@ class BrokerNode:
         self._manager.settle_office(now_ms)
         self._sends.refuse_all(stops=False)
         self._mapped.refuse_all("this broker is no master any more", now_ms)
+        self._groups.locks.office_left()
         self._copy_from(address, now_ms)
         self._slave.follow(address, now_ms)
         self._announce_due = True

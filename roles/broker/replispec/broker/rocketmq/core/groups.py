@@ -9,11 +9,14 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from replispec.broker.rocketmq.core.clients import GROUPS_MAX, Clients, ClientSaid
+from replispec.broker.rocketmq.core.locks import Locks
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.pulls import Pulls
+from replispec.broker.rocketmq.core.recorder import Kept, Recorder
 from replispec.broker.rocketmq.core.topics import Topics
 from replispec.broker.rocketmq.core.views import LogicalView
 from replispec.runtime.rocketmq.framing import Command
+from replispec.runtime.rocketmq.log import MessageStore
 from replispec.runtime.rocketmq.remoting import host_of
 from replispec.runtime.rocketmq.remoting.answering import Answering
 from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, LANGUAGE, Request, RequestServer
@@ -21,6 +24,7 @@ from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.codes import RemotingFlag
 from replispec.wire.rocketmq.machines import broker_groups as machine
 from replispec.wire.rocketmq.machines import broker_groups_wire as wire
+from replispec.wire.rocketmq.message_queue import MessageQueue
 from replispec.wire.rocketmq.remoting import RemotingHeader
 
 TOLD_AT_ONCE: Final = 256
@@ -46,6 +50,8 @@ class Groups:
         offsets: ConsumerOffsets,
         pulls: Pulls,
         topics: Topics,
+        store: MessageStore,
+        recorder: Recorder,
         owner: GroupsOwner,
     ) -> None:
         version = BROKER_RELEASE
@@ -54,6 +60,8 @@ class Groups:
         self._owner = owner
         self._offsets = offsets
         self._pulls = pulls
+        self.locks: Final = Locks(store, recorder)
+        self._recorder = recorder
         self._version = version
         self._opaque = 0
         self.clients = Clients()
@@ -65,6 +73,8 @@ class Groups:
                 "note_client": self._note_client,
                 "drop_client": self._drop_client,
                 "keep_position": self._keep_position,
+                "lock_queues": self._lock_queues,
+                "unlock_queues": self._unlock_queues,
             },
             version=version,
         )
@@ -132,6 +142,21 @@ class Groups:
             return
         queue = event.group, event.topic, event.queue_id
         self._offsets.put(queue, event.position, host_of(request.peer), request.now_ms)
+
+    def _lock_queues(self, request: Request, event: machine.LocksWanted) -> None:
+        who = event.group, event.client
+        given = self.locks.lock(*who, event.queues or (), host_of(request.peer), request.now_ms)
+
+        def kept(queues: Sequence[MessageQueue], reason: str, _now_ms: int) -> None:
+            self._answering.take(request, machine.LocksLost(reason) if reason else machine.LocksGiven(queues))
+
+        def again(lost: Kept) -> Kept:
+            return self._recorder.asks_again(request, self._asked, lost)
+
+        self.locks.keep(*who, given, request.now_ms, kept, again)
+
+    def _unlock_queues(self, _request: Request, event: machine.LocksReturned) -> None:
+        self.locks.unlock(event.group, event.client, event.queues or ())
 
     # What clients are told
 

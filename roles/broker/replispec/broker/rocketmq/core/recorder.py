@@ -1,4 +1,4 @@
-"""Writes mappings to the commit log, and says when the SyncStateSet has them.
+"""Writes mappings, and whose queues are, to the commit log, and says when the SyncStateSet has them.
 
 A mapping is one record of a queue of the system topic that consumers never see. What waits for room in the
 log is asked anew when there is some: what was recorded meanwhile counts.
@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
-from replispec.broker.rocketmq.core.recorded import RecordedMappings
 from replispec.runtime.rocketmq.log import MessageStore, RoomListener
 from replispec.runtime.rocketmq.remoting.server import Request
 from replispec.runtime.storage import StorageFailed
@@ -29,7 +28,19 @@ RECORDED_AT_ONCE: Final = 16
 Handler = Callable[[Request], None]
 Kept = Callable[[str, int], None]
 """Told that a record is kept, or why that is not known (empty when it is), and the time in milliseconds."""
-Table = RecordedMappings[Any]
+
+
+class RecordedQueue(Protocol):
+    """What the records of one queue say."""
+
+    @property
+    def queue(self) -> int:
+        """The queue of the system topic."""
+        ...
+
+    def catch_up(self) -> None:
+        """Take what the log has now."""
+        ...
 
 
 class MappingLog(Protocol):
@@ -98,7 +109,7 @@ class Recorder:
         """Whether as many wait as may."""
         return len(self._waiting) + len(self._held) >= WAITING_MAX
 
-    def record(self, table: Table, body: bytes, now_ms: int, kept: Kept, again: Kept) -> None:
+    def record(self, table: RecordedQueue, body: bytes, now_ms: int, kept: Kept, again: Kept) -> None:
         """Write what somebody sets. While there is no room he waits, and is told with `again` when there is
         some, or cannot be."""
         if self.is_full:
@@ -127,7 +138,7 @@ class Recorder:
         """Tell when the SyncStateSet has the log up to here."""
         self._waiting.append(_Waiting(kept, end, now_ms + self._options.slave_timeout_ms))
 
-    def record_alone(self, table: Table, body: bytes, now_ms: int, kept: Kept) -> bool:
+    def record_alone(self, table: RecordedQueue, body: bytes, now_ms: int, kept: Kept) -> bool:
         """Write what nobody asked for; whether it is written. Whoever tells it tells it again later."""
         if self._awaits_room or len(self._waiting) >= WAITING_MAX:
             return False
@@ -137,7 +148,7 @@ class Recorder:
         self.wait(end, kept, now_ms)
         return True
 
-    def record_again(self, table: Table, wanted: Iterable[tuple[str, bytes]], now_ms: int) -> None:
+    def record_again(self, table: RecordedQueue, wanted: Iterable[tuple[str, bytes]], now_ms: int) -> None:
         """As a master, record mappings that no record holds, or of which it is about to be deleted."""
         if not self._master.serves:
             return
@@ -151,7 +162,7 @@ class Recorder:
                 self._outbox.note(Level.ERROR, "a mapping cannot be recorded", topic=topic, reason=str(error))
                 return
 
-    def _written(self, table: Table, body: bytes, now_ms: int, kept: Kept) -> int | None:
+    def _written(self, table: RecordedQueue, body: bytes, now_ms: int, kept: Kept) -> int | None:
         """Where the record ends; UNDECIDED where there is no room yet, None where it cannot be kept, which is
         told then."""
         try:
@@ -166,7 +177,7 @@ class Recorder:
             return constants.UNDECIDED if end is None else end
         return None
 
-    def _append(self, table: Table, body: bytes, now_ms: int) -> int | None:
+    def _append(self, table: RecordedQueue, body: bytes, now_ms: int) -> int | None:
         """Write a record; returns where it ends, None when there is no room yet. Raises ValueError for one
         that is too long, StorageFailed."""
         record = self._made(table.queue, body, now_ms)

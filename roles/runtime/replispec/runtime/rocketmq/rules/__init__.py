@@ -52,6 +52,7 @@ from replispec.runtime.rocketmq.rules.identities import (
     listed_ids,
     lists_ids,
 )
+from replispec.runtime.rocketmq.rules.locks import may_lock
 from replispec.runtime.rocketmq.rules.mappings import (
     begun_at,
     decided_items,
@@ -155,6 +156,7 @@ __all__ = [
     "may_clean",
     "may_clean_young",
     "may_join",
+    "may_lock",
     "may_store",
     "means_physical",
     "members_wanted",
