@@ -195,6 +195,6 @@ def test_of_two_generations_only_the_one_that_cuts_to_its_watermark_loses_what_w
     """The race R16, on the machine of the follower."""
     bounds = Extent(budgets={"watermarks": 1, "sends": 1, "epochs": 0})
     report, _ = explored(system_named("following"), bounds, lambda: 0.0)
-    (story,) = report.stories
-    assert story.promise == "acknowledged_records_are_kept"
-    assert "is old" in str(story.steps)
+    assert [(each.promise, len(each.steps)) for each in report.stories] == [
+        ("acknowledged_records_are_kept", 13)
+    ]
