@@ -2,8 +2,8 @@
 
     VENV/bin/python -m lab.kafka.learned LIBS OUT
 
-`LIBS` holds the jars of kafka_2.13 and kafka-tools 2.8.2. Our controller, our metastore, three real brokers on
-127.0.0.1, a topic of three partitions; the learner is killed twice (`kill -9`) and a leader once while the
+`LIBS` holds the jars of kafka_2.13 and kafka-tools 2.8.2. Our controller, our metastore, three real brokers
+on 127.0.0.1, a topic of three partitions; the learner is killed twice (`kill -9`) and a leader once while the
 producer works. What is exported is what was acknowledged, none twice. Prints a line of JSON; exit code 1 with
 the first thing that is not as demanded.
 """

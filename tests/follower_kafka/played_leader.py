@@ -42,17 +42,24 @@ def answered(request: Any, version: int, logs: Logs) -> Any:
         case ApacheFetchRequest():
             topics = [
                 ApacheFetchTopicResponse(
-                    topic.topic, [_fetched(logs[topic.topic, each.partition], each, version) for each in topic.partitions]
+                    topic.topic,
+                    [_fetched(logs[topic.topic, each.partition], each, version) for each in topic.partitions],
                 )
                 for topic in request.topics
             ]
-            return ApacheFetchResponse(error=0 if version >= 7 else None, session_id=0 if version >= 7 else None, topics=topics)
+            return ApacheFetchResponse(
+                error=0 if version >= 7 else None, session_id=0 if version >= 7 else None, topics=topics
+            )
         case ApacheOffsetForLeaderEpochRequest():
             return ApacheOffsetForLeaderEpochResponse(
                 throttle_time=0 if version >= 2 else None,
                 topics=[
                     ApacheOffsetForLeaderEpochTopicResponse(
-                        topic.topic, [_epoch_end(logs[topic.topic, each.partition], each, version) for each in topic.partitions]
+                        topic.topic,
+                        [
+                            _epoch_end(logs[topic.topic, each.partition], each, version)
+                            for each in topic.partitions
+                        ],
                     )
                     for topic in request.topics
                 ],
@@ -62,7 +69,11 @@ def answered(request: Any, version: int, logs: Logs) -> Any:
                 throttle_time=0,
                 topics=[
                     ApacheListOffsetsTopicResponse(
-                        topic.name, [_offset(logs[topic.name, each.partition_index], each, version) for each in topic.partitions]
+                        topic.name,
+                        [
+                            _offset(logs[topic.name, each.partition_index], each, version)
+                            for each in topic.partitions
+                        ],
                     )
                     for topic in request.topics
                 ],

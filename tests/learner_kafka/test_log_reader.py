@@ -1,4 +1,4 @@
-"""A learner of Kafka's family in a simulated world: each committed record is exported once, whenever it ends."""
+"""A learner of Kafka's family, simulated: each committed record is exported once, whenever it ends."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from replispec.learner.kafka.node import LogReaderNode
 from replispec.learner.kafka.process import members
 from replispec.runtime.kafka.batches import batches_in, next_offset
 from replispec.runtime.kafka.log import LogFolder, PartitionLog
-from replispec.runtime.primitives.parameters import ConfigurationError
 from replispec.runtime.primitives.frames import FrameBuffer
+from replispec.runtime.primitives.parameters import ConfigurationError
 from replispec.runtime.sim import Disk, Rng, SimulatedFiles, SimulatedStorage, World
 from replispec.runtime.storage import ReplaceFile, StorageFailed, Stores
 from replispec.runtime.world import Accepted, Effect, Event, Member, Outbox, Received, Ticked
@@ -104,7 +104,9 @@ class ReadBroker:
             answer = self.change(answered(request, frame.api_version, self.folder.logs))
             if isinstance(request, ApacheFetchRequest):
                 self._committed_only(answer)
-                if now_ms is not None and all(not each.records and not each.error for each in answer.topics[0].partitions):
+                if now_ms is not None and all(
+                    not each.records and not each.error for each in answer.topics[0].partitions
+                ):
                     self._held.append((now_ms + HELD_MS, connection, frame))
                     return
         body = answer.encode(version=frame.api_version)
@@ -119,7 +121,8 @@ class ReadBroker:
 
     def _metadata(self) -> ApacheMetadataResponse:
         partitions = [
-            ApacheMetadataPartition(0, number, self.leader, None, [1], [1], []) for number in range(PARTITIONS)
+            ApacheMetadataPartition(0, number, self.leader, None, [1], [1], [])
+            for number in range(PARTITIONS)
         ]
         return ApacheMetadataResponse(
             throttle_time=0,
@@ -138,9 +141,7 @@ class ReadWorld:
         self.broker = ReadBroker()
         self.world.add("broker", "10.0.1.1", lambda _: [Member("broker", self.broker)])
         self.world.start("broker")
-        made = KafkaLearnerOptions(
-            bootstrap_servers=BROKER, topics=TOPIC, export_folder="e", **options
-        )
+        made = KafkaLearnerOptions(bootstrap_servers=BROKER, topics=TOPIC, export_folder="e", **options)
         self.world.add("learner", "10.0.2.1", lambda storage: members(made, storage, seed))
         self.world.start("learner")
 
@@ -280,7 +281,12 @@ def opened_with(export: bytes, positions: bytes | None) -> None:
         files.growing(EXPORT).append(0, export)
     if positions is not None:
         Stores(files).carry_out([ReplaceFile(POSITIONS, positions)])
-    LogReaderNode(KafkaLearnerOptions(bootstrap_servers=BROKER, topics=TOPIC, export_folder="e"), [BROKER], [TOPIC], files)
+    LogReaderNode(
+        KafkaLearnerOptions(bootstrap_servers=BROKER, topics=TOPIC, export_folder="e"),
+        [BROKER],
+        [TOPIC],
+        files,
+    )
 
 
 def test_a_folder_that_is_not_whole_is_refused() -> None:

@@ -37,14 +37,16 @@ class LogReaderNode:
     listeners: Mapping[str, str] = {}
 
     def __init__(
-        self, options: KafkaLearnerOptions, servers: Sequence[str], topics: Sequence[str], files: FoldersReader
+        self,
+        options: KafkaLearnerOptions,
+        servers: Sequence[str],
+        topics: Sequence[str],
+        files: FoldersReader,
     ) -> None:
         self._options = options
         self._outbox = Outbox()
         self._writes = Writes(self._outbox)
-        self.export: Final = RecordExport(
-            self._writes, files, self._went_on, self._refused, self._failed
-        )
+        self.export: Final = RecordExport(self._writes, files, self._went_on, self._refused, self._failed)
         self._finder: Final = LeaderFinder(
             self._outbox,
             servers,

@@ -1,4 +1,4 @@
-"""A connection to a broker that is asked one question at a time, and dialled again while it cannot be reached.
+"""A connection to a broker: it is asked one question at a time, and dialled again while it is not reached.
 
 Source: apache/kafka 2.8.2, ReplicaFetcherBlockingSend.
 """

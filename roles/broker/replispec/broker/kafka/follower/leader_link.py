@@ -73,9 +73,10 @@ class LeaderLink:
         elif outside := by_state.get(State.OUTSIDE):
             self._remember(outside)
             self._ask_offsets(EARLIEST, self._begin_told, now_ms)
-        elif not (State.CUTTING in by_state or State.FLUSHING in by_state):
-            if fetching := by_state.get(State.FETCHING):
-                self._ask_records(fetching, now_ms)
+        elif State.CUTTING in by_state or State.FLUSHING in by_state:
+            return
+        elif fetching := by_state.get(State.FETCHING):
+            self._ask_records(fetching, now_ms)
 
     def _in_turn(self) -> Sequence[FollowedPartition]:
         """All of them, the one that had records last at the end: an answer has room for the first ones."""

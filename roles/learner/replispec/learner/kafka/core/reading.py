@@ -52,8 +52,8 @@ class RecordsTaken(Protocol):
 
 @dataclass(slots=True, eq=False)
 class ReadPartition:
-    """A partition that is read from `offset` on, not before `after_ms`; `is_outside`: the leader does not have
-    that offset."""
+    """A partition that is read from `offset` on, not before `after_ms`; `is_outside`: the leader does not
+    have that offset."""
 
     name: PartitionName
     offset: int
@@ -123,9 +123,7 @@ class LeaderReading:
             options.replica_fetch_min_bytes,
             options.replica_fetch_response_max_bytes,
         )
-        wanted = [
-            (each.name[0], self._question(each.name[1], each.offset)) for each in self._asked.values()
-        ]
+        wanted = [(each.name[0], self._question(each.name[1], each.offset)) for each in self._asked.values()]
         asked = fetch_request(wanted, READER, FETCH_2_6, limits)
         self.broker.ask(asked, FETCH_2_6, self._records_told, now_ms)
 
