@@ -136,17 +136,15 @@ class LogReaderNode:
                 reading.may_ask(now_ms)
 
     def _read_at(self, each: ReadPartition, address: str | None, now_ms: int) -> None:
-        for at, reading in self.readings.items():
+        for at, other in self.readings.items():
             if at != address:
-                reading.leave(each)
+                other.leave(each)
         if address is None:
             return
-        reading = self.readings.get(address)
-        if reading is None:
-            reading = LeaderReading(self._outbox, address, self, self._options.follower)
-            self.readings[address] = reading
-            reading.broker.dial(now_ms)
-        reading.partitions[each.name] = each
+        if address not in self.readings:
+            made = self.readings[address] = LeaderReading(self._outbox, address, self, self._options.follower)
+            made.broker.dial(now_ms)
+        self.readings[address].partitions[each.name] = each
 
     # What it exports
 
