@@ -12,7 +12,8 @@ that are followed there. Whoever has it
 
 Out go questions and what `outbox` collects. A log's `high_watermark` and `start` follow the leader's;
 `figures` says what is known of a partition. How a log is cut is the machine `fetcher`'s, in the generation
-that `inter.broker.protocol.version` names. StorageFailed of a log ends that partition alone: `broken` is told.
+that `inter.broker.protocol.version` names. StorageFailed of a log ends that partition alone: `broken` is
+told.
 """
 
 from replispec.broker.kafka.follower.follower import Follower, LeaderAddress
