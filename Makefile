@@ -161,6 +161,7 @@ explore: $(READY) ## explore every system of the specification with more faults 
 	@$(BIN)/replispec spec explore remapping --set lost=0 --set sends=2 --set stragglers=1 --json $(EXPLORED)/46.json $(ARGS)
 	@$(BIN)/replispec spec explore remapping --json $(EXPLORED)/47.json $(ARGS)
 	@$(BIN)/replispec spec explore moving --set crashes=2 --json $(EXPLORED)/48.json $(ARGS)
+	@$(BIN)/replispec spec explore following --set failures=1 --json $(EXPLORED)/49.json $(ARGS)
 	@$(BIN)/replispec spec never-taken $(EXPLORED)/*.json
 
 .PHONY: site

@@ -165,7 +165,7 @@ class ControlledCluster:
     def _start_store(self, store: str) -> None:
         if store == "ours":
             settings = {"clientPort": self.store_port, "dataDir": self.work / "store", "tickTime": 500}
-            self._ours("metastore", settings)
+            self.ours("metastore", settings)
             return
         settings = {
             "dataDir": self.work / "store", "clientPort": self.store_port, "clientPortAddress": "127.0.0.1",
@@ -175,7 +175,7 @@ class ControlledCluster:
 
     def start_controller(self) -> None:
         """Ours, from a file with Kafka's names."""
-        self._ours(
+        self.ours(
             "controller",
             {
                 "broker.id": CONTROLLER_ID,
@@ -273,7 +273,8 @@ class ControlledCluster:
         command = ["java", "-Xmx256m", "-cp", f"{self.libs}/*", main, str(file)]
         self.started[name] = spawn(name, command, log=self.work / f"{name}.out", variables=environment())
 
-    def _ours(self, role: str, settings: dict[str, Any]) -> None:
+    def ours(self, role: str, settings: dict[str, Any]) -> None:
+        """One of our roles, from a file with these settings."""
         file = self.work / f"{role}.properties"
         file.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         command = [sys.executable, "-m", "replispec.cli", role, "-c", str(file)]

@@ -1,0 +1,1 @@
+"""A broker of Kafka's replication."""
