@@ -128,12 +128,12 @@ class LedCluster(SimulatedCluster):
         frame = ApacheRequestFrame(code, version, self.number, "test", body)
         self.client.ask(f"10.0.2.{broker}:{PORT}", frame, silent=silent)
         (life,) = self.world.processes["client"].lives
-        self.world.deliver(life, lambda now_ms: Connected(-10**6, "", now_ms)) if False else None
-        self._flush()
+        self.world.deliver(life, Started)
 
-    def _flush(self) -> None:
-        (life,) = self.world.processes["client"].lives
-        self.world.deliver(life, lambda now_ms: Started(now_ms))
+    def send_apart(self, message: Any, version: int) -> None:
+        """The same over a connection of its own."""
+        self.client.connections.clear()
+        self.send(message, version)
 
     def ask(self, message: Any, version: int, *, broker: int = 1, key: int | None = None) -> Any:
         """What a broker answers."""

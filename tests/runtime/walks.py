@@ -16,7 +16,17 @@ from replispec.runtime.primitives.machines import Machine
 from replispec.runtime.raft import rules as raft_rules
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.zookeeper import rules as zookeeper_rules
-from replispec.wire.kafka.machines import cluster_controller, partition, reassignment, replica, topic_deletion
+from replispec.wire.kafka.machines import (
+    broker_command,
+    client_answer,
+    cluster_controller,
+    followed_replica,
+    partition,
+    partition_asked,
+    reassignment,
+    replica,
+    topic_deletion,
+)
 from replispec.wire.raft.machines import member
 from replispec.wire.raft.member import RaftEntry
 from replispec.wire.rocketmq.broker import (
@@ -74,7 +84,17 @@ from replispec.wire.rocketmq.static_topic import LogicQueueMappingItem
 from replispec.wire.zookeeper.machines import metastore_operation, metastore_request, metastore_session
 from replispec.wire.zookeeper.operations import MultiResult, Stat
 
-KAFKA = (cluster_controller, partition, reassignment, replica, topic_deletion)
+KAFKA = (
+    broker_command,
+    client_answer,
+    cluster_controller,
+    followed_replica,
+    partition,
+    partition_asked,
+    reassignment,
+    replica,
+    topic_deletion,
+)
 ROCKETMQ = (
     announcement,
     beside_log,
