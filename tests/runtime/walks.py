@@ -201,6 +201,9 @@ def _choose(kind: Any, rng: random.Random) -> Any:
     if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
         kinds = [each for each in typing.get_args(kind) if each is not type(None)]
         return None if rng.random() < 0.3 else _choose(kinds[0], rng)
+    if kind not in CHOICES and typing.get_origin(kind) is Sequence:
+        # A list of messages, of which a machine decides nothing by what is in it.
+        return ()
     return CHOICES[kind](rng)
 
 
