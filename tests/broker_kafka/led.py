@@ -147,9 +147,13 @@ class LedCluster(SimulatedCluster):
         return self.world.run_until(is_so, at_most_ms=PATIENCE_MS)
 
 
-def produce(*values: str, acks: int = -1, topic: str = "t", timeout: int = 1_000, data: bytes | None = None) -> Any:
-    """A request with one batch for the first partition."""
-    batch = batch_of([(1_000 + n, None, value.encode()) for n, value in enumerate(values)]) if data is None else data
+def produce(
+    *values: str, acks: int = -1, topic: str = "t", timeout: int = 1_000, data: bytes | None = None
+) -> Any:
+    """A request with one batch for the first partition: of these values, or these bytes."""
+    if data is None:
+        data = batch_of([(1_000 + n, None, value.encode()) for n, value in enumerate(values)])
+    batch = data
     partition = ApacheProducePartition(0, batch)
     return ApacheProduceRequest(None, acks, timeout, [ApacheProduceTopic(topic, [partition])])
 

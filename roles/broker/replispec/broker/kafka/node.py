@@ -133,20 +133,8 @@ class LeadingBrokerNode:
         """Take one event and return its effects, in order."""
         self._now_ms = event.now_ms
         match event:
-            case Received():
-                if not self._client.received(event):
-                    self.askers.received(event)
-            case Writable():
-                self.askers.writable(event)
             case Persisted() | PersistFailed():
                 self._writes.answered(event)
-            case Accepted():
-                self.askers.accepted(event)
-            case Connected():
-                self._client.connected(event)
-            case Closed(connection):
-                if not self._client.closed(event):
-                    self.askers.closed(connection)
             case Ticked():
                 self._ticked(event.now_ms)
             case Started():
@@ -154,12 +142,30 @@ class LeadingBrokerNode:
             case Stopping():
                 self._stop()
             case _:
-                pass
+                self._on_connection(event)
         if self._begins_again:
             self._begins_again = False
             self._client.begin(event.now_ms)
         self._settle(event.now_ms)
         return self._outbox.take()
+
+    def _on_connection(self, event: Event) -> None:
+        """Whoever has the connection takes the event: the store's client, or somebody who asks."""
+        match event:
+            case Received():
+                if not self._client.received(event):
+                    self.askers.received(event)
+            case Writable():
+                self.askers.writable(event)
+            case Accepted():
+                self.askers.accepted(event)
+            case Connected():
+                self._client.connected(event)
+            case Closed(connection):
+                if not self._client.closed(event):
+                    self.askers.closed(connection)
+            case _:
+                pass
 
     def deadline_ms(self) -> int | None:
         """When time matters."""
