@@ -63,8 +63,8 @@ class BrokerNode:
 
     def __init__(self, options: BrokerOptions, files: FilesReader, security: Security = OPEN) -> None:
         self._options = options
-        self._outbox = Outbox()
-        self._writes = Writes(self._outbox)
+        out = self._outbox = Outbox()
+        self._writes = Writes(out)
         self._calls = Calls(self._outbox, version=BROKER_RELEASE, sign=security.sign)
         self._guard = RequestGuard(self._outbox, security)
         self._replicas = ReplicaGuard(self._outbox, replica_hosts(options))
@@ -91,9 +91,7 @@ class BrokerNode:
         store = MessageStore(
             files, file_bytes=options.mapped_file_size_commit_log, log_folder=log_folder(options)
         )
-        self._log = Replicated(
-            self._outbox, self._writes, files, store, options, self._role, self._calls, self
-        )
+        self._log = Replicated(out, self._writes, files, store, options, self._role, self._calls, self)
         self._topics = Topics(
             files,
             self._writes,
@@ -103,9 +101,8 @@ class BrokerNode:
         self._mappings = KnownMappings(self._outbox, self._writes, files, store, options.broker_name)
         self._topics.overlay(self._mappings.config)
         self._topics_known = len(self._topics)
-        self._offsets = ConsumerOffsets(
-            self._outbox, self._writes, files, options.flush_consumer_offset_interval_ms
-        )
+        interval_ms = options.flush_consumer_offset_interval_ms
+        self._offsets = ConsumerOffsets(out, self._writes, files, interval_ms)
         copied = CopiedTables(self._outbox, self._writes, files)
         self._delays = Delays(self._outbox, store, options, self, copied.delays, self._topics.is_name)
         groups = SubscriptionGroups(copied.groups)
