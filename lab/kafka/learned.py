@@ -61,7 +61,7 @@ def play(cluster: ControlledCluster) -> dict[str, object]:
     producer = produce(cluster, TOPIC)
     assert producer.stdout is not None
     producer.stdout.readline()
-    before = []
+    before: list[int] = []
     for number in range(KILLS):
         time.sleep(MESSAGES / EACH_SECOND / (KILLS + 2))
         wait("an export that grows", lambda: len(exported(cluster)) > (before[-1] if before else 0))

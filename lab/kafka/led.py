@@ -48,7 +48,7 @@ class UnderRealController(ControlledCluster):
             "log.message.format.version": self.generation, "replica.lag.time.max.ms": 5000,
             "num.network.threads": 3, "stopTimeoutMillis": 2000,
         }  # fmt: skip
-        self._ours("broker", settings)
+        self.ours("broker", settings)
 
     def make(self, topic: str, replicas: str) -> None:
         """A topic of one partition on these brokers, by Kafka's tool."""

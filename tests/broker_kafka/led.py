@@ -125,6 +125,7 @@ class LedCluster(SimulatedCluster):
         raw = isinstance(message, bytes)
         code = key if raw else type(message).CODES[0]
         body = message if raw else message.encode(version=version)
+        assert code is not None
         frame = ApacheRequestFrame(code, version, self.number, "test", body)
         self.client.ask(f"10.0.2.{broker}:{PORT}", frame, silent=silent)
         (life,) = self.world.processes["client"].lives

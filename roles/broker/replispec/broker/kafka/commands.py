@@ -10,10 +10,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from replispec.broker.kafka.core.places import BrokerPlace, ToldPlaces
+from replispec.broker.kafka.core.places import ToldPlace, ToldPlaces
 from replispec.broker.kafka.core.replica import LocalReplica, ReplicaKey
 from replispec.broker.kafka.keeping import LogKeeper
-from replispec.broker.kafka.replicas import Replicas
+from replispec.broker.kafka.replicas import LocalReplicas
 from replispec.runtime.kafka import rules
 from replispec.runtime.primitives.errors import LocalProtocolError
 from replispec.runtime.primitives.immutable import immutable
@@ -40,7 +40,7 @@ Say = Callable[[bytes], None]
 class ReplicaFetching(Protocol):
     """Whoever fetches what other brokers lead."""
 
-    def follow(self, replica: LocalReplica, leader: BrokerPlace | None) -> None:
+    def follow(self, replica: LocalReplica, leader: ToldPlace | None) -> None:
         """Follow the leader that the replica knows, which listens there, None where nobody said."""
 
     def stop(self, key: ReplicaKey) -> None:
@@ -60,7 +60,7 @@ class ControllerCommands:
     def __init__(
         self,
         outbox: Outbox,
-        replicas: Replicas,
+        replicas: LocalReplicas,
         places: ToldPlaces,
         keeper: LogKeeper,
         fetching: ReplicaFetching,
@@ -145,14 +145,14 @@ class ControllerCommands:
 
     def _lead_all(self, message: ApacheLeaderAndIsrRequest) -> list[ApachePartitionError]:
         leaders = {
-            each.broker_id: BrokerPlace(each.host_name, each.port, None) for each in message.live_leaders
+            each.broker_id: ToldPlace(each.host_name, each.port, None) for each in message.live_leaders
         }
         return [
             ApachePartitionError(topic, each.partition_index, self._lead(topic, each, leaders))
             for topic, each in _named(message)
         ]
 
-    def _lead(self, topic: str, said: ApacheLeaderAndIsr, leaders: Mapping[int, BrokerPlace]) -> int:
+    def _lead(self, topic: str, said: ApacheLeaderAndIsr, leaders: Mapping[int, ToldPlace]) -> int:
         assigned = self._replicas.broker_id in said.replicas
         effect = self._step(machine.ReplicaNamed(assigned))
         if effect != "take_replica":
@@ -179,7 +179,7 @@ class ControllerCommands:
             replica.assigned, replica.decided_by = tuple(said.replicas), said.controller_epoch
         return self._do(replica, effects, leaders)
 
-    def _do(self, replica: LocalReplica, effects: Iterable[str], leaders: Mapping[int, BrokerPlace]) -> int:
+    def _do(self, replica: LocalReplica, effects: Iterable[str], leaders: Mapping[int, ToldPlace]) -> int:
         """Do what the machine wants; returns the error of the answer that it wants."""
         error = 0
         self._replicas.touched.add(replica.key)

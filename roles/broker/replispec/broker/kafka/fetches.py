@@ -14,7 +14,7 @@ from replispec.broker.kafka.core.deciding import AskedPartition
 from replispec.broker.kafka.core.replica import LocalReplica, ReplicaKey
 from replispec.broker.kafka.isr import IsrKeeper
 from replispec.broker.kafka.keeping import LogKeeper
-from replispec.broker.kafka.replicas import Replicas
+from replispec.broker.kafka.replicas import LocalReplicas
 from replispec.broker.kafka.saying import by_topics
 from replispec.runtime.storage import StorageFailed
 from replispec.wire.kafka.clients import ApacheFetchPartition, ApacheFetchRequest
@@ -50,7 +50,7 @@ class Fetches:
     """All fetches that wait for more."""
 
     def __init__(
-        self, options: KafkaBrokerOptions, replicas: Replicas, keeper: LogKeeper, isr: IsrKeeper
+        self, options: KafkaBrokerOptions, replicas: LocalReplicas, keeper: LogKeeper, isr: IsrKeeper
     ) -> None:
         self._bytes_max: Final = options.fetch_max_bytes
         self._replicas = replicas

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 
 from replispec.broker.kafka.core.replica import LocalReplica, ReplicaKey
-from replispec.broker.kafka.replicas import Replicas
+from replispec.broker.kafka.replicas import LocalReplicas
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.world import Level, Outbox
 from replispec.runtime.zookeeper.client import MetastoreAnswer, MetastoreClient
@@ -37,7 +37,7 @@ class IsrKeeper:
         self,
         outbox: Outbox,
         client: MetastoreClient,
-        replicas: Replicas,
+        replicas: LocalReplicas,
         lag_ms: int,
         now_ms: Callable[[], int],
     ) -> None:

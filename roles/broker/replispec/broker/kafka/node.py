@@ -11,15 +11,15 @@ from typing import Final
 
 from replispec.broker.kafka.commands import ControllerCommands, ReplicaFetching
 from replispec.broker.kafka.connections import Asker, Askers
-from replispec.broker.kafka.core.places import BrokerPlace, ToldPlaces
+from replispec.broker.kafka.core.places import ToldPlace, ToldPlaces
 from replispec.broker.kafka.core.replica import LocalReplica, ReplicaKey
 from replispec.broker.kafka.fetches import Fetches
 from replispec.broker.kafka.isr import IsrKeeper
 from replispec.broker.kafka.keeping import LogKeeper
 from replispec.broker.kafka.produces import Produces
-from replispec.broker.kafka.questions import Questions, versions_told
+from replispec.broker.kafka.questions import LogQuestions, versions_told
 from replispec.broker.kafka.registering import BrokerRegistration
-from replispec.broker.kafka.replicas import Replicas
+from replispec.broker.kafka.replicas import LocalReplicas
 from replispec.runtime.kafka.log import LogFolder, PartitionLogSettings
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.rng import Rng
@@ -68,7 +68,7 @@ class NobodyFollowed:
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
 
-    def follow(self, replica: LocalReplica, leader: BrokerPlace | None) -> None:
+    def follow(self, replica: LocalReplica, leader: ToldPlace | None) -> None:
         """See `ReplicaFetching`."""
         self._outbox.note(
             Level.WARNING, "follows nobody", partition=replica.key, leader=replica.known.leader, at=leader
@@ -102,7 +102,7 @@ class LeadingBrokerNode:
             self._outbox, servers, options.zookeeper_session_timeout_ms, stands=self._stands
         )
         self._places: Final = ToldPlaces()
-        self.replicas: Final = Replicas(options.broker_id, self._places)
+        self.replicas: Final = LocalReplicas(options.broker_id, self._places)
         self.registration: Final = BrokerRegistration(
             self._outbox,
             self._client,
@@ -116,7 +116,7 @@ class LeadingBrokerNode:
         self._isr: Final = IsrKeeper(
             self._outbox, self._client, self.replicas, options.replica_lag_time_max_ms, self._clock
         )
-        self._questions: Final = Questions(self.replicas, self._places)
+        self._questions: Final = LogQuestions(self.replicas, self._places)
         self._keeper: LogKeeper | None = None
         self._commands: ControllerCommands | None = None
         self._produces: Produces | None = None

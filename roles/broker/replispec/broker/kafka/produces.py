@@ -13,7 +13,7 @@ from typing import Final
 from replispec.broker.kafka.core.deciding import AskedPartition
 from replispec.broker.kafka.core.replica import LocalReplica, ReplicaKey
 from replispec.broker.kafka.keeping import LogKeeper
-from replispec.broker.kafka.replicas import Replicas
+from replispec.broker.kafka.replicas import LocalReplicas
 from replispec.broker.kafka.saying import by_topics
 from replispec.runtime.kafka.batches import fault_of
 from replispec.runtime.kafka.log import Appended
@@ -53,7 +53,7 @@ class _Produce:
 class Produces:
     """All batches that wait to be acknowledged."""
 
-    def __init__(self, options: KafkaBrokerOptions, replicas: Replicas, keeper: LogKeeper) -> None:
+    def __init__(self, options: KafkaBrokerOptions, replicas: LocalReplicas, keeper: LogKeeper) -> None:
         self._least: Final = options.min_insync_replicas
         self._bytes_max: Final = options.message_max_bytes
         self._replicas = replicas

@@ -9,7 +9,7 @@ from typing import Final
 
 from replispec.broker.kafka.core.places import ToldPlaces
 from replispec.broker.kafka.core.replica import LocalReplica
-from replispec.broker.kafka.replicas import Replicas
+from replispec.broker.kafka.replicas import LocalReplicas
 from replispec.broker.kafka.saying import by_topics
 from replispec.runtime.kafka import rules
 from replispec.runtime.storage import StorageFailed
@@ -45,10 +45,10 @@ def versions_told(version: int) -> bytes:
     return said.encode(version=version if fits else form.first)
 
 
-class Questions:
+class LogQuestions:
     """Answers of what is known now."""
 
-    def __init__(self, replicas: Replicas, places: ToldPlaces) -> None:
+    def __init__(self, replicas: LocalReplicas, places: ToldPlaces) -> None:
         self._replicas = replicas
         self._places = places
         self.cluster_id: str | None = None

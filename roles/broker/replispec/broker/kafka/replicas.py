@@ -9,7 +9,7 @@ from replispec.broker.kafka.core.places import ToldPlaces
 from replispec.broker.kafka.core.replica import LocalReplica, ReplicaKey
 
 
-class Replicas:
+class LocalReplicas:
     """The replicas by topic and partition. `touched` are those to which something has happened."""
 
     def __init__(self, broker_id: int, places: ToldPlaces) -> None:

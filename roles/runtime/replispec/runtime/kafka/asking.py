@@ -29,7 +29,7 @@ Question = (
 QUESTIONS_OPEN_MAX: Final = 1
 
 
-class Asking(Protocol):
+class AskingHolder(Protocol):
     """Who has the connection: hears when a question may be asked, and that one has no answer."""
 
     def may_ask(self, now_ms: int) -> None:
@@ -45,7 +45,7 @@ class AskedBroker:
     """One broker at HOST:PORT. `client_id` is what it is told of who asks."""
 
     def __init__(
-        self, outbox: Outbox, address: str, client_id: str, holder: Asking, *, timeout_ms: int, pause_ms: int
+        self, outbox: Outbox, address: str, client_id: str, holder: AskingHolder, *, timeout_ms: int, pause_ms: int
     ) -> None:
         self.address: Final = address
         self._outbox = outbox

@@ -17,7 +17,7 @@ from replispec.wire.kafka.constants import LEADER_DELETED, NO_LEADER, PLAIN_PROT
 
 
 @immutable
-class BrokerPlace:
+class ToldPlace:
     """Where a broker that lives listens."""
 
     host: str
@@ -30,7 +30,7 @@ class ToldPlaces:
 
     def __init__(self) -> None:
         self.controller_id = NO_LEADER
-        self.brokers: Mapping[int, BrokerPlace] = {}
+        self.brokers: Mapping[int, ToldPlace] = {}
         self.topics: dict[str, dict[int, ApacheUpdateMetadataPartition]] = {}
 
     def told(self, request: ApacheUpdateMetadataRequest) -> None:
@@ -54,11 +54,11 @@ class ToldPlaces:
             self.topics.pop(topic, None)
 
 
-def _places(brokers: Sequence[ApacheUpdateMetadataBroker]) -> Iterable[tuple[int, BrokerPlace]]:
+def _places(brokers: Sequence[ApacheUpdateMetadataBroker]) -> Iterable[tuple[int, ToldPlace]]:
     for broker in brokers:
         for each in broker.endpoints:
             if each.security_protocol == PLAIN_PROTOCOL_NUMBER:
-                yield broker.broker_id, BrokerPlace(each.host, each.port, broker.rack)
+                yield broker.broker_id, ToldPlace(each.host, each.port, broker.rack)
                 break
 
 

@@ -1,6 +1,6 @@
 """The follower of Kafka's replication: logs of partitions become those of their leaders.
 
-`Follower` is all of it: one connection to each leader, one question at a time on it, about all partitions
+`PartitionsFollower` is all of it: one connection to each leader, one question at a time on it, about all partitions
 that are followed there. Whoever has it
 
 - calls `follow(log, leader, leader_epoch, now_ms)` for each command that names another leader or epoch,
@@ -16,7 +16,7 @@ that `inter.broker.protocol.version` names. StorageFailed of a log ends that par
 told.
 """
 
-from replispec.broker.kafka.follower.follower import Follower, LeaderAddress
+from replispec.broker.kafka.follower.follower import PartitionsFollower, LeaderAddress
 from replispec.broker.kafka.follower.generations import FollowerVersions, versions_of
 
-__all__ = ["Follower", "FollowerVersions", "LeaderAddress", "versions_of"]
+__all__ = ["PartitionsFollower", "FollowerVersions", "LeaderAddress", "versions_of"]

@@ -41,7 +41,7 @@ class FollowingOptions(Protocol):
         ...
 
 
-class Follower:
+class PartitionsFollower:
     """See the package. `flush` is called when a write of the folder is wanted, `broken` when the disk failed
     a log, which is not followed any more then."""
 

@@ -62,7 +62,7 @@ class LeaderLink:
     # What is asked
 
     def may_ask(self, now_ms: int) -> None:
-        """See `replispec.runtime.kafka.asking.Asking`."""
+        """See `replispec.runtime.kafka.asking.AskingHolder`."""
         if not self.broker.is_free:
             return
         by_state: dict[State, list[FollowedPartition]] = {}
@@ -185,5 +185,5 @@ class LeaderLink:
                 each.failed(now_ms)
 
     def not_answered(self, now_ms: int) -> None:
-        """See `replispec.runtime.kafka.asking.Asking`."""
+        """See `replispec.runtime.kafka.asking.AskingHolder`."""
         self._rest_failed(now_ms)

@@ -63,13 +63,13 @@ class LeaderFinder:
         return min((each for each in (due_ms, self.broker.deadline_ms()) if each is not None), default=None)
 
     def may_ask(self, now_ms: int) -> None:
-        """See `replispec.runtime.kafka.asking.Asking`."""
+        """See `replispec.runtime.kafka.asking.AskingHolder`."""
         topics = [ApacheMetadataTopic(each) for each in self._topics]
         asked = ApacheMetadataRequest(topics, allow_auto_topic_creation=False)
         self.broker.ask(asked, METADATA_ASKED, self._told, now_ms)
 
     def not_answered(self, now_ms: int) -> None:
-        """See `replispec.runtime.kafka.asking.Asking`. The next one is asked."""
+        """See `replispec.runtime.kafka.asking.AskingHolder`. The next one is asked."""
         self._done()
         self._turn = (self._turn + 1) % len(self._brokers)
         self.ask_at(now_ms + self._pause_ms)

@@ -84,7 +84,7 @@ class LeaderReading:
         )
 
     def may_ask(self, now_ms: int) -> None:
-        """See `replispec.runtime.kafka.asking.Asking`."""
+        """See `replispec.runtime.kafka.asking.AskingHolder`."""
         if not (self.broker.is_free and self._taken.has_room):
             return
         due = [each for each in self._in_turn() if now_ms >= each.after_ms]
@@ -100,7 +100,7 @@ class LeaderReading:
         return min((each.after_ms for each in self.partitions.values()), default=None)
 
     def not_answered(self, now_ms: int) -> None:
-        """See `replispec.runtime.kafka.asking.Asking`."""
+        """See `replispec.runtime.kafka.asking.AskingHolder`."""
         self._asked = {}
         self._taken.look_again(now_ms)
 
