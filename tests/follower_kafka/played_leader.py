@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from replispec.broker.kafka.follower import PartitionsFollower, LeaderAddress, versions_of
+from replispec.broker.kafka.follower import LeaderAddress, PartitionsFollower, versions_of
 from replispec.runtime.kafka import rules
 from replispec.runtime.kafka.log import PartitionLog
 from replispec.runtime.world import Close, Closed, Connected, Dial, Note, Outbox, Received, Send

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from replispec.broker.kafka.commands import ControllerCommands, ReplicaFetching
+from replispec.broker.kafka.commands import ControllerCommands
 from replispec.broker.kafka.connections import Asker, Askers
-from replispec.broker.kafka.core.places import ToldPlace, ToldPlaces
-from replispec.broker.kafka.core.replica import LocalReplica, ReplicaKey
+from replispec.broker.kafka.core.places import ToldPlaces
 from replispec.broker.kafka.fetches import Fetches
+from replispec.broker.kafka.fetching import CopiedPartitions
 from replispec.broker.kafka.isr import IsrKeeper
 from replispec.broker.kafka.keeping import LogKeeper
 from replispec.broker.kafka.produces import Produces
@@ -62,23 +62,7 @@ from replispec.wire.kafka.requests import ApacheRequestFrame
 CLIENTS: Final = "clients"
 
 
-class NobodyFollowed:
-    """In the place of who fetches from other leaders: it says that nobody does."""
-
-    def __init__(self, outbox: Outbox) -> None:
-        self._outbox = outbox
-
-    def follow(self, replica: LocalReplica, leader: ToldPlace | None) -> None:
-        """See `ReplicaFetching`."""
-        self._outbox.note(
-            Level.WARNING, "follows nobody", partition=replica.key, leader=replica.known.leader, at=leader
-        )
-
-    def stop(self, key: ReplicaKey) -> None:
-        """See `ReplicaFetching`."""
-
-
-class LeadingBrokerNode:
+class PartitionsBrokerNode:
     """One broker on one folder, at these servers of the store, HOST:PORT each. `listen` is where it listens,
     `told` what others are told of that, None: the same; `seed` makes the name of a new cluster."""
 
@@ -121,6 +105,7 @@ class LeadingBrokerNode:
         self._commands: ControllerCommands | None = None
         self._produces: Produces | None = None
         self._fetches: Fetches | None = None
+        self._copied: CopiedPartitions | None = None
         self._begins_again = False
         self._checkpoint_at_ms = self._age_at_ms = 0
 
@@ -153,19 +138,33 @@ class LeadingBrokerNode:
         """Whoever has the connection takes the event: the store's client, or somebody who asks."""
         match event:
             case Received():
-                if not self._client.received(event):
+                if not (self._client.received(event) or self._follower_takes(event)):
                     self.askers.received(event)
             case Writable():
                 self.askers.writable(event)
             case Accepted():
                 self.askers.accepted(event)
             case Connected():
-                self._client.connected(event)
+                if not self._follower_takes(event):
+                    self._client.connected(event)
             case Closed(connection):
-                if not self._client.closed(event):
+                if not (self._client.closed(event) or self._follower_takes(event)):
                     self.askers.closed(connection)
             case _:
                 pass
+
+    def _follower_takes(self, event: Connected | Received | Closed) -> bool:
+        """Whether the connection is one to a leader."""
+        if self._copied is None:
+            return False
+        follower = self._copied.follower
+        match event:
+            case Connected():
+                return follower.connected(event)
+            case Received():
+                return follower.received(event)
+            case Closed():
+                return follower.closed(event)
 
     def deadline_ms(self) -> int | None:
         """When time matters."""
@@ -173,6 +172,8 @@ class LeadingBrokerNode:
         if self._produces is not None and self._fetches is not None:
             times += [self._produces.deadline_ms(), self._fetches.deadline_ms()]
             times += [self._checkpoint_at_ms, self._age_at_ms]
+        if self._copied is not None:
+            times.append(self._copied.follower.deadline_ms())
         return min((each for each in times if each is not None), default=None)
 
     # Beginning and end
@@ -197,13 +198,13 @@ class LeadingBrokerNode:
         keeper = self._keeper = LogKeeper(
             outbox, self._writes, folder, flushed=self._flushed, failed=self._failed
         )
-        fetching: ReplicaFetching = NobodyFollowed(outbox)
+        self._copied = CopiedPartitions(outbox, options, keeper, self._clock)
         self._commands = ControllerCommands(
             outbox,
             self.replicas,
             self._places,
             keeper,
-            fetching,
+            self._copied,
             own_epoch=lambda: self.registration.epoch,
             now_ms=self._clock,
         )
@@ -246,11 +247,15 @@ class LeadingBrokerNode:
 
     def _flushed(self) -> None:
         self.replicas.commit()
+        if self._copied is not None:
+            self._copied.follower.written(self._now_ms)
 
     def _failed(self) -> None:
         """The disk failed: whoever waits is told so, and others are to lead what this broker leads."""
         self._client.leave()
         self.registration.epoch = 0
+        if self._copied is not None:
+            self._copied.follower.stop_all()
         if self._produces is not None:
             self._produces.settle_all(self._now_ms)
 
@@ -258,6 +263,8 @@ class LeadingBrokerNode:
         self._client.ticked(now_ms)
         self.registration.ticked(now_ms)
         self._isr.ticked(now_ms)
+        if self._copied is not None:
+            self._copied.follower.ticked(now_ms)
         keeper, options = self._keeper, self._options
         if keeper is None or not keeper.folder.is_taken:
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from replispec.broker.kafka.node import LeadingBrokerNode
+from replispec.broker.kafka.node import PartitionsBrokerNode
 from replispec.runtime.storage import Storage, Stores
 from replispec.runtime.world import Member
 from replispec.wire.kafka import parameters as p
@@ -29,7 +29,7 @@ def members(options: KafkaBrokerOptions, storage: Storage, seed: int) -> Sequenc
     if "," in options.log_dirs:
         raise p.LOG_DIRS.refuse(options, "one folder")
     files = storage.files(options.log_dirs)
-    node = LeadingBrokerNode(options, servers, listen, told, files, seed)
+    node = PartitionsBrokerNode(options, servers, listen, told, files, seed)
     return (Member(BROKER, node, Stores(files)),)
 
 

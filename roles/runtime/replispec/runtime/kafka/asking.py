@@ -45,7 +45,14 @@ class AskedBroker:
     """One broker at HOST:PORT. `client_id` is what it is told of who asks."""
 
     def __init__(
-        self, outbox: Outbox, address: str, client_id: str, holder: AskingHolder, *, timeout_ms: int, pause_ms: int
+        self,
+        outbox: Outbox,
+        address: str,
+        client_id: str,
+        holder: AskingHolder,
+        *,
+        timeout_ms: int,
+        pause_ms: int,
     ) -> None:
         self.address: Final = address
         self._outbox = outbox

@@ -16,7 +16,7 @@ that `inter.broker.protocol.version` names. StorageFailed of a log ends that par
 told.
 """
 
-from replispec.broker.kafka.follower.follower import PartitionsFollower, LeaderAddress
+from replispec.broker.kafka.follower.follower import LeaderAddress, PartitionsFollower
 from replispec.broker.kafka.follower.generations import FollowerVersions, versions_of
 
-__all__ = ["PartitionsFollower", "FollowerVersions", "LeaderAddress", "versions_of"]
+__all__ = ["FollowerVersions", "LeaderAddress", "PartitionsFollower", "versions_of"]
