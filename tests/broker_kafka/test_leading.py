@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from replispec.broker.kafka.fetching import CopiedPartitions
 from replispec.runtime.kafka.batches import batch_of
 from replispec.wire.kafka.apache import ApacheLeaderAndIsrRequest, ApacheStopReplicaRequest
 from replispec.wire.kafka.clients import ApacheApiVersionsResponse, ApacheMetadataRequest, ApacheMetadataTopic
@@ -58,7 +59,11 @@ def test_what_was_acknowledged_is_there_after_a_crash_with_the_power() -> None:
     assert only(cluster.ask(produce("c"), 3)).base_offset == 2
 
 
-def test_acks_of_all_waits_for_who_is_in_sync_and_lets_go_who_lags() -> None:
+def test_acks_of_all_waits_for_who_is_in_sync_and_lets_go_who_lags(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # What a follower does is played here.
+    monkeypatch.setattr(CopiedPartitions, "follow", lambda *_: None)
     cluster = LedCluster(brokers=2, settings={"replica_lag_time_max_ms": 6_000})
     cluster.administrator.create("t", [1, FOLLOWER])
     assert cluster.run_until(lambda: any(cluster.node().replicas.led()))

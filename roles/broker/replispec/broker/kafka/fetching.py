@@ -1,4 +1,4 @@
-"""Copies what other brokers lead: the follower of the package `follower`, told by the controller's commands."""
+"""Copies what other brokers lead: the package `follower`, told by the commands of the controller."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The follower of Kafka's replication: logs of partitions become those of their leaders.
 
-`PartitionsFollower` is all of it: one connection to each leader, one question at a time on it, about all partitions
-that are followed there. Whoever has it
+`PartitionsFollower` is all of it: one connection to each leader, one question at a time on it, about all
+partitions that are followed there. Whoever has it
 
 - calls `follow(log, leader, leader_epoch, now_ms)` for each command that names another leader or epoch,
   and `stop(topic, partition)` for one that leads itself, has no leader or is deleted: afterwards nothing is
