@@ -1,4 +1,4 @@
-"""Brokers of Kafka's replication copy what another one leads, lead in its place, and cut what nobody else has."""
+"""Brokers of Kafka's replication copy what another one leads, lead in its place, cut what nobody else has."""
 
 from __future__ import annotations
 

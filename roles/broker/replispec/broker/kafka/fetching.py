@@ -33,7 +33,7 @@ class CopiedPartitions:
     def follow(self, replica: LocalReplica, leader: ToldPlace | None) -> None:
         """See `ReplicaFetching`."""
         known = replica.known
-        if leader is None or known.leader is None or replica.log is None:
+        if leader is None or replica.log is None:
             self.stop(replica.key)
             self._outbox.note(Level.WARNING, "follows nobody", partition=replica.key, leader=known.leader)
             return
