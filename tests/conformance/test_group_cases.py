@@ -99,3 +99,21 @@ def test_a_group_that_moves_each_time_does_not_pass_and_its_word_is_told() -> No
     ((_, result),) = played([(_moving(MOVES_BORNE + 1), "restart/BID-APPLY-4/1")]).items()
     assert result.verdict is not CaseVerdict.PASS
     assert "CONTROLLER_NOT_LEADER" in result.reason
+
+
+class _Slow(GoodGroup):
+    """Its members listen before they are ready, as those of Apache's jRaft do: each fails when it is asked for
+    the first three times."""
+
+    def __init__(self, nursery: trio.Nursery, reserved: set[str]) -> None:
+        super().__init__(nursery, reserved)
+        self.left: dict[Member, int] = {}
+
+    def is_ready(self, member: Member) -> bool:
+        left = self.left[member] = self.left.get(member, 4) - 1
+        return left <= 0
+
+
+def test_a_member_that_listens_before_it_is_ready_is_not_blamed() -> None:
+    found = {name: each.reason for (_, name), each in played((_Slow, name) for name in CASES).items()}
+    assert {name: reason for name, reason in found.items() if reason} == {}

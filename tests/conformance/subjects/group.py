@@ -49,6 +49,8 @@ class Member(GoodController):
 
     def answer_to(self, request: Command) -> Answer:
         """Everything but a few questions is refused by who is not active."""
+        if not self.group.is_ready(self):
+            return Answer(ResponseCode.SYSTEM_ERROR, remark="not ready")
         if self.group.refuses(self, request.header.code):
             self.group.refused(self, request)
             return Answer(ResponseCode.CONTROLLER_NOT_LEADER, remark="not the active one")
@@ -110,6 +112,10 @@ class GoodGroup:
     def refuses(self, member: Member, code: int) -> bool:
         """Whether a member refuses a request because it is not active."""
         return code not in OF_EVERYBODY and not member.active
+
+    def is_ready(self, member: Member) -> bool:  # noqa: ARG002
+        """Whether a member that is asked can say anything yet."""
+        return True
 
     def answers(self, member: Member, request: Command) -> bool:  # noqa: ARG002
         """Whether a request has an answer."""
