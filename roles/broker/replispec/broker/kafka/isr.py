@@ -49,6 +49,7 @@ class IsrKeeper:
         self._look_at_ms = 0
         self._notice_at_ms = 0
         self._changed: set[ReplicaKey] = set()
+        self.changes = 0
 
     def deadline_ms(self) -> int:
         """When it looks again."""
@@ -91,6 +92,7 @@ class IsrKeeper:
         self, replica: LocalReplica, asked: tuple[int, tuple[int, ...], int], answer: MetastoreAnswer
     ) -> None:
         if answer.error == ErrorCode.OK:
+            self.changes += 1
             self._decided(replica, machine.IsrDecided(*asked))
             self._changed.add(replica.key)
         else:

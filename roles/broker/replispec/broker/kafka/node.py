@@ -12,6 +12,7 @@ from typing import Final
 from replispec.broker.kafka.commands import ControllerCommands
 from replispec.broker.kafka.connections import Asker, Askers
 from replispec.broker.kafka.core.places import ToldPlaces
+from replispec.broker.kafka.core.replica import LocalReplica
 from replispec.broker.kafka.fetches import Fetches
 from replispec.broker.kafka.fetching import CopiedPartitions
 from replispec.broker.kafka.isr import IsrKeeper
@@ -20,6 +21,7 @@ from replispec.broker.kafka.produces import Produces
 from replispec.broker.kafka.questions import LogQuestions, versions_told
 from replispec.broker.kafka.registering import BrokerRegistration
 from replispec.broker.kafka.replicas import LocalReplicas
+from replispec.broker.kafka.view import PartitionsBrokerView
 from replispec.runtime.kafka.log import LogFolder, PartitionLogSettings
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.rng import Rng
@@ -108,6 +110,17 @@ class PartitionsBrokerNode:
         self._copied: CopiedPartitions | None = None
         self._begins_again = False
         self._checkpoint_at_ms = self._age_at_ms = 0
+        self.view: Final = PartitionsBrokerView(self)
+
+    @property
+    def isr_changes(self) -> int:
+        """See `PartitionsBrokerParts`."""
+        return self._isr.changes
+
+    def is_copying(self, replica: LocalReplica) -> bool:
+        """See `PartitionsBrokerParts`."""
+        figures = None if self._copied is None else self._copied.follower.figures(*replica.key)
+        return figures is not None and figures.is_copying
 
     @property
     def listeners(self) -> Mapping[str, str]:

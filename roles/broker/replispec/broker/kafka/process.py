@@ -30,7 +30,7 @@ def members(options: KafkaBrokerOptions, storage: Storage, seed: int) -> Sequenc
         raise p.LOG_DIRS.refuse(options, "one folder")
     files = storage.files(options.log_dirs)
     node = PartitionsBrokerNode(options, servers, listen, told, files, seed)
-    return (Member(BROKER, node, Stores(files)),)
+    return (Member(BROKER, node, Stores(files), node.view),)
 
 
 def _place_in(listener: str) -> str | None:
