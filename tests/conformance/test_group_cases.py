@@ -102,8 +102,8 @@ def test_a_group_that_moves_each_time_does_not_pass_and_its_word_is_told() -> No
 
 
 class _Slow(GoodGroup):
-    """Its members listen before they are ready, as those of Apache's jRaft do: each fails when it is asked for
-    the first three times."""
+    """Its members listen before they are ready, as those of Apache's jRaft do: each fails the first three
+    times that it is asked."""
 
     def __init__(self, nursery: trio.Nursery, reserved: set[str]) -> None:
         super().__init__(nursery, reserved)
