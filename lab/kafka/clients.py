@@ -3,13 +3,12 @@
     python clients.py LIBRARY produce BOOTSTRAP TOPIC PREFIX COUNT ACKS
     python clients.py LIBRARY consume BOOTSTRAP TOPIC
 
-`produce` prints the value of each record that was acknowledged, a line each, some 100 a second; `consume` those
-of partition 0 from the first to the last that was there when it began. Nothing of ours is imported here.
+`produce` prints the value of each record that was acknowledged, a line each, some 100 a second; `consume`
+those of partition 0 from the first to the last that was there when it began. Nothing of ours is imported.
 """
 
 from __future__ import annotations
 
-import asyncio
 import sys
 import time
 from collections.abc import Callable
@@ -94,8 +93,8 @@ def librdkafka_consume(bootstrap: str, topic: str) -> None:
 
 
 def aiokafka_produce(bootstrap: str, topic: str, values: list[bytes], acks: str) -> None:
-    """By aiokafka."""
-    library = import_module("aiokafka")
+    """By aiokafka, which needs a loop of its own kind."""
+    library, asyncio = import_module("aiokafka"), import_module("asyncio")
 
     async def produce() -> None:
         producer = library.AIOKafkaProducer(
@@ -119,8 +118,8 @@ def aiokafka_produce(bootstrap: str, topic: str, values: list[bytes], acks: str)
 
 
 def aiokafka_consume(bootstrap: str, topic: str) -> None:
-    """By aiokafka."""
-    library = import_module("aiokafka")
+    """By aiokafka, which needs a loop of its own kind."""
+    library, asyncio = import_module("aiokafka"), import_module("asyncio")
 
     async def consume() -> None:
         consumer = library.AIOKafkaConsumer(

@@ -18,7 +18,7 @@ from replispec.broker.kafka.fetching import CopiedPartitions
 from replispec.broker.kafka.isr import IsrKeeper
 from replispec.broker.kafka.keeping import LogKeeper
 from replispec.broker.kafka.produces import Produces
-from replispec.broker.kafka.questions import LogQuestions, versions_told
+from replispec.broker.kafka.questions import PartitionQuestions, versions_told
 from replispec.broker.kafka.registering import BrokerRegistration
 from replispec.broker.kafka.replicas import LocalReplicas
 from replispec.broker.kafka.view import PartitionsBrokerView
@@ -102,7 +102,7 @@ class PartitionsBrokerNode:
         self._isr: Final = IsrKeeper(
             self._outbox, self._client, self.replicas, options.replica_lag_time_max_ms, self._clock
         )
-        self._questions: Final = LogQuestions(self.replicas, self._places)
+        self._questions: Final = PartitionQuestions(self.replicas, self._places)
         self._keeper: LogKeeper | None = None
         self._commands: ControllerCommands | None = None
         self._produces: Produces | None = None

@@ -45,7 +45,7 @@ def versions_told(version: int) -> bytes:
     return said.encode(version=version if fits else form.first)
 
 
-class LogQuestions:
+class PartitionQuestions:
     """Answers of what is known now."""
 
     def __init__(self, replicas: LocalReplicas, places: ToldPlaces) -> None:

@@ -30,7 +30,6 @@ _PARENTS: Final = (
     paths.APACHE_TOPICS_DELETED,
     paths.APACHE_ISR_CHANGES,
 )
-NO_EPOCH: Final = 0
 
 
 class BrokerRegistration:
@@ -61,13 +60,13 @@ class BrokerRegistration:
         self._is_named = False
         self._try_at_ms: int | None = None
         self.host, self.port = "", 0
-        self.epoch = NO_EPOCH
-        """That of the registration; NO_EPOCH while there is none."""
+        self.epoch = constants.NO_BROKER_EPOCH
+        """That of the registration; NO_BROKER_EPOCH while there is none."""
 
     @property
     def is_registered(self) -> bool:
         """Whether others can know that it lives."""
-        return self.epoch != NO_EPOCH
+        return self.epoch != constants.NO_BROKER_EPOCH
 
     def deadline_ms(self) -> int | None:
         """When it tries again."""
@@ -83,7 +82,7 @@ class BrokerRegistration:
     def stands(self, standing: SessionStanding) -> None:
         """How its session stands has changed."""
         if standing is SessionStanding.LOST:
-            self.epoch = NO_EPOCH
+            self.epoch = constants.NO_BROKER_EPOCH
         elif standing is SessionStanding.CONNECTED and not self._is_named:
             self._make_parents()
             self._read_cluster()
@@ -139,7 +138,7 @@ class BrokerRegistration:
 
     def _seen(self, node: SeenNode) -> None:
         if node.stat is None:
-            self.epoch = NO_EPOCH
+            self.epoch = constants.NO_BROKER_EPOCH
             self._register()
         elif node.stat.ephemeral_owner == self._client.session.number:
             if self.epoch != node.stat.czxid:
@@ -147,7 +146,7 @@ class BrokerRegistration:
                 self._outbox.note(Level.INFO, "registered", broker=self._broker_id, epoch=self.epoch)
         else:
             # Of a session that is over, or of another broker: its end is waited for.
-            self.epoch = NO_EPOCH
+            self.epoch = constants.NO_BROKER_EPOCH
             self._outbox.note(Level.WARNING, "registered by another session", broker=self._broker_id)
             self._try_at_ms = self._now_ms() + constants.REGISTRATION_RETRY_MS
 
