@@ -102,16 +102,18 @@ def aiokafka_produce(bootstrap: str, topic: str, values: list[bytes], acks: str)
         )
         await producer.start()
         sent = []
-        for value in values:
-            sent.append((value, await producer.send(topic, value, partition=0)))
-            await asyncio.sleep(PAUSE_S)
-        for value, done in sent:
-            try:
-                await done
-            except Exception as error:  # noqa: BLE001  whatever it says, it was not acknowledged
-                print(f"aiokafka: {error!r}", file=sys.stderr)
-            else:
+
+        def done(one: Any, value: bytes) -> None:
+            # Whatever else it says, it was not acknowledged.
+            if not one.cancelled() and one.exception() is None:
                 tell(value)
+
+        for value in values:
+            one = await producer.send(topic, value, partition=0)
+            one.add_done_callback(lambda one, value=value: done(one, value))
+            sent.append(one)
+            await asyncio.sleep(PAUSE_S)
+        await asyncio.gather(*sent, return_exceptions=True)
         await producer.stop()
 
     asyncio.run(produce())

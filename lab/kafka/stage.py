@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
@@ -39,6 +39,8 @@ JAVA: Final = "java"
 Held = dict[int, tuple[int | None, set[int]]]
 """Leader and ISR of each partition."""
 Found = TypeVar("Found")
+Wait = Callable[[str, Callable[[], bool]], object]
+"""Waits for something, which it is told by name."""
 
 
 class KafkaStage:
@@ -49,6 +51,7 @@ class KafkaStage:
         self.generation = generation
         self.data = cluster.part("data", label)
         self.reader: Final = StoreReader(cluster.port("store"))
+        self._producers = 0
 
     @property
     def store(self) -> str:
@@ -217,7 +220,7 @@ class KafkaStage:
 
     def producer(
         self, library: str, topic: str, count: int, bootstrap: str, acks: str = "all", prefix: str = ""
-    ) -> subprocess.Popen[str]:
+    ) -> StartedProducer:
         """A producer that says of each record that it was acknowledged, some 100 a second. `prefix` tells its
         records from those of others; Java's take none."""
         if library == JAVA:
@@ -229,9 +232,8 @@ class KafkaStage:
         else:
             begin = prefix or library
             command = _client(library, "produce", bootstrap, topic, begin, str(count), acks)
-        log = (self.cluster.part("log") / f"{library}-{topic}.out").open("ab")
-        with log:
-            return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment())
+        self._producers += 1
+        return StartedProducer(library, command, self.data / f"producer-{self._producers}.out", self.wait)
 
     def consumed(self, library: str, topic: str, bootstrap: str, count: int) -> list[str]:
         """What a client reads of partition 0 from its begin; Java is told how many records there are."""
@@ -244,18 +246,36 @@ class KafkaStage:
         return _output(_client(library, "consume", bootstrap, topic), library, None).splitlines()
 
 
-def acknowledged(library: str, producer: subprocess.Popen[str], first: Iterable[str] = ()) -> set[str]:
-    """What a producer was acknowledged, once it has ended; `first` are lines that were read before."""
-    said, _ = producer.communicate(timeout=PATIENCE_S)
-    return said_acknowledged(library, [*first, *said.splitlines()])
+class StartedProducer:
+    """A process that tells, a line each, what it was acknowledged; `file` holds its lines."""
 
+    def __init__(self, library: str, command: Sequence[str], file: Path, wait: Wait) -> None:
+        self._library = library
+        self._file = file
+        self._wait = wait
+        with file.open("wb") as told, file.with_suffix(".errors").open("wb") as errors:
+            self._process = subprocess.Popen(command, stdout=told, stderr=errors, env=environment())
 
-def said_acknowledged(library: str, lines: Iterable[str]) -> set[str]:
-    """The values in the lines of a producer."""
-    if library != JAVA:
-        return {each.strip() for each in lines}
-    told = [json.loads(line) for line in lines if line.startswith("{")]
-    return {each["value"] for each in told if each.get("name") == "producer_send_success"}
+    def wait_for(self, count: int) -> None:
+        """Wait until so many records were acknowledged. Raises LabError."""
+        self._wait(f"{count} acknowledged records", lambda: len(self._said()) >= count)
+
+    def acknowledged(self) -> set[str]:
+        """The values of all records that it was acknowledged, once it has ended. Raises LabError."""
+        try:
+            self._process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired as error:
+            self._process.kill()
+            raise LabError(f"{self._library} did not end within {PATIENCE_S:.0f} s") from error
+        return self._said()
+
+    def _said(self) -> set[str]:
+        # The last line may be on its way.
+        lines = self._file.read_text().rpartition("\n")[0].splitlines()
+        if self._library != JAVA:
+            return {each.strip() for each in lines}
+        told = [json.loads(line) for line in lines if line.startswith("{")]
+        return {each["value"] for each in told if each.get("name") == "producer_send_success"}
 
 
 def _client(library: str, *arguments: str) -> list[str]:

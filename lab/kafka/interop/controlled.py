@@ -11,7 +11,7 @@ from typing import Final
 from lab.cluster import Cluster
 from lab.family import Rounds
 from lab.interop.measured import Measured
-from lab.kafka.stage import CONTROLLER_ID, JAVA, KafkaStage, acknowledged
+from lab.kafka.stage import CONTROLLER_ID, JAVA, KafkaStage
 from replispec.wire.kafka import paths
 
 BROKERS: Final = (1, 2, 3)
@@ -63,12 +63,11 @@ def _fail_over(stage: KafkaStage, measured: Measured, name: str) -> None:
     _agree(stage, measured, "t", 3, f"{name}, created")
     leader = stage.leader("t")
     producer = stage.producer(JAVA, "t", RECORDS, stage.bootstrap(BROKERS))
-    assert producer.stdout is not None
-    first = [producer.stdout.readline() for _ in range(RECORDS // 4)]
+    producer.wait_for(RECORDS // 4)
     killed_s = stage.kill(leader)
     stage.wait_led("t", leader)
     measured.note(f"{name}, kill until another leads", f"{time.monotonic() - killed_s:.2f} s")
-    certain = acknowledged(JAVA, producer, first)
+    certain = producer.acknowledged()
     found = stage.committed("t", 3)
     lost = certain - set(found)
     measured.note(f"{name}, acknowledged", len(certain))

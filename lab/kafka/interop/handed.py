@@ -7,7 +7,7 @@ from typing import Final
 from lab.cluster import Cluster
 from lab.family import Rounds
 from lab.interop.measured import Measured
-from lab.kafka.stage import JAVA, LIBRARIES, KafkaStage, acknowledged
+from lab.kafka.stage import JAVA, LIBRARIES, KafkaStage
 
 CONTROLLER, BROKER = 2, 1
 RECORDS: Final = 200
@@ -34,7 +34,7 @@ def play(cluster: Cluster, measured: Measured, rounds: Rounds) -> None:  # noqa:
         found = stage.committed(TOPIC)
         measured.demand(found == written, f"{who}: found as written, records", len(found))
         producer = stage.producer(LIBRARY, TOPIC, RECORDS, stage.bootstrap([BROKER]), "all", f"turn{turn}")
-        certain = acknowledged(LIBRARY, producer)
+        certain = producer.acknowledged()
         measured.demand(len(certain) == RECORDS, f"{who}: acknowledged", len(certain))
         written = stage.committed(TOPIC)
         seen = stage.consumed(JAVA, TOPIC, stage.bootstrap([BROKER]), len(written))

@@ -10,7 +10,7 @@ from lab.cluster import Cluster
 from lab.family import Rounds
 from lab.interop.measured import Measured
 from lab.kafka.programs import OUR_ROLES
-from lab.kafka.stage import JAVA, KafkaStage, acknowledged
+from lab.kafka.stage import JAVA, KafkaStage
 
 BROKERS: Final = (1, 2, 3)
 PARTITIONS: Final = 3
@@ -30,17 +30,16 @@ def play(cluster: Cluster, measured: Measured, rounds: Rounds) -> None:  # noqa:
     stage.wait("all in sync", lambda: all(len(stage.isr(TOPIC, each)) == 3 for each in range(PARTITIONS)))
     _start(stage)
     producer = stage.producer(JAVA, TOPIC, RECORDS, stage.bootstrap(BROKERS))
-    assert producer.stdout is not None
-    first, before = list[str](), [0]
+    before = [0]
     for number in range(KILLS):
-        first += [producer.stdout.readline() for _ in range(RECORDS // (KILLS + 2))]
+        producer.wait_for((number + 1) * RECORDS // (KILLS + 2))
         stage.wait("an export that grows", lambda: len(_exported(stage)) > before[-1])
         cluster.kill("learner")
         before.append(len(_exported(stage)))
         if number == 0:
             stage.kill(stage.leader(TOPIC))
         _start(stage)
-    certain = acknowledged(JAVA, producer, first)
+    certain = producer.acknowledged()
     committed = stage.committed(TOPIC, PARTITIONS)
     stage.wait("all that is committed in the export", lambda: len(_exported(stage)) >= len(committed))
     lines = _exported(stage)

@@ -11,7 +11,7 @@ from lab.cluster import Cluster
 from lab.errors import LabError
 from lab.family import Rounds
 from lab.interop.measured import Measured
-from lab.kafka.stage import JAVA, LIBRARIES, KafkaStage, acknowledged
+from lab.kafka.stage import JAVA, LIBRARIES, KafkaStage
 
 CONTROLLER, REAL, OURS = 4, 1, (2, 3)
 BROKERS: Final = (REAL, *OURS)
@@ -45,8 +45,7 @@ def _produce(stage: KafkaStage, measured: Measured, library: str, killed: int) -
     """What was acknowledged to a client while a broker was killed, and came back."""
     who = f"{library}, {'ours' if killed in OURS else 'the real one'} ({killed}) killed"
     producer = stage.producer(library, TOPIC, RECORDS, stage.bootstrap(BROKERS))
-    assert producer.stdout is not None
-    first = [producer.stdout.readline() for _ in range(KILLED_AFTER)]
+    producer.wait_for(KILLED_AFTER)
     led = stage.leader(TOPIC) == killed
     killed_s = stage.kill(killed)
     if led:
@@ -54,7 +53,7 @@ def _produce(stage: KafkaStage, measured: Measured, library: str, killed: int) -
         measured.note(f"{who}, until another leads", f"{time.monotonic() - killed_s:.2f} s")
     stage.wait(f"an ISR without {killed}", lambda: killed not in stage.isr(TOPIC))
     stage.start_broker(killed, ours=killed in OURS)
-    certain = acknowledged(library, producer, first)
+    certain = producer.acknowledged()
     stage.wait("an ISR of three", lambda: stage.isr(TOPIC) == set(BROKERS))
     measured.demand(len(certain) > RECORDS // 2, f"{who}, acknowledged of {RECORDS}", len(certain))
     return certain

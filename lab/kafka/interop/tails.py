@@ -7,7 +7,7 @@ from typing import Final
 from lab.cluster import Cluster
 from lab.family import Rounds
 from lab.interop.measured import Measured
-from lab.kafka.stage import LIBRARIES, KafkaStage, acknowledged
+from lab.kafka.stage import LIBRARIES, KafkaStage
 
 CONTROLLER, REAL, OURS = 3, 1, 2
 GENERATIONS: Final = ("0.11.0-IV1", "1.0", "2.2")
@@ -59,4 +59,4 @@ def _tail(stage: KafkaStage, measured: Measured, name: str, leader: int, other: 
 def _write(stage: KafkaStage, prefix: str, count: int, broker: int, acks: str = "1") -> set[str]:
     """Have a client write; what it was acknowledged."""
     producer = stage.producer(LIBRARY, TOPIC, count, stage.bootstrap([broker]), acks, prefix)
-    return acknowledged(LIBRARY, producer)
+    return producer.acknowledged()

@@ -77,7 +77,7 @@ class PartitionQuestions:
                 reads_committed=replica_id == constants.NO_REPLICA,
                 wants_start=said.timestamp == constants.EARLIEST_TIME,
                 commits_lag=replica.log.high_watermark < replica.epoch_start,
-                version=version,
+                has_error=version >= constants.OFFSET_ERROR_VERSION,
             )
             if asked.take(event) == "give_offset":
                 found = _offset_in(replica, said.timestamp, reads_committed=event.reads_committed)
