@@ -39,6 +39,7 @@ def play(cluster: Cluster, measured: Measured, rounds: Rounds) -> None:  # noqa:
 def _tail(stage: KafkaStage, measured: Measured, name: str, leader: int, other: int) -> set[str]:
     """Have a leader acknowledge alone, end, and come back behind the other one; what both have then."""
     stage.wait(f"{leader} leading", lambda: stage.leader(TOPIC) == leader)
+    _level(stage)
     stage.cluster.pause(f"broker-{other}")
     # An answer that was on its way when the other one was stopped may bring it the first of these.
     tail = _write(stage, f"tail of {leader}", TAIL, leader)
@@ -49,11 +50,16 @@ def _tail(stage: KafkaStage, measured: Measured, name: str, leader: int, other: 
     stage.start_broker(leader, ours=leader == OURS, least=1)
     stage.wait("an ISR of both", lambda: stage.isr(TOPIC) == {REAL, OURS})
     certain |= _write(stage, f"with {leader} again", 5, other, acks="all")
-    stage.wait("two equal logs", lambda: len(set(stage.logs(TOPIC, (REAL, OURS)).values())) == 1)
+    _level(stage)
     gone = tail - set(stage.committed(TOPIC))
     who = "the real one" if leader == REAL else "ours"
     measured.demand(len(gone) > 0, f"{name}: {who} has cut of {len(tail)} of its own", len(gone))
     return certain
+
+
+def _level(stage: KafkaStage) -> None:
+    """Wait until both have the same, byte for byte."""
+    stage.wait("two equal logs", lambda: len(set(stage.logs(TOPIC, (REAL, OURS)).values())) == 1)
 
 
 def _write(stage: KafkaStage, prefix: str, count: int, broker: int, acks: str = "1") -> set[str]:
