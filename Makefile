@@ -161,6 +161,7 @@ explore: $(READY) ## explore every system of the specification with more faults 
 	@$(BIN)/replispec spec explore remapping --set lost=0 --set sends=2 --set stragglers=1 --json $(EXPLORED)/46.json $(ARGS)
 	@$(BIN)/replispec spec explore remapping --json $(EXPLORED)/47.json $(ARGS)
 	@$(BIN)/replispec spec explore moving --set crashes=2 --json $(EXPLORED)/48.json $(ARGS)
+	@$(BIN)/replispec spec explore following --set failures=1 --json $(EXPLORED)/49.json $(ARGS)
 	@$(BIN)/replispec spec never-taken $(EXPLORED)/*.json
 
 .PHONY: site
@@ -217,8 +218,12 @@ attempts: jdk $(READY) ## forty requests of who may not, against our roles and A
 
 .PHONY: interop
 interop: jdk $(READY) ## our roles among Apache RocketMQ's own programs (SCENARIOS="a c": only these; ROUNDS=20 SEED=2 RELEASE=5.5.0 of `group`)
-	@$(BIN)/python -m lab.interop $(SCENARIOS) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SEED),--seed $(SEED)) \
+	@$(BIN)/python -m lab.interop --family rocketmq $(SCENARIOS) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SEED),--seed $(SEED)) \
 		$(if $(RELEASE),--release $(RELEASE))
+
+.PHONY: interop-kafka
+interop-kafka: jdk $(READY) ## our roles among Apache Kafka's own programs and other people's clients (SCENARIOS="mixed tails": only these)
+	@$(BIN)/python -m lab.interop --family kafka --out out/interop-kafka $(SCENARIOS)
 
 .PHONY: hosts
 hosts: jdk $(READY) ## four hosts in network namespaces, clocks apart, one behind a translation: their captures merged, on both engines (needs root; ARGS=--help)

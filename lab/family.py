@@ -137,12 +137,14 @@ Scenario = Callable[[Cluster, Measured, Rounds], None]
 
 @dataclass(frozen=True, slots=True)
 class Interop:
-    """Our roles among other people's programs: the scenarios by name, each with what it is about."""
+    """Our roles among other people's programs: the scenarios by name, each with what it is about. Its traffic
+    is recorded; what `is_replayed` is judged by the replay, too."""
 
     others: str
     fetch: Callable[[], object]
     scenarios: Mapping[str, tuple[Scenario, str]]
     replay_options: tuple[str, ...] = ()
+    is_replayed: bool = True
 
 
 @dataclass(frozen=True, slots=True)

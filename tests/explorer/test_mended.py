@@ -20,6 +20,7 @@ from replispec.explorer.report import system_named, systems
 from tests.explorer.errors import EVERYWHERE, OF_SETS, Error
 from tests.explorer.errors_of_agreement import OF_AGREEMENT
 from tests.explorer.errors_of_copies import OF_COPIES
+from tests.explorer.errors_of_followers import OF_FOLLOWERS
 from tests.explorer.errors_of_hearings import OF_HEARINGS
 from tests.explorer.errors_of_learners import OF_LEARNERS
 from tests.explorer.errors_of_moves import OF_MOVES
@@ -27,7 +28,16 @@ from tests.explorer.errors_of_queues import OF_QUEUES
 
 ROOT = Path(__file__).parents[2]
 
-ERRORS = {**OF_SETS, **OF_COPIES, **OF_LEARNERS, **OF_AGREEMENT, **OF_HEARINGS, **OF_QUEUES, **OF_MOVES}
+ERRORS = {
+    **OF_SETS,
+    **OF_COPIES,
+    **OF_LEARNERS,
+    **OF_AGREEMENT,
+    **OF_HEARINGS,
+    **OF_QUEUES,
+    **OF_MOVES,
+    **OF_FOLLOWERS,
+}
 
 
 def compiled(error: Error, folder: Path) -> dict[str, str]:

@@ -143,6 +143,9 @@ RUNS = {
     "remapping": ("remapping", Extent(budgets={"lost": 0, "sends": 1})),
     "moving": ("moving", Extent()),
     "moving, two controllers end": ("moving", Extent(budgets={"crashes": 2, "silences": 0})),
+    "following": ("following", Extent(budgets={"sends": 1})),
+    "following, questions fail": ("following", Extent(budgets={"sends": 1, "epochs": 0, "failures": 1})),
+    "following, two records": ("following", Extent(budgets={"epochs": 0})),
     "topic": ("topic", Extent()),
     "topic, what comes late": ("topic", Extent(budgets={"lags": 1, "strays": 1})),
     "partition_in_transition, two controllers": (
@@ -186,3 +189,12 @@ def test_a_follower_that_cuts_to_a_stale_high_watermark_and_then_leads_loses_wha
     bounds = Extent(counts={"controller": 1}, budgets={"silences": 2})
     report, _ = explored(system_named("partition_in_transition"), bounds, lambda: 0.0)
     assert [(each.promise, len(each.steps)) for each in report.stories] == [("acknowledged_is_kept", 21)]
+
+
+def test_of_two_generations_only_the_one_that_cuts_to_its_watermark_loses_what_was_acknowledged() -> None:
+    """The race R16, on the machine of the follower."""
+    bounds = Extent(budgets={"watermarks": 1, "sends": 1, "epochs": 0})
+    report, _ = explored(system_named("following"), bounds, lambda: 0.0)
+    assert [(each.promise, len(each.steps)) for each in report.stories] == [
+        ("acknowledged_records_are_kept", 13)
+    ]

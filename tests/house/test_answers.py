@@ -18,6 +18,8 @@ CARRIERS = frozenset({"remoting", "primitives"})
 # Who asks and never answers: it reads what others say.
 ASKERS = (
     ROOT / "roles" / "administrator",
+    ROOT / "roles" / "broker" / "replispec" / "broker" / "kafka" / "follower",
+    ROOT / "roles" / "learner" / "replispec" / "learner" / "kafka" / "core",
     RUNTIME / "rocketmq" / "client",
     RUNTIME / "zookeeper" / "client",
     RUNTIME / "rocketmq" / "rules" / "clients.py",

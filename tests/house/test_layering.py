@@ -116,8 +116,10 @@ RUNTIME_PARTS = (
     "rocketmq.parameters",
     "rocketmq.derived_options",
     "zookeeper.client",
+    "kafka.asking",
     "kafka.batches",
     "kafka.log",
+    "kafka.questions",
 )
 PARTS = tuple(f"replispec.runtime.{name}" for name in RUNTIME_PARTS)
 BELOW_ROLES = (

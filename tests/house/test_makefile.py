@@ -12,7 +12,16 @@ TARGETS = re.findall(r"^([a-z][a-z-]*):.*## ", (ROOT / "Makefile").read_text(), 
 # They start Spark or Apache RocketMQ, or tests that do.
 NEED_A_JDK = {
     *("demo", "demo-replay", "test", "check", "test-full", "mutants"),
-    *("attempts", "hosts", "interop", "bench-roles", "bench-cluster", "bench-group", "bench-queues"),
+    *(
+        "attempts",
+        "hosts",
+        "interop",
+        "interop-kafka",
+        "bench-roles",
+        "bench-cluster",
+        "bench-group",
+        "bench-queues",
+    ),
 }
 
 

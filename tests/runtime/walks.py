@@ -16,7 +16,18 @@ from replispec.runtime.primitives.machines import Machine
 from replispec.runtime.raft import rules as raft_rules
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.zookeeper import rules as zookeeper_rules
-from replispec.wire.kafka.machines import cluster_controller, partition, reassignment, replica, topic_deletion
+from replispec.wire.kafka.machines import (
+    broker_command,
+    client_answer,
+    cluster_controller,
+    fetcher,
+    followed_replica,
+    partition,
+    partition_asked,
+    reassignment,
+    replica,
+    topic_deletion,
+)
 from replispec.wire.raft.machines import member
 from replispec.wire.raft.member import RaftEntry
 from replispec.wire.rocketmq.broker import (
@@ -75,7 +86,18 @@ from replispec.wire.rocketmq.static_topic import LogicQueueMappingItem
 from replispec.wire.zookeeper.machines import metastore_operation, metastore_request, metastore_session
 from replispec.wire.zookeeper.operations import MultiResult, Stat
 
-KAFKA = (cluster_controller, partition, reassignment, replica, topic_deletion)
+KAFKA = (
+    broker_command,
+    client_answer,
+    cluster_controller,
+    fetcher,
+    followed_replica,
+    partition,
+    partition_asked,
+    reassignment,
+    replica,
+    topic_deletion,
+)
 ROCKETMQ = (
     announcement,
     beside_log,
@@ -183,6 +205,9 @@ def _choose(kind: Any, rng: random.Random) -> Any:
     if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
         kinds = [each for each in typing.get_args(kind) if each is not type(None)]
         return None if rng.random() < 0.3 else _choose(kinds[0], rng)
+    if kind not in CHOICES and typing.get_origin(kind) is Sequence:
+        # A list of messages, of which a machine decides nothing by what is in it.
+        return ()
     return CHOICES[kind](rng)
 
 

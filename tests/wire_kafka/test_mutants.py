@@ -20,6 +20,7 @@ from tests.compiler.specification import ROOT, SPEC
 
 FOLDERS = (
     "proto/replispec/options",
+    "parameters/kafka",
     *(f"{part}/kafka" for part in ("proto/replispec", "clauses", "statemachines", "systems", "vectors")),
 )
 WITNESS = """

@@ -1,0 +1,44 @@
+"""What a process of the role broker consists of, from its options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from replispec.broker.kafka.node import PartitionsBrokerNode
+from replispec.runtime.storage import Storage, Stores
+from replispec.runtime.world import Member
+from replispec.wire.kafka import parameters as p
+from replispec.wire.kafka.constants import PLAIN_PROTOCOL
+from replispec.wire.kafka.options import KafkaBrokerOptions
+
+BROKER: Final = "broker"
+
+
+def members(options: KafkaBrokerOptions, storage: Storage, seed: int) -> Sequence[Member]:
+    """The node of a broker. Raises ConfigurationError and StorageFailed."""
+    servers = options.zookeeper_connect.split(",")
+    if not all(_is_place(each) for each in servers):
+        raise p.ZOOKEEPER_CONNECT.refuse(options, "HOST:PORT,HOST:PORT without a folder")
+    listen = _place_in(options.listeners)
+    if listen is None:
+        raise p.LISTENERS.refuse(options, f"{PLAIN_PROTOCOL}://HOST:PORT, one of them")
+    told = _place_in(options.advertised_listeners)
+    if told is None and options.advertised_listeners:
+        raise p.ADVERTISED_LISTENERS.refuse(options, f"{PLAIN_PROTOCOL}://HOST:PORT, one of them")
+    if "," in options.log_dirs:
+        raise p.LOG_DIRS.refuse(options, "one folder")
+    files = storage.files(options.log_dirs)
+    node = PartitionsBrokerNode(options, servers, listen, told, files, seed)
+    return (Member(BROKER, node, Stores(files), node.view),)
+
+
+def _place_in(listener: str) -> str | None:
+    """HOST:PORT of a listener without TLS; None where it is another one, or none."""
+    name, _, place = listener.partition("://")
+    return place if name == PLAIN_PROTOCOL and _is_place(place) else None
+
+
+def _is_place(place: str) -> bool:
+    host, _, port = place.rpartition(":")
+    return bool(host) and port.isascii() and port.isdigit() and not set(",/") & set(place)

@@ -1,0 +1,1 @@
+"""The parts of a learner: whom it reads, and what it exports."""
