@@ -21,6 +21,7 @@ from lab.rocketmq.interop import (
     mixed,
     moved,
     oldandnew,
+    orderly,
     secured,
     staticmixed,
     staticolder,
@@ -258,6 +259,10 @@ SCENARIOS = {
     "oldandnew": (
         _on_a_stage(oldandnew.everywhere),
         "brokers, name servers and clients that know logical queues, and others, in every mixture",
+    ),
+    "orderly": (
+        _on_a_stage(orderly.on_ours),
+        "two Java consumers that read in order share the queues of ours below a fail-over, and mqadmin moves them",
     ),
     "secured": (
         _on_a_stage(secured.among_java),
