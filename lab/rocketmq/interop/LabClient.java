@@ -54,6 +54,8 @@ public class LabClient {
     private static final String REFUSED = "refused";
     private static final String NEXT = ",";
     private static final int CUT = 9;
+    // How long a message that is read in order takes.
+    private static final long READING_MS = 10;
 
     public static void main(String[] args) {
         try {
@@ -210,8 +212,10 @@ public class LabClient {
         if (how.equals("orderly")) {
             consumer.registerMessageListener((MessageListenerOrderly) (messages, context) -> {
                 for (MessageExt message : messages) {
+                    long begun = System.currentTimeMillis();
+                    pause(READING_MS);
                     say(message.getKeys(), "READ", message.getQueueId(), message.getQueueOffset(),
-                            message.getBrokerName());
+                            message.getBrokerName(), begun, "");
                 }
                 return ConsumeOrderlyStatus.SUCCESS;
             });
@@ -223,6 +227,14 @@ public class LabClient {
         System.out.println("{\"key\":\"\",\"status\":\"SUBSCRIBED\"}");
         System.out.flush();
         Thread.sleep(Long.MAX_VALUE);
+    }
+
+    private static void pause(long milliseconds) {
+        try {
+            Thread.sleep(milliseconds);
+        } catch (InterruptedException error) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     private static MessageListenerConcurrently refusing() {

@@ -262,7 +262,7 @@ SCENARIOS = {
     ),
     "orderly": (
         _on_a_stage(orderly.on_ours),
-        "two Java consumers that read in order share the queues of ours below a fail-over, and mqadmin moves them",
+        "a group of Java consumers that read in order: one comes, the master dies, one leaves, another one comes",
     ),
     "secured": (
         _on_a_stage(secured.among_java),
