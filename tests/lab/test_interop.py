@@ -198,7 +198,7 @@ def ordered(queue: int, offset: int, key: str, begun_ms: int) -> dict[str, objec
     return {"key": key, "status": "READ", **told}
 
 
-def test_a_queue_is_read_in_order_where_nothing_is_left_out_and_nothing_is_another_message_than_before() -> None:
+def test_a_queue_is_read_in_order_where_nothing_is_left_out_and_nothing_is_another_than_before() -> None:
     again = [ordered(0, 0, "a", 1), ordered(0, 1, "b", 20), ordered(0, 0, "a", 40), ordered(0, 1, "b", 60)]
     assert orderly.out_of_order([*again, ordered(1, 0, "c", 5), ordered(0, 2, "d", 80)]) == []
     early, other = ordered(0, 3, "e", 80), ordered(0, 1, "x", 90)

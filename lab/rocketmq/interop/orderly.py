@@ -18,8 +18,8 @@ BROKERS = ("broker-1", "broker-2")
 QUEUES = 4
 # More than a producer sends before it is ended, each read in less time than it takes to send it.
 MESSAGES, MESSAGE_BYTES, PAUSE_MS = 10**6, 200, 25
-# A member that is gone is missed by its broker at once, by the other members within 20 s; who had a queue when
-# its broker died asks again within 20 s, and a queue that is given back to no one is free a minute later.
+# A member that is gone is missed by its broker at once, by the other members within 20 s; who had a queue
+# when its broker died asks again within 20 s, and a queue that was not given back is free a minute later.
 TURN_S_MAXIMUM = 150.0
 
 
@@ -117,8 +117,7 @@ def out_of_order(lines: Iterable[Mapping[str, object]]) -> list[Mapping[str, obj
 
 
 def read_at_once(members: Mapping[str, Iterable[Mapping[str, object]]]) -> list[Mapping[str, object]]:
-    """Lines of messages that were begun while another member read the same queue: between two messages of that
-    member, or within one."""
+    """Lines of messages that a member began before another one was done with the message before."""
     reads = [{**line, "member": name} for name, lines in members.items() for line in _reads(lines)]
     found = []
     for queue in sorted({str(line["queue"]) for line in reads}):

@@ -262,7 +262,7 @@ SCENARIOS = {
     ),
     "orderly": (
         _on_a_stage(orderly.on_ours),
-        "a group of Java consumers that read in order: one comes, the master dies, one leaves, another one comes",
+        "Java consumers that read in order share queues of ours: members come and go, the master dies",
     ),
     "secured": (
         _on_a_stage(secured.among_java),
