@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from replispec.runtime.primitives.parameters import ConfigurationError
+from replispec.runtime.rocketmq import rules as sends_rules
 from replispec.runtime.rocketmq.derived_options import check_members
 from replispec.runtime.rocketmq.log.properties import properties_of
-from replispec.runtime.rocketmq.rules import message_offset
+from replispec.runtime.rocketmq.rules import as_waiting, message_offset
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.client import (
     ConsumerSendMsgBackRequest,
@@ -204,6 +205,22 @@ def test_what_would_not_fit_its_topic_is_refused_and_what_does_is_delivered() ->
         assert brokers.send(address, b"m", properties=properties)[0] == taken
     brokers.until(lambda: bool(delivered(brokers, address)))
     assert bodies(brokers, address) == [b"m"]
+
+
+def test_what_a_broker_of_apaches_stored_with_properties_of_any_length_ends_no_master(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Such a broker does not keep room for the place where a message waited."""
+    brokers = BrokerSet()
+    address = brokers.alone(message_delay_level=LEVELS, mapped_file_size_commit_log=1 << 20)
+    whole = as_waiting(level(2), "T", 0)
+    properties = f"a\x01{'x' * (constants.PROPERTIES_BYTES_MAX - len(whole) - 3)}\x02{level(2)}"
+    with monkeypatch.context() as patched:
+        patched.setattr(sends_rules, "as_delivered", lambda properties, _level, _position: properties)
+        assert brokers.send(address, b"long", properties=properties)[0] == OK
+    brokers.send(address, b"m", properties=level(2))
+    brokers.until(lambda: len(delivered(brokers, address)) == 2)
+    assert bodies(brokers, address) == [b"long", b"m"]
 
 
 def test_levels_that_are_none_are_refused_at_the_start() -> None:
