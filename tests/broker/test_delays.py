@@ -10,12 +10,17 @@ from typing import Any
 import pytest
 
 from replispec.runtime.primitives.parameters import ConfigurationError
+from replispec.runtime.rocketmq import rules as sends_rules
 from replispec.runtime.rocketmq.derived_options import check_members
 from replispec.runtime.rocketmq.log.properties import properties_of
-from replispec.runtime.rocketmq.rules import message_offset
+from replispec.runtime.rocketmq.rules import as_waiting, message_offset
 from replispec.wire.rocketmq import constants
-from replispec.wire.rocketmq.client import ConsumerSendMsgBackRequest, DelayOffsetTable
-from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.client import (
+    ConsumerSendMsgBackRequest,
+    CreateTopicRequest,
+    DelayOffsetTable,
+)
+from replispec.wire.rocketmq.codes import Permission, RequestCode, ResponseCode
 from replispec.wire.rocketmq.options import BrokerOptions
 from replispec.wire.rocketmq.store import LogRecord
 from tests.broker.simulated_set import OK, BrokerSet
@@ -151,6 +156,23 @@ def test_who_names_a_place_in_a_message_keeps_nobody_from_his() -> None:
     assert sorted(bodies(brokers, second)) == [b"forged", b"one", b"two"]
 
 
+def test_a_level_or_a_place_of_endless_digits_ends_no_master() -> None:
+    """Python makes no number of more than 4,300 digits; properties have room for 32,767."""
+    brokers = BrokerSet()
+    first, second = brokers.pair(message_delay_level=LEVELS)
+    endless = "9" * 5_000
+    assert brokers.send(first, b"now", properties=f"DELAY\x01{endless}\x02")[0] == OK
+    brokers.send(first, b"one", properties=level(1))
+    brokers.until(lambda: len(delivered(brokers, first)) == 2)
+    # Right behind the record of a turn whoever takes office looks for what that turn delivered.
+    forged = [f"{endless}:1", f"1:{endless}"]
+    for place in forged:
+        assert brokers.send(first, b"m", properties=f"{constants.WAITED_PROPERTY}\x01{place}\x02")[0] == OK
+    brokers.world.kill("broker1")
+    brokers.until(lambda: serves(brokers, 2))
+    assert bodies(brokers, second) == [b"now", b"one", b"m", b"m"]
+
+
 def test_replicas_and_brokers_of_apaches_are_told_how_far() -> None:
     brokers = BrokerSet()
     address, second = brokers.pair(message_delay_level=LEVELS, flush_delay_offset_interval_ms=500)
@@ -183,6 +205,22 @@ def test_what_would_not_fit_its_topic_is_refused_and_what_does_is_delivered() ->
         assert brokers.send(address, b"m", properties=properties)[0] == taken
     brokers.until(lambda: bool(delivered(brokers, address)))
     assert bodies(brokers, address) == [b"m"]
+
+
+def test_what_a_broker_of_apaches_stored_with_properties_of_any_length_ends_no_master(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Such a broker does not keep room for the place where a message waited."""
+    brokers = BrokerSet()
+    address = brokers.alone(message_delay_level=LEVELS, mapped_file_size_commit_log=1 << 20)
+    whole = as_waiting(level(2), "T", 0)
+    properties = f"a\x01{'x' * (constants.PROPERTIES_BYTES_MAX - len(whole) - 3)}\x02{level(2)}"
+    with monkeypatch.context() as patched:
+        patched.setattr(sends_rules, "as_delivered", lambda properties, _level, _position: properties)
+        assert brokers.send(address, b"long", properties=properties)[0] == OK
+    brokers.send(address, b"m", properties=level(2))
+    brokers.until(lambda: len(delivered(brokers, address)) == 2)
+    assert bodies(brokers, address) == [b"long", b"m"]
 
 
 def test_levels_that_are_none_are_refused_at_the_start() -> None:
@@ -239,6 +277,66 @@ def test_a_client_that_sends_its_retries_itself_is_told_the_same_end() -> None:
         assert brokers.send(address, b"%d" % times, topic="%RETRY%g", **more)[0] == OK
     assert [each.body for each in of_topic(brokers, address, "%RETRY%g")] == [b"3"]
     assert [each.body for each in of_topic(brokers, address, "%DLQ%g")] == [b"4"]
+
+
+def configure(brokers: BrokerSet, address: str, topic: str, queues: int, perm: int) -> None:
+    header = CreateTopicRequest(
+        topic=topic,
+        default_topic=constants.TEMPLATE_TOPIC,
+        read_queue_nums=queues,
+        write_queue_nums=queues,
+        perm=perm,
+        topic_filter_type=constants.SINGLE_TAG,
+        topic_sys_flag=0,
+        order=False,
+    )
+    assert brokers.ask(address, RequestCode.UPDATE_AND_CREATE_TOPIC, header).header.code == OK
+
+
+def test_what_is_dead_lies_where_it_is_read_whatever_queue_of_retries_it_was_sent_to() -> None:
+    brokers = BrokerSet()
+    address = brokers.alone()
+    configure(brokers, address, "%RETRY%g", 4, Permission.READ | Permission.WRITE)
+    more: dict[str, Any] = {"reconsume_times": 4, "max_reconsume_times": 3}
+    code, said = brokers.send(address, b"bad", topic="%RETRY%g", queue=3, **more)
+    assert (code, said.queue_id) == (OK, 0)
+    assert [each.body for each in of_topic(brokers, address, "%DLQ%g")] == [b"bad"]
+
+
+@pytest.mark.parametrize("times", [2**31 - 1, -1, -(2**31)])
+def test_tries_that_a_producer_made_up_end_no_master_and_no_pause(times: int) -> None:
+    brokers = BrokerSet()
+    address = brokers.alone(message_delay_level="1s 1s 1s 10s")
+    assert brokers.send(address, b"bad", reconsume_times=times)[0] == OK
+    (record,) = delivered(brokers, address)
+    assert give_back(brokers, address, record) == OK
+    dead, again = (of_topic(brokers, address, f"{prefix}g") for prefix in ("%DLQ%", "%RETRY%"))
+    assert (len(dead), again) == (times > 0, [])
+    brokers.world.run_for(2_000)
+    assert [each.reconsume_times for each in dead + of_topic(brokers, address, "%RETRY%g")] == [
+        2**31 - 1 if times > 0 else 1
+    ]
+
+
+@pytest.mark.parametrize("group", ["", "a b", "a/b", "a\nb", "x" * 123, "x" * 2_000])
+def test_nothing_is_given_back_for_what_can_be_no_group(group: str) -> None:
+    brokers = BrokerSet()
+    address = brokers.alone()
+    brokers.send(address, b"m")
+    (record,) = delivered(brokers, address)
+    for asked in (0, -1):
+        said = give_back(brokers, address, record, group=group, delay_level=asked)
+        assert said == ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST
+
+
+def test_nothing_is_given_back_to_a_topic_that_is_not_written() -> None:
+    brokers = BrokerSet()
+    address = brokers.alone()
+    brokers.send(address, b"m")
+    (record,) = delivered(brokers, address)
+    configure(brokers, address, "%RETRY%g", 1, Permission.READ)
+    assert give_back(brokers, address, record) == ResponseCode.NO_PERMISSION
+    assert give_back(brokers, address, record, delay_level=-1) == OK
 
 
 def test_only_messages_are_given_back() -> None:

@@ -62,6 +62,13 @@ def called_builtins(source: str, banned: Collection[str]) -> Iterator[str]:
             yield f"line {node.lineno}: calls {node.func.id}()"
 
 
+def unbounded_digits(source: str) -> Iterator[str]:
+    """Questions whether a text is of digits, which lead to a number of as many as a peer likes."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute) and node.attr in ("isdigit", "isdecimal", "isnumeric"):
+            yield f"line {node.lineno}: asks {node.attr}: use decimal_of"
+
+
 def wire_keys(source: str, keys: Collection[str]) -> Iterator[str]:
     """String literals that are a key of the wire; keys without a capital are everyday words."""
     spelt = {key for key in keys if key != key.lower()}

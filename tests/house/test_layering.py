@@ -12,6 +12,7 @@ from tests.house.rules import (
     forbidden_imports,
     imports,
     request_codes,
+    unbounded_digits,
     values_by_hand,
     wire_keys,
     within,
@@ -300,6 +301,17 @@ def test_a_pure_package_calls_nothing_that_reaches_the_world(layer: Layer) -> No
         for path in layer.paths()
         for complaint in called_builtins(path.read_text(), WORLD_CALLS)
     ]
+    assert complaints == []
+
+
+def test_roles_read_the_digits_of_a_text_up_to_a_bound() -> None:
+    roles = [room for room in ROOMS if room.startswith("roles/") and room != "roles/runtime"]
+    complaints = [
+        f"{shown(path)}: {complaint}"
+        for path in hand_written(*roles)
+        for complaint in unbounded_digits(path.read_text())
+    ]
+    assert len(roles) > 1
     assert complaints == []
 
 

@@ -10,6 +10,7 @@ from tests.house.rules import (
     long_lines,
     request_codes,
     sizes,
+    unbounded_digits,
     values_by_hand,
     wire_keys,
 )
@@ -39,6 +40,13 @@ def test_a_banned_module_is_found_in_both_forms_of_import() -> None:
 
 def test_a_call_of_a_banned_builtin_is_found_and_a_method_of_that_name_is_not() -> None:
     assert list(called_builtins("open('x')\narchive.open('x')\n", ("open",))) == ["line 1: calls open()"]
+
+
+def test_a_question_for_digits_is_found_and_one_for_letters_is_not() -> None:
+    assert list(unbounded_digits("text.isalpha()\ntext.isdigit()\nmap(str.isdecimal, parts)\n")) == [
+        "line 2: asks isdigit: use decimal_of",
+        "line 3: asks isdecimal: use decimal_of",
+    ]
 
 
 def test_a_wire_key_is_found_as_a_literal_and_an_everyday_word_is_not() -> None:

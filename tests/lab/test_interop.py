@@ -14,7 +14,7 @@ from lab.forward import OUTSIDE, Forwarded
 from lab.interop.__main__ import arguments_of
 from lab.ports import LOOPBACK
 from lab.rocketmq.fetch import pins
-from lab.rocketmq.interop import figures, tables
+from lab.rocketmq.interop import figures, orderly, tables
 from lab.rocketmq.interop.rounds import STRUCK, How, Victim, planned
 from replispec.broker.rocketmq.core.table_file import sealed
 from replispec.wire.rocketmq import constants
@@ -41,6 +41,7 @@ def test_all_scenarios_are_played_unless_some_are_named() -> None:
         "logicalpreview",
         "logicalolder",
         "oldandnew",
+        "orderly",
         "secured",
     ]
     assert arguments_of([]).scenarios == every
@@ -57,7 +58,7 @@ def test_an_unknown_scenario_is_named_with_those_that_exist(capsys: pytest.Captu
     with pytest.raises(SystemExit):
         arguments_of(["z"])
     known = "a, b, c, d, e, f, group, javagroup, jraftgroup, moved, moved-jraft, generations"
-    later = "staticsets, staticmixed, staticolder, logicalpreview, logicalolder, oldandnew"
+    later = "staticsets, staticmixed, staticolder, logicalpreview, logicalolder, oldandnew, orderly"
     assert f"no scenario 'z': there are {known}, statictopic, {later}, secured" in capsys.readouterr().err
 
 
@@ -190,3 +191,23 @@ def test_what_comes_to_another_address_is_passed_on_both_ways() -> None:
                     assert client.recv(4) == b"back"
                 assert client.recv(1) == b""
             assert forwarded.accepted == 1
+
+
+def ordered(queue: int, offset: int, key: str, begun_ms: int) -> dict[str, object]:
+    told = {"queue": queue, "offset": offset, "begun_ms": begun_ms, "at_ms": begun_ms + 10}
+    return {"key": key, "status": "READ", **told}
+
+
+def test_a_queue_is_read_in_order_where_nothing_is_left_out_and_nothing_is_another_than_before() -> None:
+    again = [ordered(0, 0, "a", 1), ordered(0, 1, "b", 20), ordered(0, 0, "a", 40), ordered(0, 1, "b", 60)]
+    assert orderly.out_of_order([*again, ordered(1, 0, "c", 5), ordered(0, 2, "d", 80)]) == []
+    early, other = ordered(0, 3, "e", 80), ordered(0, 1, "x", 90)
+    assert orderly.out_of_order([*again, early, other]) == [early, other]
+
+
+def test_a_queue_is_read_by_two_at_once_where_one_begins_before_the_other_is_done() -> None:
+    first = [ordered(0, 0, "a", 0), ordered(0, 1, "b", 20)]
+    fine = {"first": first, "second": [ordered(0, 2, "c", 30), ordered(1, 0, "d", 5)]}
+    assert orderly.read_at_once(fine) == []
+    late = {"first": first, "second": [ordered(0, 2, "c", 29)]}
+    assert [line["key"] for line in orderly.read_at_once(late)] == ["c"]

@@ -11,7 +11,9 @@ import org.apache.rocketmq.acl.common.SessionCredentials;
 import org.apache.rocketmq.client.consumer.DefaultLitePullConsumer;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
+import org.apache.rocketmq.client.consumer.listener.ConsumeOrderlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
+import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
 import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely;
 import org.apache.rocketmq.client.exception.MQBrokerException;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
@@ -36,8 +38,9 @@ import org.apache.rocketmq.tools.command.MQAdminStartup;
  *     TOPIC: several, with commas, take turns by the number of the message; pull reads all of them
  * pull NAMESRV TOPIC GROUP IDLE_MS
  *     all queues from their beginning, until nothing comes for a while
- * push NAMESRV TOPIC GROUP
- *     subscribed as one member of the group, from the beginning of what it never read, until it is told to end
+ * push NAMESRV TOPIC GROUP [HOW]
+ *     subscribed as one member of the group, from the beginning of what it never read, until it is told to end.
+ *     HOW: orderly (each queue in order, by one member at a time)
  * mqadmin COMMAND ARGUMENT... [, COMMAND ARGUMENT...]...
  *     commands of mqadmin one after the other, each after a line with a comma: one start of a JVM for all of them
  * cut NUMBER CODE COMMAND ARGUMENT...
@@ -51,6 +54,8 @@ public class LabClient {
     private static final String REFUSED = "refused";
     private static final String NEXT = ",";
     private static final int CUT = 9;
+    // How long a message that is read in order takes.
+    private static final long READING_MS = 10;
 
     public static void main(String[] args) {
         try {
@@ -73,7 +78,7 @@ public class LabClient {
                 pull(args[1], args[2], args[3], Long.parseLong(args[4]));
                 break;
             case "push":
-                push(args[1], args[2], args[3]);
+                push(args[1], args[2], args[3], args.length > 4 ? args[4] : "");
                 break;
             case "mqadmin":
                 mqadmin(List.of(args).subList(1, args.length));
@@ -194,7 +199,7 @@ public class LabClient {
         consumer.shutdown();
     }
 
-    private static void push(String namesrv, String topic, String group) throws Exception {
+    private static void push(String namesrv, String topic, String group, String how) throws Exception {
         DefaultMQPushConsumer consumer =
                 new DefaultMQPushConsumer(group, signer(), new AllocateMessageQueueAveragely());
         consumer.setNamesrvAddr(namesrv);
@@ -204,7 +209,36 @@ public class LabClient {
         // Messages are refused one by one.
         consumer.setConsumeMessageBatchMaxSize(1);
         consumer.subscribe(topic, "*");
-        consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
+        if (how.equals("orderly")) {
+            consumer.registerMessageListener((MessageListenerOrderly) (messages, context) -> {
+                for (MessageExt message : messages) {
+                    long begun = System.currentTimeMillis();
+                    pause(READING_MS);
+                    say(message.getKeys(), "READ", message.getQueueId(), message.getQueueOffset(),
+                            message.getBrokerName(), begun, "");
+                }
+                return ConsumeOrderlyStatus.SUCCESS;
+            });
+        } else {
+            consumer.registerMessageListener(refusing());
+        }
+        Runtime.getRuntime().addShutdownHook(new Thread(consumer::shutdown));
+        consumer.start();
+        System.out.println("{\"key\":\"\",\"status\":\"SUBSCRIBED\"}");
+        System.out.flush();
+        Thread.sleep(Long.MAX_VALUE);
+    }
+
+    private static void pause(long milliseconds) {
+        try {
+            Thread.sleep(milliseconds);
+        } catch (InterruptedException error) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private static MessageListenerConcurrently refusing() {
+        return (messages, context) -> {
             for (MessageExt message : messages) {
                 boolean again = message.getReconsumeTimes() > 0;
                 boolean refuse = !again && message.getUserProperty(REFUSED) != null;
@@ -215,12 +249,7 @@ public class LabClient {
                 }
             }
             return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
-        });
-        Runtime.getRuntime().addShutdownHook(new Thread(consumer::shutdown));
-        consumer.start();
-        System.out.println("{\"key\":\"\",\"status\":\"SUBSCRIBED\"}");
-        System.out.flush();
-        Thread.sleep(Long.MAX_VALUE);
+        };
     }
 
     private static void mqadmin(List<String> words) {

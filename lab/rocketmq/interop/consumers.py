@@ -27,7 +27,8 @@ STARTS_MAXIMUM = 3
 class Consumers:
     """The members; each is a process of its own. Leaving the block ends them."""
 
-    def __init__(self, stage: Stage, group: str, brokers: tuple[str, ...]) -> None:
+    def __init__(self, stage: Stage, group: str, brokers: tuple[str, ...], *, how: str = "") -> None:
+        self._how = how
         self._stage = stage
         self._group = group
         self._brokers = brokers
@@ -55,7 +56,7 @@ class Consumers:
         own client, as happens on a busy machine, ends; another one is started, and that is told."""
         stage = self._stage
         for _ in range(STARTS_MAXIMUM):
-            running = stage.tools.client_running("push", stage.nameserver, TOPIC, self._group)
+            running = stage.tools.client_running("push", stage.nameserver, TOPIC, self._group, self._how)
             client = self._members[member] = self._running.enter_context(running)
             begun = partial(_has_begun, client)
             stage.cluster.until(begun, f"the {member} member of the group")
@@ -67,6 +68,14 @@ class Consumers:
     def kill(self, member: str) -> None:
         """End one as kill -9 does."""
         self._members[member].kill()
+
+    def stop(self, member: str) -> None:
+        """End one in order."""
+        self._members[member].stop()
+
+    def by_member(self) -> dict[str, list[dict[str, object]]]:
+        """What each member has said."""
+        return {name: client.lines() for name, client in self._members.items()}
 
     def lines(self) -> list[dict[str, object]]:
         """What all members have said, those that ended too."""

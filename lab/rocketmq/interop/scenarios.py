@@ -21,6 +21,7 @@ from lab.rocketmq.interop import (
     mixed,
     moved,
     oldandnew,
+    orderly,
     secured,
     staticmixed,
     staticolder,
@@ -258,6 +259,10 @@ SCENARIOS = {
     "oldandnew": (
         _on_a_stage(oldandnew.everywhere),
         "brokers, name servers and clients that know logical queues, and others, in every mixture",
+    ),
+    "orderly": (
+        _on_a_stage(orderly.on_ours),
+        "Java consumers that read in order share queues of ours: members come and go, the master dies",
     ),
     "secured": (
         _on_a_stage(secured.among_java),

@@ -14,6 +14,7 @@ from replispec.controller.kafka.core.commands import BrokerCommands
 from replispec.controller.kafka.store import FencedStore
 from replispec.runtime.kafka import rules
 from replispec.runtime.primitives.machines import step
+from replispec.runtime.primitives.texts import INT32, decimal_of
 from replispec.runtime.world import Level, Outbox
 from replispec.runtime.zookeeper.client import BatchItem
 from replispec.wire.kafka import paths
@@ -130,8 +131,8 @@ class TopicDeletions:
         name = deletion.topic.name
         gone = []
         for number in sorted(numbers, key=str):
-            if number.isascii() and number.isdigit():
-                partition = int(number)
+            partition = decimal_of(number, INT32[1])
+            if partition is not None:
                 gone.append(paths.APACHE_STATE.at(topic=name, partition=partition))
                 gone.append(paths.APACHE_PARTITION.at(topic=name, partition=partition))
         gone += [

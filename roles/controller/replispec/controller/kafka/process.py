@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from replispec.controller.kafka.node import ClusterControllerNode
+from replispec.runtime.primitives.texts import decimal_of
 from replispec.runtime.storage import Storage
 from replispec.runtime.world import Member
 from replispec.wire.kafka import parameters as p
@@ -24,6 +25,6 @@ def _servers(options: KafkaControllerOptions) -> Sequence[str]:
     servers = options.zookeeper_connect.split(",")
     for each in servers:
         host, _, port = each.rpartition(":")
-        if not host or not (port.isascii() and port.isdigit()) or "/" in each:
+        if not host or decimal_of(port) is None or "/" in each:
             raise p.ZOOKEEPER_CONNECT.refuse(options, "HOST:PORT,HOST:PORT without a folder")
     return servers

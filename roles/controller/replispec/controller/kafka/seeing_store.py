@@ -14,6 +14,7 @@ from replispec.controller.kafka.core.partition import LedPartition
 from replispec.controller.kafka.leaders import Leaders
 from replispec.controller.kafka.store import FencedStore
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.primitives.texts import INT32, decimal_of
 from replispec.runtime.world import Level, Outbox
 from replispec.runtime.zookeeper.client import BatchItem, SeenNode, Watching
 from replispec.wire.kafka import paths
@@ -108,7 +109,8 @@ class StoreWatch:
     # Brokers
 
     def _brokers_seen(self, node: SeenNode) -> None:
-        named = {int(name) for name in node.children if name.isascii() and name.isdigit()}
+        numbers = (decimal_of(name, INT32[1]) for name in node.children)
+        named = {number for number in numbers if number is not None}
         for broker_id in self._brokers.keys() - named:
             self._brokers.pop(broker_id).stop()
             self._told.broker_left(broker_id)

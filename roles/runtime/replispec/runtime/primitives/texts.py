@@ -28,6 +28,15 @@ def parse_integer(text: str, bounds: tuple[int, int], what: str) -> int:
     return value
 
 
+def decimal_of(text: str, maximum: int = INT64[1]) -> int | None:
+    """The number that these digits are, without a sign; None for any other text, and for a greater number: a
+    peer may write as many digits as it likes."""
+    if not (text.isascii() and text.isdecimal()) or len(text) > DIGITS_MAXIMUM:
+        return None
+    value = int(text)
+    return value if value <= maximum else None
+
+
 def bool_text(value: bool) -> str:
     """ "true" or "false"."""
     return "true" if value else "false"

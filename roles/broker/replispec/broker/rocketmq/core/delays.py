@@ -18,6 +18,7 @@ from typing import Final, Protocol
 
 from replispec.broker.rocketmq.core.copied import CopiedTable
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.primitives.texts import decimal_of
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import MessageStore, QueueEntry, RoomListener
 from replispec.runtime.rocketmq.log.properties import properties_of
@@ -308,7 +309,7 @@ class Delays:
         return replace(
             record,
             topic=found.get(constants.REAL_TOPIC_PROPERTY, ""),
-            queue_id=int(queue) if queue.isascii() and queue.isdecimal() else 0,
+            queue_id=decimal_of(queue, constants.QUEUE_ID_MAX) or 0,
             properties=properties.encode(),
             store_timestamp=now_ms,
         )
@@ -341,7 +342,5 @@ def _waited(record: LogRecord) -> tuple[int, int]:
     """The level and the position where a message says that it had waited; below all others for one that says
     nothing."""
     said = properties_of(record.properties).get(constants.WAITED_PROPERTY, "")
-    level, _, position = said.partition(":")
-    if not (said.isascii() and level.isdecimal() and position.isdecimal()):
-        return 0, constants.UNDECIDED
-    return int(level), int(position)
+    level, position = map(decimal_of, said.partition(":")[::2])
+    return (0, constants.UNDECIDED) if level is None or position is None else (level, position)

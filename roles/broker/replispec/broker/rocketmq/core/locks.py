@@ -8,7 +8,7 @@ Source: apache/rocketmq rocketmq-all-5.4.0, AdminBrokerProcessor, RebalanceLockM
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,7 +26,7 @@ from replispec.wire.rocketmq.store import LogRecord
 LOCKS_MAX: Final = 100_000
 """Queues of groups that clients have; beyond that the host that has most of them gives way to others."""
 FOUND_BYTES_MAX: Final = 16 * 1024 * 1024
-"""Bytes of records that whoever takes office reads, the last ones; of older ones nothing is known."""
+"""Bytes of records that whoever takes office reads, the last ones; what older ones say is not known."""
 
 LockKey = tuple[str, str, int]
 """The group, the topic, the number of the queue."""
@@ -54,6 +54,8 @@ class Locks:
         # Those that were not asked for longest come first.
         self._locks: dict[LockKey, _Lock] = {}
         self._shares = Shares[LockKey](LOCKS_MAX)
+        # Until then a queue of which nothing is known may be somebody's.
+        self._unknown_until_ms = 0
 
     def catch_up(self) -> None:
         """Of what it recorded itself a master has nothing to learn."""
@@ -65,7 +67,9 @@ class Locks:
         self._expire(now_ms)
         if not client or max(len(group), len(client)) > TEXT_MAX:
             return []
-        return [each for each in queues if self._take(_key(group, each), client, host, now_ms)]
+        taken = [each for each in queues if self._take(_key(group, each), client, host, now_ms)]
+        # Taking one may have cost the client another that it has by another host.
+        return [each for each in taken if self._is_of(_key(group, each), client)]
 
     def keep(
         self,
@@ -103,37 +107,51 @@ class Locks:
                 self._drop(key)
 
     def office_taken(self, now_ms: int) -> None:
-        """Find in the log who was given what; each counts as if it had asked just now."""
+        """Find in the log who was given what; each counts as if it had asked just now. Where more was said
+        within a minute than is read, what is not known is somebody's for as long as he may believe it."""
         self.office_left()
+        bounds = self._store.index.bounds(constants.MAPPING_TOPIC, self.queue)
+        reached = recent = bounds.end
+        newest_ms: int | None = None
+        for position, record in self._last_records():
+            newest_ms = record.store_timestamp if newest_ms is None else newest_ms
+            if record.store_timestamp > newest_ms - constants.LOCK_EXPIRY_MS:
+                recent = position
+            reached = position
+            self._believe(position, _said(record), now_ms)
+        # Whoever asked within the minute had it said again unless it was among the last ones then.
+        if reached > max(bounds.first, recent - constants.LOCKS_REMEMBERED // 2) or self._shares.is_full:
+            self._unknown_until_ms = now_ms + constants.LOCK_EXPIRY_MS
+
+    def _last_records(self) -> Iterator[tuple[int, LogRecord]]:
+        """The records that count, and where among them each is, the newest first."""
         queue = self._store.index.queues.get((constants.MAPPING_TOPIC, self.queue))
+        left = FOUND_BYTES_MAX
         if queue is None:
             return
         first = max(queue.first, queue.end - constants.LOCKS_REMEMBERED)
-        left = FOUND_BYTES_MAX
-        found: list[tuple[int, QueueLocks]] = []
         for position in range(queue.end - 1, first - 1, -1):
             entry = queue.stored(position)
             if entry is None or left < entry.size:
-                break
-            left -= entry.size
+                return
             data = self._store.log.read(entry.offset, entry.size)
-            if data is not None and (said := _said(data)) is not None:
-                found.append((position, said))
-        for position, said in reversed(found):
-            self._believe(position, said, now_ms)
+            if data is None:
+                return
+            left -= entry.size
+            yield position, LogRecord.decode(data)
 
     def office_left(self) -> None:
         """Who has what is another broker's to say."""
         self._locks.clear()
         self._shares = Shares(LOCKS_MAX)
+        self._unknown_until_ms = 0
 
     def _believe(self, position: int, said: QueueLocks, now_ms: int) -> None:
+        """What a record says, of which no later one says something else."""
         client = said.client_id or ""
         for queue in said.mq_set or ():
             key = _key(said.consumer_group or "", queue)
-            if key in self._locks:
-                self._drop(key)
-            if not self._shares.is_full:
+            if key not in self._locks and not self._shares.is_full:
                 self._shares.take("", key)
                 self._locks[key] = _Lock(client, now_ms, position)
 
@@ -146,7 +164,7 @@ class Locks:
             known.asked_ms = now_ms
             self._locks[key] = self._locks.pop(key)
             return True
-        if not self._admits(key, host):
+        if (known is None and now_ms < self._unknown_until_ms) or not self._admits(key, host):
             return False
         self._shares.take(host, key)
         self._locks[key] = _Lock(client, now_ms, constants.UNDECIDED)
@@ -180,9 +198,9 @@ def _key(group: str, queue: MessageQueue) -> LockKey:
     return group, queue.topic or "", queue.queue_id or 0
 
 
-def _said(data: bytes) -> QueueLocks | None:
-    """What a record says; None for one that says nothing that can be read."""
+def _said(record: LogRecord) -> QueueLocks:
+    """What a record says; nothing for one that cannot be read."""
     try:
-        return QueueLocks.decode(LogRecord.decode(data).body)
+        return QueueLocks.decode(record.body)
     except RemoteProtocolError:
-        return None
+        return QueueLocks()

@@ -21,6 +21,7 @@ from replispec.broker.rocketmq.core.topics import AskedTopic, Topics
 from replispec.runtime.primitives.bindings import Refused
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.metrics import BoundedCounts, BoundedHistograms
+from replispec.runtime.primitives.texts import decimal_of
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import MessageStore, Placed, RoomListener, ends_as_torn
 from replispec.runtime.rocketmq.remoting.answering import Answering, give
@@ -465,7 +466,7 @@ def _batch(body: bytes) -> list[BatchMessage]:
 @lru_cache(maxsize=_HOSTS_MAX)
 def _host(address: str) -> tuple[bytes, int]:
     host, _, port = address.rpartition(":")
-    return _packed(host), int(port) if port.isdecimal() else 0
+    return _packed(host), decimal_of(port) or 0
 
 
 def _packed(host: str) -> bytes:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from replispec.controller.kafka.core.partition import LedPartition, PartitionKey
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.immutable import immutable
+from replispec.runtime.primitives.texts import INT32, decimal_of
 from replispec.wire.kafka.constants import (
     PLAIN_PROTOCOL,
     PLAIN_PROTOCOL_NUMBER,
@@ -123,8 +124,9 @@ def read_broker(broker_id: int, epoch: int, data: bytes | None) -> LiveBroker:
     for endpoint in found.endpoints or ():
         name, _, place = endpoint.partition("://")
         host, _, port = place.rpartition(":")
-        if protocols.get(name, name) == PLAIN_PROTOCOL and port.isascii() and port.isdigit():
-            listeners.append(BrokerListener(name, host.strip("[]"), int(port)))
+        number = decimal_of(port, INT32[1])
+        if protocols.get(name, name) == PLAIN_PROTOCOL and number is not None:
+            listeners.append(BrokerListener(name, host.strip("[]"), number))
     if not listeners:
         raise RemoteProtocolError(f"broker {broker_id} has no listener that can be used")
     return LiveBroker(broker_id, epoch, tuple(listeners), found.rack)
@@ -134,9 +136,10 @@ def _numbered(found: Mapping[str, BrokerIds]) -> Replicas:
     numbered = {}
     for name, ids in found.items():
         brokers = ids.broker_ids or []
-        if not name.isascii() or not name.isdigit() or len(set(brokers)) != len(brokers):
+        number = decimal_of(name, INT32[1])
+        if number is None or len(set(brokers)) != len(brokers):
             raise RemoteProtocolError("a topic assigns what is no partition, or a broker twice")
-        numbered[int(name)] = tuple(brokers)
+        numbered[number] = tuple(brokers)
     return numbered
 
 

@@ -15,6 +15,7 @@ from replispec.runtime.rocketmq.rules.delays import (
     delay_levels,
     due_at,
     returned_topic,
+    tried_queue,
     tried_topic,
 )
 from replispec.runtime.rocketmq.rules.elections import elect, untold
@@ -192,6 +193,7 @@ __all__ = [
     "start_of",
     "string_hash",
     "survives",
+    "tried_queue",
     "tried_topic",
     "untold",
     "used_percent",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from replispec.runtime.primitives.texts import INT64, decimal_of
 from replispec.wire.rocketmq.constants import (
     DEAD_TOPIC_PREFIX,
     DELAY_PROPERTY,
@@ -23,15 +24,21 @@ from replispec.wire.rocketmq.constants import (
 )
 
 _UNITS_MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_COUNT_MAX: Final = INT64[1] // max(_UNITS_MS.values())
+"""The most units of a level: more milliseconds are no number."""
 _PLACES: Final = frozenset((REAL_TOPIC_PROPERTY, REAL_QUEUE_PROPERTY, WAITED_PROPERTY))
 
 
 def delay_levels(text: str) -> list[int]:
     """How long a message of each level waits, in milliseconds; none when the text is none of levels."""
     parts = text.split()
-    if not all(part[-1] in _UNITS_MS and part[:-1].isascii() and part[:-1].isdecimal() for part in parts):
-        return []
-    return [int(part[:-1]) * _UNITS_MS[part[-1]] for part in parts]
+    counts = [decimal_of(part[:-1], _COUNT_MAX) for part in parts]
+    found = [
+        count * _UNITS_MS[part[-1]]
+        for count, part in zip(counts, parts, strict=True)
+        if count is not None and part[-1] in _UNITS_MS
+    ]
+    return found if len(found) == len(parts) else []
 
 
 def delay_level(properties: str, topic: str, levels: int) -> int:
@@ -39,7 +46,7 @@ def delay_level(properties: str, topic: str, levels: int) -> int:
     if DELAY_PROPERTY not in properties or topic.startswith(DEAD_TOPIC_PREFIX):
         return 0
     asked = dict(_pairs(properties)).get(DELAY_PROPERTY, "")
-    return min(int(asked), levels) if asked.isascii() and asked.isdecimal() else 0
+    return min(decimal_of(asked) or 0, levels)
 
 
 def as_waiting(properties: str, topic: str, queue_id: int) -> str:
@@ -67,6 +74,11 @@ def tried_topic(topic: str, times: int, times_max: int) -> str:
     return DEAD_TOPIC_PREFIX + topic.removeprefix(RETRY_TOPIC_PREFIX)
 
 
+def tried_queue(topic: str, queue_id: int, times: int, times_max: int) -> int:
+    """The queue of a message that is sent to this one after so many retries, of at most so many."""
+    return queue_id if tried_topic(topic, times, times_max) == topic else 0
+
+
 def returned_topic(group: str, level: int, times: int, times_max: int) -> str:
     """The topic of a message that a group gives back after so many retries, of at most so many."""
     is_dead = level < 0 or times >= times_max
@@ -78,7 +90,7 @@ def as_returned(properties: str, topic: str, message_id: str, level: int, times:
     kept = [each for each in _pairs(properties) if each[0] != DELAY_PROPERTY]
     known = dict(kept)
     firsts = ((RETRY_TOPIC_PROPERTY, topic), (ORIGIN_ID_PROPERTY, message_id))
-    wanted = level or FIRST_RETRY_LEVEL + times
+    wanted = level or FIRST_RETRY_LEVEL + max(times, 0)
     return _joined([*kept, *(each for each in firsts if each[0] not in known), (DELAY_PROPERTY, str(wanted))])
 
 
