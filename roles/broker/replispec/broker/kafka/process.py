@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from replispec.broker.kafka.node import PartitionsBrokerNode
+from replispec.runtime.primitives.parameters import PORT_MAX
+from replispec.runtime.primitives.texts import decimal_of
 from replispec.runtime.storage import Storage, Stores
 from replispec.runtime.world import Member
 from replispec.wire.kafka import parameters as p
@@ -41,4 +43,4 @@ def _place_in(listener: str) -> str | None:
 
 def _is_place(place: str) -> bool:
     host, _, port = place.rpartition(":")
-    return bool(host) and port.isascii() and port.isdigit() and not set(",/") & set(place)
+    return bool(host) and decimal_of(port, PORT_MAX) is not None and not set(",/") & set(place)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from replispec.learner.kafka.node import LogReaderNode
+from replispec.runtime.primitives.parameters import PORT_MAX
+from replispec.runtime.primitives.texts import decimal_of
 from replispec.runtime.storage import Storage, Stores
 from replispec.runtime.world import Member
 from replispec.wire.kafka import parameters as p
@@ -19,7 +21,7 @@ def members(options: KafkaLearnerOptions, storage: Storage, seed: int) -> Sequen
     servers = options.bootstrap_servers.split(",")
     for each in servers:
         host, _, port = each.rpartition(":")
-        if not host or not (port.isascii() and port.isdigit()):
+        if not host or decimal_of(port, PORT_MAX) is None:
             raise p.BOOTSTRAP_SERVERS.refuse(options, "HOST:PORT,HOST:PORT")
     topics = options.topics.split(",")
     if not all(topics):
