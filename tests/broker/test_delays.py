@@ -23,7 +23,7 @@ from replispec.wire.rocketmq.client import (
 from replispec.wire.rocketmq.codes import Permission, RequestCode, ResponseCode
 from replispec.wire.rocketmq.options import BrokerOptions
 from replispec.wire.rocketmq.store import LogRecord
-from tests.broker.simulated_set import OK, BrokerSet
+from tests.broker.simulated_set import LOG_FILE_BYTES, OK, BrokerSet
 
 LEVELS = "1s 3s 10s"
 MS = (1_000, 3_000, 10_000)
@@ -40,11 +40,11 @@ def records(data: bytes) -> Iterator[LogRecord]:
         data = data[size:]
 
 
-def delivered(brokers: BrokerSet, address: str, queue: int = 0) -> list[LogRecord]:
+def delivered(brokers: BrokerSet, address: str, queue: int = 0, topic: str = "T") -> list[LogRecord]:
     """All messages of the topic that consumers see."""
     found: list[LogRecord] = []
     while True:
-        code, _, data = brokers.pull(address, len(found), queue=queue)
+        code, _, data = brokers.pull(address, len(found), queue=queue, topic=topic)
         if code != OK or not data:
             return found
         found += records(data)
@@ -218,9 +218,25 @@ def test_what_a_broker_of_apaches_stored_with_properties_of_any_length_ends_no_m
     with monkeypatch.context() as patched:
         patched.setattr(sends_rules, "as_delivered", lambda properties, _level, _position: properties)
         assert brokers.send(address, b"long", properties=properties)[0] == OK
+    with monkeypatch.context() as patched:
+        patched.setattr(sends_rules, "as_waiting", lambda *_: f"REAL_TOPIC\x01{'t' * 300}\x02")
+        assert brokers.send(address, b"for no topic", properties=level(2))[0] == OK
     brokers.send(address, b"m", properties=level(2))
     brokers.until(lambda: len(delivered(brokers, address)) == 2)
     assert bodies(brokers, address) == [b"long", b"m"]
+
+
+def test_a_message_as_long_as_a_file_of_the_log_is_delivered_or_refused() -> None:
+    brokers = BrokerSet()
+    address = brokers.alone(message_delay_level=LEVELS)
+    topic, taken = "T" * 127, 0
+    for size in range(LOG_FILE_BYTES - 600, LOG_FILE_BYTES - 100, 10):
+        code, _ = brokers.send(address, bytes(size), topic=topic, properties=level(1))
+        assert code in (OK, ResponseCode.MESSAGE_ILLEGAL)
+        taken += code == OK
+    brokers.send(address, b"m", properties=level(1))
+    brokers.until(lambda: bool(delivered(brokers, address)))
+    assert 0 < taken == len(delivered(brokers, address, topic=topic))
 
 
 def test_levels_that_are_none_are_refused_at_the_start() -> None:

@@ -259,10 +259,13 @@ class Delays:
     def _put(self, turn: Sequence[_Head], now_ms: int) -> None:
         """Store what this turn delivers, behind the record of where it begins."""
         records = [self._made_place(now_ms), *(self._made(head, now_ms) for head in turn)]
+        # What is for no topic is passed over, however long the name of that is, and so is what fits no file.
+        sizes = [len(each.encode()) for each in records if each is records[0] or self._is_topic(each.topic)]
+        fitting = [each for each in sizes if each <= self._store.log.record_bytes_max]
         if self._master.disk_is_full:
             self._again_ms = now_ms + constants.DELIVERY_AGAIN_MS
             return
-        if self._master.awaits_room or not self._store.log.reserve([len(each.encode()) for each in records]):
+        if self._master.awaits_room or not self._store.log.reserve(fitting):
             self._awaits_room = True
             self._master.wait_for_room(self._room_changed)
             return
@@ -291,7 +294,7 @@ class Delays:
         except ValueError as error:
             reason = str(error)
         if reason:
-            values = {"level": head.level, "position": head.position, "reason": reason}
+            values = {"delay_level": head.level, "position": head.position, "reason": reason}
             self._outbox.note(Level.ERROR, "a delayed message is passed over", **values)
         self._places[head.level] = head.position + 1
         self.delivered_count += not reason
@@ -305,12 +308,16 @@ class Delays:
         record = head.record
         found = properties_of(record.properties)
         queue = found.get(constants.REAL_QUEUE_PROPERTY, "")
-        properties = rules.as_delivered(record.properties.decode(errors="replace"), head.level, head.position)
+        said = rules.as_delivered(record.properties.decode(errors="replace"), head.level, head.position)
+        properties = said.encode()
+        if len(properties) > constants.PROPERTIES_BYTES_MAX:
+            # A broker of Apache's stored it without room for where it waited: that is not said of this one.
+            properties = record.properties
         return replace(
             record,
             topic=found.get(constants.REAL_TOPIC_PROPERTY, ""),
             queue_id=decimal_of(queue, constants.QUEUE_ID_MAX) or 0,
-            properties=properties.encode(),
+            properties=properties,
             store_timestamp=now_ms,
         )
 

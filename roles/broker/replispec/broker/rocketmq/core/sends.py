@@ -379,6 +379,8 @@ class Sends(KeptMessages):
             longest = max(
                 longest, len(rules.as_delivered(properties, level, constants.POSITION_MAX).encode())
             )
+            if len(sent.body) + longest + RECORD_BYTES_BESIDE_MAX > self._store.log.record_bytes_max:
+                raise _Unfit("it leaves no room for where it waits")
         if longest > constants.PROPERTIES_BYTES_MAX:
             raise _Unfit("the properties are too long")
         if any(ends_as_torn(part.properties) for part in parts):

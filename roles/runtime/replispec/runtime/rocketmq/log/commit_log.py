@@ -285,8 +285,13 @@ class CommitLog:
             self.broken = str(error)
             raise
 
+    @property
+    def record_bytes_max(self) -> int:
+        """The longest record that a file has room for."""
+        return self.file_bytes - BLANK_HEAD
+
     def _check_size(self, size: int) -> None:
-        if size + BLANK_HEAD > self.file_bytes:
+        if size > self.record_bytes_max:
             raise ValueError(f"{size} bytes do not fit into a file of {self.file_bytes}")
 
     def _check(self) -> None:
