@@ -178,7 +178,9 @@ def _fault_of_open(segment: Segment, index: int) -> str | None:
         return "no physical queue"
     starts = segment.logical_start, segment.physical_start
     # Messages come behind both.
-    is_bad = starts[0] < constants.UNDECIDED or starts[1] < 0 or max(starts) >= constants.OFFSET_MAX
+    if starts[0] > constants.SEGMENT_START_MAX:
+        return f"no segment begins behind {constants.SEGMENT_START_MAX}"
+    is_bad = starts[0] < constants.UNDECIDED or starts[1] < 0 or starts[1] >= constants.OFFSET_MAX
     return "an offset that cannot be" if is_bad else None
 
 
