@@ -88,6 +88,13 @@ class AskedOfQueues:
         return (begin, start) if begin < start else None
 
 
+def segments_max(file_bytes: int, topic: str, broker_name: str) -> int:
+    """How many segments of a topic fit into a record when all of them have ended, so that each can end. One
+    share is the topic's."""
+    share = constants.SEGMENT_RECORD_BYTES + 2 * len((topic + broker_name).encode())
+    return file_bytes // share - 1
+
+
 def asked_of(request: Request, broker_name: str) -> AskedOfQueues:
     """Read it, at a broker of this name. Raises RemoteProtocolError."""
     read = _READERS[request.code]
