@@ -26,6 +26,7 @@ from replispec.runtime.rocketmq.queues import Enabled, LogicalQueue, Statement
 from replispec.runtime.rocketmq.queues.forms import message_of_queues
 from replispec.wire.rocketmq.broker import TopicRouteData
 from replispec.wire.rocketmq.codes import RequestCode
+from replispec.wire.rocketmq.constants import SEGMENT_START_MAX
 from tests.administrator.logical_brokers import CLUSTER, NAME_SERVER, TOPIC, Cluster, CutOffError, address
 
 NUMBER = "updateTopicLogicalQueueNum"
@@ -315,6 +316,9 @@ def test_a_source_that_is_gone_is_passed_over_at_no_offset_that_may_have_been_gi
     gone(cluster, "broker2")
     refused(migrate(0, "broker3"), "broker2, which writes the queue, does not answer")
     refused(migrate(0, "broker3", "-fd", "9"), "known to have had 10 messages")
+    for start in (SEGMENT_START_MAX + 1, 2**63 - 1, 2**63, 10**30):
+        too_far = f"-fd {start}: no queue goes on behind {SEGMENT_START_MAX}"
+        refused(migrate(0, "broker3", "-fd", str(start)), too_far)
     well(migrate(0, "broker3", "-fd", "5000"))
     (last,) = cluster.brokers["broker3"].held[0]
     assert (last.logical_start, last.is_writable) == (5000, True)

@@ -105,7 +105,14 @@ def frame(code: int, header: Header | None = None, body: bytes = b"", *, binary:
 
 
 def broker() -> Turns:
-    """A master, on a log of a hundred messages."""
+    """A master that asks nobody what a topic is: no name server is there that answers."""
+    brokers = BrokerSet()
+    brokers.alone(mapped_file_size_commit_log=16 * 1024 * 1024, namesrv_addr=())
+    return Turns(brokers.broker(1))
+
+
+def asking_broker() -> Turns:
+    """A master that asks a name server, which is silent, what a topic is."""
     brokers = BrokerSet()
     brokers.alone(mapped_file_size_commit_log=16 * 1024 * 1024)
     return Turns(brokers.broker(1))
@@ -167,6 +174,16 @@ MANY: dict[str, tuple[Callable[[], Turns], str, Callable[[int], bytes]]] = {
         broker,
         "main",
         lambda size: b"".join(frame(310, message(f"T{number}", 0), b"x") for number in range(size)),
+    ),
+    "new topics of which a name server is asked": (
+        asking_broker,
+        "main",
+        lambda size: b"".join(frame(310, message(f"T{number}", 0), b"x") for number in range(size)),
+    ),
+    "messages to one of them": (
+        asking_broker,
+        "main",
+        lambda size: frame(RequestCode.SEND_MESSAGE_V2, message("T", 0), b"x") * size,
     ),
     "pulls that wait": (
         broker,

@@ -12,7 +12,7 @@ from replispec.runtime.rocketmq.queues import telling
 from replispec.runtime.sim import Left
 from replispec.wire.rocketmq.client import CreateTopicRequest
 from replispec.wire.rocketmq.codes import MessageFlag, RequestCode, ResponseCode
-from replispec.wire.rocketmq.constants import SINGLE_TAG, TEMPLATE_TOPIC
+from replispec.wire.rocketmq.constants import SEGMENT_START_MAX, SINGLE_TAG, TEMPLATE_TOPIC
 from replispec.wire.rocketmq.logical_queue import (
     CreateLogicalQueue,
     GoneOffsets,
@@ -223,6 +223,7 @@ HOSTILE: dict[str, dict[str, Any]] = {
     "a queue below 0": segment(messageQueue={"queueId": -1}),
     "a queue beyond all": segment(messageQueue={"queueId": 2**31 - 1}),
     "a start below -1": segment(logicalQueueDelta=-2),
+    "a start that leaves no room": segment(logicalQueueDelta=SEGMENT_START_MAX + 1),
     "a physical start below 0": segment(offsetDelta=-1),
     "an end before its start": segment(offsetDelta=5, offsetMax=3, state="ReadOnly", logicalQueueDelta=0),
     "an end beyond all": segment(logicalQueueDelta=2**63 - 1, offsetMax=9, state="ReadOnly"),

@@ -343,27 +343,35 @@ def played(move: Move, row: Row) -> list[str]:
     return list(dict.fromkeys(Crash(STAGES[move], row).play().wrong))
 
 
-def _part(text: str) -> tuple[int, int]:
-    number, _, count = text.partition("/")
-    return int(number), int(count)
+def part_of_rows(text: str) -> tuple[int, int]:
+    """K and N of K/N, K from 1 on. Raises ArgumentTypeError."""
+    number, _, parts = text.partition("/")
+    if not (number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts)):
+        raise argparse.ArgumentTypeError(f"{text}: no part; 1/2 and 2/2 are the two halves")
+    return int(number), int(parts)
 
 
 def main() -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m tests.sim.crash_tables", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.sim.crash_tables",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("words", nargs="*", help="rows whose text has all of these")
-    parser.add_argument("--part", type=_part, default=(1, 1), help="of the rows, part K/N alone")
+    parser.add_argument("--part", type=part_of_rows, default=(1, 1), help="of the rows, part K/N alone")
     parser.add_argument("--resume", action="store_true", help="rows that were right before are not played")
     parser.add_argument(
         "--results", type=Path, default=Path("out/crash-tables.jsonl"), help="a line for each row as it ends"
     )
     arguments = parser.parse_args()
     results = Results(arguments.results, is_resumed=arguments.resume)
-    number, parts = arguments.part
+    chosen, (number, parts) = 0, arguments.part
     for move in (*MOVES, *OTHERS):
         found = (*rows(move), *rows(move, questions=False, two_die=True))
         wanted = [each for each in found if all(word in f"{move.name}: {each}" for word in arguments.words)]
         wanted = wanted[number - 1 :: parts]
+        chosen += len(wanted)
         results.expect(move.name, wanted)
         for row in [each for each in wanted if not results.is_right(move.name, each)]:
             try:
@@ -371,6 +379,8 @@ def main() -> int:
             except AssertionError as error:
                 wrong = [f"broken off: {error}"]
             results.add(move.name, row, wrong)
+    if not chosen:
+        parser.error(f"no row has all of these: {' '.join(arguments.words)}")
     sys.stdout.write("\n".join(results.lines([each.name for each in (*MOVES, *OTHERS)])) + "\n")
     return 0 if results.are_right else 1
 

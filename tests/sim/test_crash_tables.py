@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -36,7 +37,7 @@ from replispec.broker.rocketmq.core.recorded import RecordedMappings
 from replispec.cli.rocketmq.admin import static_topics
 from replispec.wire.rocketmq.codes import RequestCode
 from tests.sim.crash_stages import STAGES
-from tests.sim.crash_tables import Crash, played, rows
+from tests.sim.crash_tables import Crash, part_of_rows, played, rows
 
 IS_WHOLE: Final = os.environ.get("REPLISPEC_CRASHES") == "all"
 CHANGES_EACH, QUESTIONS_EACH, PAIRS_EACH = (1, 1, 1) if IS_WHOLE else (7, 53, 29)
@@ -180,3 +181,10 @@ def test_no_row_is_passed_over_in_silence() -> None:
     (row, *_) = rows(NEW)
     never = replace(row, step=Step(row.step.code, row.step.to, 99))
     assert "there is no such step" in played(NEW, never)
+
+
+@pytest.mark.parametrize("text", ["0/2", "3/2", "1/0", "1", "/2", "-1/2", "1/2/3", "a/b"])
+def test_a_part_of_the_rows_that_there_is_not_is_refused(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="no part; 1/2 and 2/2 are the two halves"):
+        part_of_rows(text)
+    assert [part_of_rows(each) for each in ("1/1", "2/2")] == [(1, 1), (2, 2)]

@@ -32,7 +32,7 @@ from replispec.runtime.rocketmq.queues.forms import message_of, segment_of
 from replispec.runtime.rocketmq.queues.model import SegmentKey
 from replispec.wire.rocketmq.client import GetMaxOffsetRequest, GetMaxOffsetResponse
 from replispec.wire.rocketmq.codes import RequestCode
-from replispec.wire.rocketmq.constants import UNDECIDED
+from replispec.wire.rocketmq.constants import SEGMENT_START_MAX, UNDECIDED
 from replispec.wire.rocketmq.logical_queue import LogicalQueueSegment, QueryLogicalQueueMappingRequest
 from replispec.wire.rocketmq.machines import logical_queue_migration as machine
 from replispec.wire.rocketmq.machines import logical_queue_migration_wire as wire
@@ -77,6 +77,8 @@ def moved(
     """A logical queue is written at a broker, and what others left of it is finished. `start`: its source is
     gone, and this is where it goes on. `ended_too`: also one that is not written any more. Raises
     NotAsWantedError: the next run goes on from there."""
+    if start is not None and start > SEGMENT_START_MAX:
+        raise NotAsWantedError(f"-fd {start}: no queue goes on behind {SEGMENT_START_MAX}")
     is_there, runs, finished, passed, over = False, 0, 0, set[SegmentKey](), list[Overtaken]()
     while runs < RUNS_MAX:
         found = yield from known(name_servers, topic)

@@ -11,6 +11,7 @@ from replispec.broker.rocketmq.core.delays import Delays
 from replispec.broker.rocketmq.core.groups import Groups
 from replispec.broker.rocketmq.core.manager import LogStatus, ReplicasManager
 from replispec.broker.rocketmq.core.mapped_topics import KnownMappings, MappedTopics
+from replispec.broker.rocketmq.core.new_topics import NewTopics
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.peers import Peers
 from replispec.broker.rocketmq.core.pulls import Pulls
@@ -105,9 +106,10 @@ class BrokerNode:
         copied = CopiedTables(self._outbox, self._writes, files)
         self._delays = Delays(self._outbox, store, options, self, copied.delays, self._topics.is_name)
         groups = SubscriptionGroups(copied.groups)
-        self._sends = Sends(self._outbox, store, self._topics, options, self, self._delays, groups)
-        self._pulls = Pulls(store, self._topics, self._offsets, groups, self)
         self._peers = Peers(self._outbox, options.namesrv_addr, security.sign)
+        asked = self._delays, groups, NewTopics(self._peers, options.namesrv_addr)
+        self._sends = Sends(self._outbox, store, self._topics, options, self, *asked)
+        self._pulls = Pulls(store, self._topics, self._offsets, groups, self)
         known = self._topics, self._mappings, self._offsets, self._pulls, self._peers
         self._mapped = MappedTopics(self._outbox, store, *known, options, self, self._requests.hand_on)
         self._mapped.recorder.store_ip = self._sends.store_ip

@@ -88,6 +88,13 @@ class AskedOfQueues:
         return (begin, start) if begin < start else None
 
 
+def segments_max(file_bytes: int, topic: str, broker_name: str) -> int:
+    """How many segments of a topic fit into a record when all of them have ended, so that each can end. One
+    share is the topic's."""
+    share = constants.SEGMENT_RECORD_BYTES + 2 * len((topic + broker_name).encode())
+    return file_bytes // share - 1
+
+
 def asked_of(request: Request, broker_name: str) -> AskedOfQueues:
     """Read it, at a broker of this name. Raises RemoteProtocolError."""
     read = _READERS[request.code]
@@ -178,7 +185,9 @@ def _fault_of_open(segment: Segment, index: int) -> str | None:
         return "no physical queue"
     starts = segment.logical_start, segment.physical_start
     # Messages come behind both.
-    is_bad = starts[0] < constants.UNDECIDED or starts[1] < 0 or max(starts) >= constants.OFFSET_MAX
+    if starts[0] > constants.SEGMENT_START_MAX:
+        return f"no segment begins behind {constants.SEGMENT_START_MAX}"
+    is_bad = starts[0] < constants.UNDECIDED or starts[1] < 0 or starts[1] >= constants.OFFSET_MAX
     return "an offset that cannot be" if is_bad else None
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from replispec.broker.rocketmq.core.hints import Hints
 from replispec.broker.rocketmq.core.left_queues import LeftQueues
-from replispec.broker.rocketmq.core.logical_asked import AskedOfQueues, asked_of
+from replispec.broker.rocketmq.core.logical_asked import AskedOfQueues, asked_of, segments_max
 from replispec.broker.rocketmq.core.logical_mappings import LogicalMappings
 from replispec.broker.rocketmq.core.peers import Peers
 from replispec.broker.rocketmq.core.pulls import Pulls
@@ -81,6 +81,7 @@ class LogicalQueueAdmin:
         self._recorder = recorder
         self._pulls = pulls
         self._broker_name = options.broker_name
+        self._file_bytes = options.mapped_file_size_commit_log
         self.reuses_read_only: Final = options.reuse_read_only
         """Whether a message queue that is read may serve again."""
         self._master = master
@@ -167,6 +168,9 @@ class LogicalQueueAdmin:
             return asked.fault
         if self.is_static(asked.topic):
             return "the topic is a static one"
+        room = segments_max(self._file_bytes, asked.topic, self._broker_name)
+        if self._adds_segment and self.segments >= room:
+            return f"files of the log of {self._file_bytes} bytes have room for {room} segments of a topic"
         if asked.makes_queue:
             return self._fault_of_making(mapping)
         config = self._topics.get(asked.topic)
@@ -180,10 +184,15 @@ class LogicalQueueAdmin:
             return "found no queue"
         return self._fault_of_segment(mapping)
 
+    @property
+    def _adds_segment(self) -> bool:
+        asked, held = self._now.asked, self._now.held
+        is_new = held is None or held.segment.state == LogicalQueueState.READ_ONLY
+        return is_new and (asked.maps or asked.takes_queue)
+
     def _fault_of_making(self, mapping: TopicMapping | None) -> str | None:
         config = self._topics.get(self._now.asked.topic)
-        has_queues = config is not None and (config.write_queue_nums or 0) > 0
-        if mapping is None and has_queues:
+        if mapping is None and config is not None and (config.write_queue_nums or 0) > 0:
             return "topic not enable logical queue"
         if not self._topics.is_name(self._now.asked.topic):
             return "no such topic can be"
@@ -197,8 +206,8 @@ class LogicalQueueAdmin:
         """What a request says of a segment that is none such here."""
         asked, held = self._now.asked, self._now.held
         is_other = held is not None and held.index != asked.index
-        if asked.maps and is_other:
-            return f"the queue belongs to logical queue {held.index}" if held is not None else None
+        if asked.maps and held is not None and is_other:
+            return f"the queue belongs to logical queue {held.index}"
         if asked.maps and held is None:
             is_taken = mapping is not None and any(mapping.of_index(asked.index))
             is_committed = self._is_committed(mapping, asked.index)

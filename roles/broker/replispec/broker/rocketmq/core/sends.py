@@ -16,6 +16,7 @@ from typing import Final, Protocol
 from replispec.broker.rocketmq.core.addresses import host
 from replispec.broker.rocketmq.core.delays import Delays
 from replispec.broker.rocketmq.core.kept_messages import KeptMessages
+from replispec.broker.rocketmq.core.new_topics import NewTopics
 from replispec.broker.rocketmq.core.subscription_groups import SubscriptionGroups
 from replispec.broker.rocketmq.core.topics import AskedTopic, Topics
 from replispec.runtime.primitives.bindings import Refused
@@ -30,6 +31,7 @@ from replispec.runtime.rocketmq.replication import is_durable
 from replispec.runtime.storage import StorageFailed
 from replispec.runtime.world import Level, Outbox
 from replispec.wire.rocketmq import constants, metrics
+from replispec.wire.rocketmq.broker import TopicConfig
 from replispec.wire.rocketmq.client import BatchMessage
 from replispec.wire.rocketmq.codes import LogMagic, MessageFlag, Permission, RequestCode
 from replispec.wire.rocketmq.machines import broker_sends as machine
@@ -119,6 +121,7 @@ class Sends(KeptMessages):
         master: MasterLog,
         delays: Delays,
         groups: SubscriptionGroups,
+        new_topics: NewTopics,
     ) -> None:
         super().__init__(store, topics, groups)
         self._outbox = outbox
@@ -126,6 +129,7 @@ class Sends(KeptMessages):
         self._options = options
         self._master = master
         self._delays = delays
+        self._new_topics = new_topics
         self._waiting: deque[_Waiting] = deque()
         self._durable = 0
         self.store_ip = _packed(host(options))
@@ -179,8 +183,8 @@ class Sends(KeptMessages):
 
     @property
     def waiting(self) -> int:
-        """How many messages wait to be acknowledged, or for room."""
-        return len(self._waiting) + len(self._held)
+        """How many messages wait to be acknowledged, for room, or for what a name server says."""
+        return len(self._waiting) + len(self._held) + self._new_topics.count
 
     @property
     def awaits_room(self) -> bool:
@@ -190,7 +194,7 @@ class Sends(KeptMessages):
     @property
     def is_full(self) -> bool:
         """Whether as many messages wait to be acknowledged as may."""
-        return len(self._waiting) + len(self._held) >= WAITING_MAX
+        return self.waiting >= WAITING_MAX
 
     def is_topic(self, name: str, /) -> bool:
         """Whether a text may name a topic."""
@@ -248,7 +252,7 @@ class Sends(KeptMessages):
                 # Of a request that names it, it is refused before; a topic of retries may be one too many.
                 self._answer(request, machine.Unkept("there are too many topics"))
                 return
-            self._topics.create(wanted, now_ms, partial(self._take_when_kept, request))
+            self._make(request, sent, wanted, now_ms)
             return
         if self._awaits_room:
             self._held.append(request)
@@ -269,6 +273,22 @@ class Sends(KeptMessages):
             self._is_refusing = False
             self._wait(request, sent, placed, now_ms)
             self._master.stored(now_ms)
+
+    def _make(self, request: Request, sent: machine.Sent, wanted: TopicConfig, now_ms: int) -> None:
+        """Make a topic, and take its message then; first a name server says whether it may be plain."""
+        if not self._new_topics.asks(sent.topic):
+            self._topics.create(wanted, now_ms, partial(self._take_when_kept, request))
+            return
+
+        def told(request: Request, is_mapped: bool | None, at_ms: int) -> None:
+            if is_mapped is False and self.serves:
+                self._topics.create(wanted, at_ms, partial(self._take_when_kept, request))
+            elif self.serves:
+                self._answer(request, machine.Unmade(sent.topic, is_told=is_mapped is not None))
+            else:
+                self._answer(request, machine.GivenUp(stops=False))
+
+        self._new_topics.ask(sent.topic, request, told, now_ms)
 
     def _take_when_kept(self, request: Request, reason: str, now_ms: int) -> None:
         """The topic of a message is there, or cannot be."""
@@ -330,7 +350,7 @@ class Sends(KeptMessages):
     def refuse_all(self, *, stops: bool) -> None:
         """This broker stops, or is no longer master. Whoever has something in the log is told so, for nobody
         knows whether it stays there, and who sends it again may have it twice."""
-        stored, refused = [*self._waiting], [*self._held]
+        stored, refused = [*self._waiting], [*self._held, *self._new_topics.take_all()]
         self._waiting.clear()
         self._held.clear()
         self._first = None

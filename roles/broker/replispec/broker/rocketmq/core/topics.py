@@ -96,7 +96,7 @@ class Topics:
         """What a topic that is not there would be, by its first message; None when it is not to be made."""
         if not self.is_name(name) or len(self._table) + len(self._next.topics) >= TOPICS_MAX:
             return None
-        if name.startswith((constants.RETRY_TOPIC_PREFIX, constants.DEAD_TOPIC_PREFIX)):
+        if is_of_group(name):
             return _config(name, 1, READ_WRITE)
         if not self._auto_create:
             return None
@@ -224,6 +224,11 @@ class Topics:
             if each is whole or _counter(each) > (self._version.counter or 0):
                 self._version = each.data_version or self._version
                 self._table |= each.topic_config_table or {}
+
+
+def is_of_group(name: str) -> bool:
+    """Whether a topic is that of a group's retries, or of what it gave up."""
+    return name.startswith((constants.RETRY_TOPIC_PREFIX, constants.DEAD_TOPIC_PREFIX))
 
 
 def _number(version: DataVersion) -> int:
