@@ -389,16 +389,13 @@ class Sends(KeptMessages):
         if level := _level(sent, request):
             properties = rules.as_waiting(properties, topic, queue_id)
             topic, queue_id = constants.SCHEDULE_TOPIC, level - 1
-        if sent.is_batch:
-            parts = _batch(sent.body)
-        else:
-            parts = [BatchMessage(flag=sent.flag, body=sent.body, properties=properties.encode())]
+        alone = BatchMessage(flag=sent.flag, body=sent.body, properties=properties.encode())
+        parts = _batch(sent.body) if sent.is_batch else [alone]
         longest = max(len(part.properties) for part in parts)
         if level:
             # A message that waits has to fit its topic, too, wherever it waited.
-            longest = max(
-                longest, len(rules.as_delivered(properties, level, constants.POSITION_MAX).encode())
-            )
+            delivered = rules.as_delivered(properties, level, constants.POSITION_MAX)
+            longest = max(longest, len(delivered.encode()))
             if len(sent.body) + longest + RECORD_BYTES_BESIDE_MAX > self._store.log.record_bytes_max:
                 raise _Unfit("it leaves no room for where it waits")
         if longest > constants.PROPERTIES_BYTES_MAX:

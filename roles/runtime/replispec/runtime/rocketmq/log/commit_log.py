@@ -82,6 +82,8 @@ class CommitLog:
     ) -> None:
         assert file_bytes > BLANK_HEAD
         self.file_bytes = file_bytes
+        self.record_bytes_max: Final = file_bytes - BLANK_HEAD
+        """The longest record that a file has room for."""
         self._files = files
         self._folder = folder
         self._regions: dict[int, Region] = {}
@@ -94,9 +96,7 @@ class CommitLog:
         # Up to where something else than zeros may lie after the end.
         self._uncut_end = 0
         self._making: int | None = None
-        self._reserved = 0
-        self._limit = 0
-        self._base = 0
+        self._reserved = self._limit = self._base = 0
         self._first = self.end = self._whole = 0
         # Where it began, if that was in the middle of the set's log, in this life.
         self.began = 0
@@ -284,11 +284,6 @@ class CommitLog:
         except StorageFailed as error:
             self.broken = str(error)
             raise
-
-    @property
-    def record_bytes_max(self) -> int:
-        """The longest record that a file has room for."""
-        return self.file_bytes - BLANK_HEAD
 
     def _check_size(self, size: int) -> None:
         if size > self.record_bytes_max:
