@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import socket
 from pathlib import Path
 
@@ -18,6 +19,11 @@ from lab.rocketmq.interop import figures, orderly, tables
 from lab.rocketmq.interop.rounds import STRUCK, How, Victim, planned
 from replispec.broker.rocketmq.core.table_file import sealed
 from replispec.wire.rocketmq import constants
+
+
+def asked(*given: str) -> argparse.Namespace:
+    """What `make interop` asks for."""
+    return arguments_of(["--family", "rocketmq", *given])
 
 
 def test_all_scenarios_are_played_unless_some_are_named() -> None:
@@ -44,22 +50,27 @@ def test_all_scenarios_are_played_unless_some_are_named() -> None:
         "orderly",
         "secured",
     ]
-    assert arguments_of([]).scenarios == every
-    assert arguments_of(["c", "a"]).scenarios == ["c", "a"]
+    assert asked().scenarios == every
+    assert asked("c", "a").scenarios == ["c", "a"]
 
 
 def test_rounds_and_their_seed_are_of_the_command_line() -> None:
-    assert (arguments_of([]).rounds, arguments_of([]).seed, arguments_of([]).release) == (ROUNDS, SEED, "")
-    asked = arguments_of(["group", "--rounds", "20", "--seed", "7"])
-    assert (asked.scenarios, asked.rounds, asked.seed) == (["group"], 20, 7)
+    assert (asked().rounds, asked().seed, asked().release) == (ROUNDS, SEED, "")
+    given = asked("group", "--rounds", "20", "--seed", "7")
+    assert (given.scenarios, given.rounds, given.seed) == (["group"], 20, 7)
 
 
 def test_an_unknown_scenario_is_named_with_those_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        arguments_of(["z"])
+        asked("z")
     known = "a, b, c, d, e, f, group, javagroup, jraftgroup, moved, moved-jraft, generations"
     later = "staticsets, staticmixed, staticolder, logicalpreview, logicalolder, oldandnew, orderly"
     assert f"no scenario 'z': there are {known}, statictopic, {later}, secured" in capsys.readouterr().err
+
+
+def test_each_family_has_scenarios_of_its_own() -> None:
+    every = ["controlled", "mixed", "tails", "handed", "learned"]
+    assert arguments_of(["--family", "kafka"]).scenarios == every
 
 
 def line(offset: int, at_ms: int, status: str = "READ") -> dict[str, object]:
