@@ -98,3 +98,9 @@ def test_who_does_what_is_data() -> None:
     assert paths.DESIGN_CONTROLLER.is_ephemeral
     assert paths.APACHE_ISR_CHANGE.is_sequential
     assert not paths.APACHE_ISR_CHANGE.is_ephemeral
+
+
+def test_what_a_store_is_given_for_the_next_of_a_sequential_path_is_all_before_its_number() -> None:
+    prefix = paths.APACHE_ISR_CHANGE.prefix
+    assert prefix == "/isr_change_notification/isr_change_"
+    assert paths.APACHE_ISR_CHANGE.read(f"{prefix}0000000007") == {"number": 7}

@@ -158,11 +158,8 @@ class ControllerCommands:
         if effect != "take_replica":
             return machine.ANSWERS[effect]
         replica = self._replicas.get((topic, said.partition_index))
-        if replica.leads or replica.log is None:
-            pass
-        else:
-            # The log was grown by whoever fetches: the machine hears of it before it decides.
-            _grown(replica)
+        # The log was grown by whoever fetches: the machine hears of it before it decides.
+        _grown(replica)
         event = replica_machine.LeaderAndIsr(
             DesignLeaderAndIsr(
                 topic=topic,
@@ -230,7 +227,6 @@ class ControllerCommands:
             self._keeper.folder.delete(*key, f"{self._now_ms():x}{self._deleted:x}")
         error = self._do(replica, replica.take(replica_machine.StopReplica(DesignPartition(*key))), {})
         if replica.state is replica_machine.State.STOPPING:
-            self._keeper.when_written(lambda: None)
             error = self._do(replica, replica.take(replica_machine.DirectoryDeleted()), {})
         del self._replicas.by_key[key]
         return error

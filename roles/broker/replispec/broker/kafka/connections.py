@@ -35,11 +35,6 @@ class Asker:
     is_paused: bool = False
     is_leaving: bool = False
 
-    @property
-    def is_gone(self) -> bool:
-        """Whether nobody reads an answer any more."""
-        return self.is_leaving
-
 
 class Askers:
     """All connections. `serve` is given each request at its turn, `left` each connection that ended."""

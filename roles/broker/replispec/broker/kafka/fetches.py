@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
 from typing import Final
 
 from replispec.broker.kafka.core.deciding import AskedPartition
@@ -16,6 +15,7 @@ from replispec.broker.kafka.isr import IsrKeeper
 from replispec.broker.kafka.keeping import LogKeeper
 from replispec.broker.kafka.replicas import LocalReplicas
 from replispec.broker.kafka.saying import by_topics
+from replispec.broker.kafka.waiting import WaitingRequests
 from replispec.runtime.storage import StorageFailed
 from replispec.wire.kafka.clients import ApacheFetchPartition, ApacheFetchRequest
 from replispec.wire.kafka.constants import NO_OFFSET, NO_REPLICA
@@ -56,9 +56,7 @@ class Fetches:
         self._replicas = replicas
         self._keeper = keeper
         self._isr = isr
-        self._waiting: dict[ReplicaKey, dict[_WaitingFetch, None]] = {}
-        self._late: list[tuple[int, int, _WaitingFetch]] = []
-        self._number = 0
+        self._waiting = WaitingRequests[_WaitingFetch]()
 
     def take(self, request: ApacheFetchRequest, version: int, now_ms: int, say: SayFetched) -> None:
         """Answer a fetch, now or when there is enough."""
@@ -68,21 +66,11 @@ class Fetches:
             say(_answer_of(one, parts))
             return
         one.keys = frozenset((each.topic, each.said.partition) for each in parts)
-        for key in one.keys:
-            self._waiting.setdefault(key, {})[one] = None
-        self._number += 1
-        heappush(self._late, (one.late_at_ms, self._number, one))
+        self._waiting.add(one, one.keys)
 
     def settle(self, now_ms: int) -> None:
         """Answer who has waited long enough, and who may have enough now."""
-        wanted: dict[_WaitingFetch, None] = {}
-        for key in self._replicas.touched & self._waiting.keys():
-            wanted |= self._waiting[key]
-        while self._late and (self._late[0][0] <= now_ms or self._late[0][2].is_over):
-            one = heappop(self._late)[2]
-            if not one.is_over:
-                wanted[one] = None
-        for one in wanted:
+        for one in self._waiting.due(self._replicas.touched, now_ms):
             parts = self._look(one.request, now_ms, is_new=False)
             if now_ms >= one.late_at_ms or self._is_enough(one.request, parts):
                 self._end(one)
@@ -90,17 +78,12 @@ class Fetches:
 
     def deadline_ms(self) -> int | None:
         """When somebody waits no longer."""
-        while self._late and self._late[0][2].is_over:
-            heappop(self._late)
-        return self._late[0][0] if self._late else None
+        return self._waiting.deadline_ms()
 
     def _end(self, one: _WaitingFetch) -> None:
         one.is_over = True
         for key in one.keys:
-            waiting = self._waiting.get(key, {})
-            waiting.pop(one, None)
-            if not waiting:
-                self._waiting.pop(key, None)
+            self._waiting.forget(one, key)
 
     def _is_enough(self, request: ApacheFetchRequest, parts: list[_FetchPart]) -> bool:
         found = sum(len(each.records) for each in parts)

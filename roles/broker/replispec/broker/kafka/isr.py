@@ -15,9 +15,9 @@ from replispec.runtime.world import Level, Outbox
 from replispec.runtime.zookeeper.client import MetastoreAnswer, MetastoreClient
 from replispec.wire.kafka import paths
 from replispec.wire.kafka.constants import (
-    ISR_CHANGE_NUMBER,
     ISR_NOTICE_MS,
     ISR_NOTICE_VERSION,
+    NO_OFFSET,
     STATE_NODE_VERSION,
 )
 from replispec.wire.kafka.machines import replica as machine
@@ -112,7 +112,7 @@ class IsrKeeper:
                 Level.WARNING, "record not understood", partition=replica.key, reason=str(error)
             )
             return
-        epoch = -1 if found.leader_epoch is None else found.leader_epoch
+        epoch = NO_OFFSET if found.leader_epoch is None else found.leader_epoch
         self._decided(replica, machine.IsrDecided(epoch, tuple(found.isr or ()), stat.version))
 
     def _decided(self, replica: LocalReplica, event: machine.IsrDecided) -> None:
@@ -129,8 +129,7 @@ class IsrKeeper:
         node = ApacheIsrChangeNode(
             version=ISR_NOTICE_VERSION, partitions=[ApacheTopicPartition(*key) for key in changed]
         )
-        named = paths.APACHE_ISR_CHANGE.at(number=ISR_CHANGE_NUMBER)
-        prefix = named.rstrip("0123456789")
+        prefix = paths.APACHE_ISR_CHANGE.prefix
 
         def told(answer: MetastoreAnswer) -> None:
             if answer.error != ErrorCode.OK:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
 from typing import Final
 
 from replispec.broker.kafka.core.deciding import AskedPartition
-from replispec.broker.kafka.core.replica import LocalReplica, ReplicaKey
+from replispec.broker.kafka.core.replica import LocalReplica
 from replispec.broker.kafka.keeping import LogKeeper
 from replispec.broker.kafka.replicas import LocalReplicas
 from replispec.broker.kafka.saying import by_topics
+from replispec.broker.kafka.waiting import WaitingRequests
 from replispec.runtime.kafka.batches import fault_of
 from replispec.runtime.kafka.log import Appended
 from replispec.runtime.storage import StorageFailed, StorageFull
@@ -58,9 +58,7 @@ class Produces:
         self._bytes_max: Final = options.message_max_bytes
         self._replicas = replicas
         self._keeper = keeper
-        self._waiting: dict[ReplicaKey, dict[_Produce, None]] = {}
-        self._late: list[tuple[int, int, _Produce]] = []
-        self._number = 0
+        self._waiting = WaitingRequests[_Produce]()
 
     def take(
         self, request: ApacheProduceRequest, version: int, now_ms: int, say: Say, refused: Callable[[], None]
@@ -74,11 +72,8 @@ class Produces:
             one.is_over = True
             (refused if failed else lambda: say(None))()
             return
-        for each in one.parts:
-            if not each.asked.is_decided:
-                self._waiting.setdefault((each.topic, each.partition), {})[one] = None
-        self._number += 1
-        heappush(self._late, (one.late_at_ms, self._number, one))
+        undecided = [(each.topic, each.partition) for each in one.parts if not each.asked.is_decided]
+        self._waiting.add(one, undecided)
         self._settle(one, now_ms)
 
     def _append(self, topic: str, said: ApacheProducePartition, acks: int, now_ms: int) -> _Part:
@@ -109,26 +104,17 @@ class Produces:
 
     def settle(self, now_ms: int) -> None:
         """Answer what may be answered: of replicas to which something happened, and what is late."""
-        wanted: dict[_Produce, None] = {}
-        for key in self._replicas.touched & self._waiting.keys():
-            wanted |= self._waiting[key]
-        while self._late and (self._late[0][0] <= now_ms or self._late[0][2].is_over):
-            one = heappop(self._late)[2]
-            if not one.is_over:
-                wanted[one] = None
-        for one in wanted:
+        for one in self._waiting.due(self._replicas.touched, now_ms):
             self._settle(one, now_ms)
 
     def settle_all(self, now_ms: int) -> None:
         """The disk failed: answer everything."""
-        for one in {each: None for every in self._waiting.values() for each in every}:
+        for one in self._waiting.all():
             self._settle(one, now_ms)
 
     def deadline_ms(self) -> int | None:
         """When somebody waits no longer."""
-        while self._late and self._late[0][2].is_over:
-            heappop(self._late)
-        return self._late[0][0] if self._late else None
+        return self._waiting.deadline_ms()
 
     def _settle(self, one: _Produce, now_ms: int) -> None:
         if one.is_over:
@@ -136,7 +122,7 @@ class Produces:
         for part in one.parts:
             # What is not decided yet has no effect.
             if not part.asked.is_decided and part.asked.take(self._event_of(one, part, now_ms)):
-                self._forget(one, part)
+                self._waiting.forget(one, (part.topic, part.partition))
         if all(each.asked.is_decided for each in one.parts):
             one.is_over = True
             one.say(self._answer_of(one))
@@ -156,13 +142,6 @@ class Produces:
             broken=self._keeper.is_broken,
             late=now_ms >= one.late_at_ms,
         )
-
-    def _forget(self, one: _Produce, part: _Part) -> None:
-        key = (part.topic, part.partition)
-        waiting = self._waiting.get(key, {})
-        waiting.pop(one, None)
-        if not waiting:
-            self._waiting.pop(key, None)
 
     def _answer_of(self, one: _Produce) -> bytes:
         def topic_told(topic: str, partitions: list[object]) -> object:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from replispec.broker.kafka.core.deciding import AskedPartition
 from replispec.broker.kafka.core.places import ToldPlaces
@@ -39,9 +39,8 @@ class LocalReplicas:
         )
         return asked, found if is_found else None
 
-    def commit(self, changed: Callable[[LocalReplica], None] = lambda _: None) -> None:
+    def commit(self) -> None:
         """More is on the disk: raise high watermarks."""
         for each in self.led():
             self.touched.add(each.key)
-            if each.commit():
-                changed(each)
+            each.commit()

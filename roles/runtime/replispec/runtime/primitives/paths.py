@@ -55,6 +55,13 @@ class PathTemplate:
         """True when the store adds a number to its name."""
         return self.life.endswith("SEQUENTIAL")
 
+    @property
+    def prefix(self) -> str:
+        """What a store is given to make the next one of a sequential path whose one name is the number."""
+        assert self.is_sequential, self.name
+        assert len(self.fields) == 1, self.name
+        return self.template[: self.template.index("{")]
+
     def at(self, **values: str | int) -> str:
         """The path with these values. Raises LocalProtocolError when one lacks, or does not read back."""
         digits = dict(self.fields)

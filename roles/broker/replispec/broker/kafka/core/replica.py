@@ -94,17 +94,16 @@ class LocalReplica:
                 out.add(broker_id)
         return self.isr - out if out else None
 
-    def commit(self) -> bool:
-        """Raise the high watermark to what all who count have on the disk; whether that changed it.
+    def commit(self) -> None:
+        """Raise the high watermark to what all who count have on the disk.
 
         Who is wanted in the ISR counts until it is decided, and so does who is wanted out of it.
         """
-        log, before = self._opened, self._opened.high_watermark
+        log = self._opened
         counted = (self.isr | self.known.wanted) - {self._broker_id}
         ends = [self.followers[each].log_end if each in self.followers else -1 for each in counted]
         self.take(machine.AllFetched(min([log.flushed, *ends])))
-        log.high_watermark = max(before, min(self.known.high_watermark, log.end))
-        return log.high_watermark != before
+        log.high_watermark = max(log.high_watermark, min(self.known.high_watermark, log.end))
 
     @property
     def _opened(self) -> PartitionLog:
