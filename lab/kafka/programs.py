@@ -11,12 +11,11 @@ from pathlib import Path
 
 from lab.cluster import Cluster, Settings
 from lab.errors import LabError
-from lab.pinned import cache, fetch_pinned, fetched_jars, java, run_quietly
+from lab.pinned import cache, copy_dependencies, fetch_pinned, fetched_jars, java, run_quietly
 from lab.zookeeper.subjects import OURS, ZooKeeper
 
 HERE = Path(__file__).resolve().parent
 ARTEFACTS = HERE / "artefacts"
-COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 LIBRARIES = HERE / "clients.txt"
 BROKER = "broker"
 MAIN = "kafka.Kafka"
@@ -36,7 +35,7 @@ class Kafka:
     def fetch(self) -> Path:
         """The folder of its jars. See lab.pinned.fetch_pinned."""
         java()
-        return fetch_pinned(ARTEFACTS, self.name, partial(_copy, self.release))
+        return fetch_pinned(ARTEFACTS, self.name, partial(copy_dependencies, HERE / "pom.xml", self.release))
 
     def command(self, cluster: Cluster, role: str, name: str, settings: Settings) -> Sequence[str]:
         """A broker, which is a candidate for the controller, too."""
@@ -70,9 +69,3 @@ def client_python() -> Path:
         run_quietly([str(python), "-m", "pip", "install", "--quiet", "--requirement", str(LIBRARIES)])
         (place / "whole").touch()
     return python
-
-
-def _copy(release: str, quiet: list[str], copy: Path) -> None:
-    """Have Maven copy the jars of a release. Raises LabError."""
-    chosen = ("--file", str(HERE / "pom.xml"), f"-Drelease={release}", "-DincludeScope=runtime")
-    run_quietly([*quiet, COPY, *chosen, f"-DoutputDirectory={copy}"])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lab.cluster import Cluster, Settings
 from lab.errors import LabError
-from lab.pinned import fetch_pinned, fetched_jars, java, run_quietly
+from lab.pinned import copy_dependencies, fetch_pinned, fetched_jars, java
 from lab.ports import LOOPBACK
 from lab.subjects.ours import OwnRoles
 from lab.subjects.subject import Subject
@@ -18,7 +18,6 @@ from replispec.wire.zookeeper.constants import SEEN_RELEASES
 METASTORE = "metastore"
 HERE = Path(__file__).resolve().parent
 ARTEFACTS = HERE / "artefacts"
-COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 HEAP = "192m"
 # A machine under load needs minutes; that a process has ended is seen at once.
@@ -63,7 +62,7 @@ class ZooKeeper(MetastoreSubject):
     def fetch(self) -> Path:
         """The folder of its jars. See lab.pinned.fetch_pinned."""
         java()
-        return fetch_pinned(ARTEFACTS, self.name, partial(_copy, self.release))
+        return fetch_pinned(ARTEFACTS, self.name, partial(copy_dependencies, HERE / "pom.xml", self.release))
 
     def command(self, cluster: Cluster, role: str, name: str, settings: Settings) -> Sequence[str]:
         """A server with a small heap."""
@@ -108,9 +107,3 @@ def subjects() -> Iterator[Subject]:
     yield OURS
     for path in ARTEFACTS.glob(f"{ZooKeeper.implementation}-*.txt"):
         yield ZooKeeper(path.stem.removeprefix(f"{ZooKeeper.implementation}-"))
-
-
-def _copy(release: str, quiet: list[str], copy: Path) -> None:
-    """Have Maven copy the jars of a release. Raises LabError."""
-    chosen = ("--file", str(HERE / "pom.xml"), f"-Drelease={release}", "-DincludeScope=runtime")
-    run_quietly([*quiet, COPY, *chosen, f"-DoutputDirectory={copy}"])
