@@ -15,7 +15,6 @@ from replispec.wire.zookeeper.codes import ErrorCode, OpCode
 from replispec.wire.zookeeper.connection import ConnectRequest, ReplyFrame, RequestFrame
 from replispec.wire.zookeeper.constants import PASSWORD_BYTES
 from replispec.wire.zookeeper.operations import (
-    DeleteRequest,
     GetChildrenRequest,
     GetChildrenResponse,
     GetDataRequest,
@@ -25,7 +24,6 @@ from replispec.wire.zookeeper.streams import ANSWERS
 
 ASKED_S = 30.0
 SESSION_MS = 10_000
-ANY_VERSION = -1
 
 
 class StoreReader:
@@ -43,10 +41,6 @@ class StoreReader:
         """The names below a node; none for no node."""
         answer = self._ask(OpCode.GET_CHILDREN, GetChildrenRequest(path, False).encode())
         return [] if answer is None else sorted(GetChildrenResponse.decode(answer).children or ())
-
-    def delete(self, path: str) -> None:
-        """Remove a node, if it is there."""
-        self._ask(OpCode.DELETE, DeleteRequest(path, ANY_VERSION).encode())
 
     def record(self, topic: str, partition: int) -> ApachePartitionStateNode | None:
         """Who leads a partition."""

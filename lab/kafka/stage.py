@@ -131,9 +131,9 @@ class KafkaStage:
 
     # Kafka's tools
 
-    def tool(self, main: str, *arguments: str, given: str | None = None) -> str:
+    def tool(self, main: str, *arguments: str) -> str:
         """What a tool of Kafka's prints. Raises LabError when it fails."""
-        return _output([*KAFKA.run(main), *arguments], main, given)
+        return _output([*KAFKA.run(main), *arguments], main)
 
     def topics(self, *arguments: str) -> str:
         """What Kafka's TopicCommand says."""
@@ -243,7 +243,7 @@ class KafkaStage:
                 *("--partition", "0", "--offset", "earliest", "--max-messages", str(count)),
                 *("--timeout-ms", "60000"),
             ).splitlines()
-        return _output(_client(library, "consume", bootstrap, topic), library, None).splitlines()
+        return _output(_client(library, "consume", bootstrap, topic), library).splitlines()
 
 
 class StartedProducer:
@@ -282,10 +282,10 @@ def _client(library: str, *arguments: str) -> list[str]:
     return [str(client_python()), str(Path(__file__).with_name("clients.py")), library, *arguments]
 
 
-def _output(command: list[str], name: str, given: str | None) -> str:
+def _output(command: list[str], name: str) -> str:
     try:
         done = subprocess.run(
-            command, input=given, capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+            command, capture_output=True, text=True, timeout=PATIENCE_S, check=False,
             env=environment(),
         )  # fmt: skip
     except subprocess.TimeoutExpired as error:

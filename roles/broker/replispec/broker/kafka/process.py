@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from replispec.broker.kafka.node import PartitionsBrokerNode
-from replispec.runtime.primitives.parameters import PORT_MAX
-from replispec.runtime.primitives.texts import decimal_of
+from replispec.runtime.kafka.places import is_place
 from replispec.runtime.storage import Storage, Stores
 from replispec.runtime.world import Member
 from replispec.wire.kafka import parameters as p
@@ -20,7 +19,7 @@ BROKER: Final = "broker"
 def members(options: KafkaBrokerOptions, storage: Storage, seed: int) -> Sequence[Member]:
     """The node of a broker. Raises ConfigurationError and StorageFailed."""
     servers = options.zookeeper_connect.split(",")
-    if not all(_is_place(each) for each in servers):
+    if not all(is_place(each) for each in servers):
         raise p.ZOOKEEPER_CONNECT.refuse(options, "HOST:PORT,HOST:PORT without a folder")
     listen = _place_in(options.listeners)
     if listen is None:
@@ -38,9 +37,4 @@ def members(options: KafkaBrokerOptions, storage: Storage, seed: int) -> Sequenc
 def _place_in(listener: str) -> str | None:
     """HOST:PORT of a listener without TLS; None where it is another one, or none."""
     name, _, place = listener.partition("://")
-    return place if name == PLAIN_PROTOCOL and _is_place(place) else None
-
-
-def _is_place(place: str) -> bool:
-    host, _, port = place.rpartition(":")
-    return bool(host) and decimal_of(port, PORT_MAX) is not None and not set(",/") & set(place)
+    return place if name == PLAIN_PROTOCOL and is_place(place) else None

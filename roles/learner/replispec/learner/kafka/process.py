@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from replispec.learner.kafka.node import LogReaderNode
-from replispec.runtime.primitives.parameters import PORT_MAX
-from replispec.runtime.primitives.texts import decimal_of
+from replispec.runtime.kafka.places import is_place
 from replispec.runtime.storage import Storage, Stores
 from replispec.runtime.world import Member
 from replispec.wire.kafka import parameters as p
@@ -19,10 +18,8 @@ LEARNER: Final = "learner"
 def members(options: KafkaLearnerOptions, storage: Storage, seed: int) -> Sequence[Member]:  # noqa: ARG001
     """The node of a learner; it needs no randomness. Raises ConfigurationError and StorageFailed."""
     servers = options.bootstrap_servers.split(",")
-    for each in servers:
-        host, _, port = each.rpartition(":")
-        if not host or decimal_of(port, PORT_MAX) is None:
-            raise p.BOOTSTRAP_SERVERS.refuse(options, "HOST:PORT,HOST:PORT")
+    if not all(map(is_place, servers)):
+        raise p.BOOTSTRAP_SERVERS.refuse(options, "HOST:PORT,HOST:PORT")
     topics = options.topics.split(",")
     if not all(topics):
         raise p.TOPICS.refuse(options, "TOPIC,TOPIC")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeVar
 
 from replispec.wire.kafka import constants as c
@@ -17,6 +17,7 @@ from replispec.wire.kafka.clients import (
     ApacheOffsetForLeaderEpochRequest,
     ApacheOffsetForLeaderEpochTopic,
 )
+from replispec.wire.kafka.options import KafkaFollowerOptions
 
 AskedT = TypeVar("AskedT")
 
@@ -27,6 +28,23 @@ class FetchLimits(NamedTuple):
     wait_ms: int
     bytes_min: int
     bytes_max: int
+
+    @classmethod
+    def of(cls, options: KafkaFollowerOptions) -> FetchLimits:
+        """As a role's parameters say."""
+        return cls(
+            options.replica_fetch_wait_max_ms,
+            options.replica_fetch_min_bytes,
+            options.replica_fetch_response_max_bytes,
+        )
+
+
+def in_turn(partitions: Mapping[tuple[str, int], AskedT], last: tuple[str, int] | None) -> list[AskedT]:
+    """All of them, by topic and number, the last one that had records at the end: an answer has room for the
+    first ones."""
+    keys = list(partitions)
+    first = keys.index(last) + 1 if last is not None and last in partitions else 0
+    return [partitions[key] for key in (*keys[first:], *keys[:first])]
 
 
 def fetch_request(

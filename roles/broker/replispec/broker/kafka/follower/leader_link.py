@@ -12,7 +12,13 @@ from typing import Final
 from replispec.broker.kafka.follower.generations import FollowerVersions
 from replispec.broker.kafka.follower.partition import FollowedKey, FollowedPartition
 from replispec.runtime.kafka.asking import AskedBroker
-from replispec.runtime.kafka.questions import FetchLimits, epochs_request, fetch_request, offsets_request
+from replispec.runtime.kafka.questions import (
+    FetchLimits,
+    epochs_request,
+    fetch_request,
+    in_turn,
+    offsets_request,
+)
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.exchanges import Message
 from replispec.runtime.storage import StorageFailed
@@ -66,7 +72,7 @@ class LeaderLink:
         if not self.broker.is_free:
             return
         by_state: dict[State, list[FollowedPartition]] = {}
-        for each in self._in_turn():
+        for each in in_turn(self.partitions, self._last):
             by_state.setdefault(each.state, []).append(each)
         if asking := by_state.get(State.ASKING):
             self._ask_epochs(asking, now_ms)
@@ -77,14 +83,6 @@ class LeaderLink:
             return
         elif fetching := by_state.get(State.FETCHING):
             self._ask_records(fetching, now_ms)
-
-    def _in_turn(self) -> Sequence[FollowedPartition]:
-        """All of them, the one that had records last at the end: an answer has room for the first ones."""
-        every = list(self.partitions.values())
-        for number, each in enumerate(every, 1):
-            if each.key == self._last:
-                return [*every[number:], *every[:number]]
-        return every
 
     def _remember(self, partitions: Iterable[FollowedPartition]) -> None:
         self._asked = {each.key: (each, each.life) for each in partitions}
@@ -103,12 +101,7 @@ class LeaderLink:
 
     def _ask_records(self, partitions: Sequence[FollowedPartition], now_ms: int) -> None:
         self._remember(partitions)
-        options, version = self._options, self._versions.fetch
-        limits = FetchLimits(
-            options.replica_fetch_wait_max_ms,
-            options.replica_fetch_min_bytes,
-            options.replica_fetch_response_max_bytes,
-        )
+        version, limits = self._versions.fetch, FetchLimits.of(self._options)
         asked = [(each.key[0], each.fetch_question()) for each in partitions]
         request = fetch_request(asked, self._broker_id, version, limits)
         self.broker.ask(request, version, self._records_told, now_ms)

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from replispec.learner.kafka.core.export import PartitionName, cut_line, record_line
 from replispec.runtime.kafka import batches
 from replispec.runtime.kafka.asking import AskedBroker
-from replispec.runtime.kafka.questions import FetchLimits, fetch_request, offsets_request
+from replispec.runtime.kafka.questions import FetchLimits, fetch_request, in_turn, offsets_request
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.exchanges import Message
 from replispec.runtime.world import Level, Outbox
@@ -87,7 +87,7 @@ class LeaderReading:
         """See `replispec.runtime.kafka.asking.AskingHolder`."""
         if not (self.broker.is_free and self._taken.has_room):
             return
-        due = [each for each in self._in_turn() if now_ms >= each.after_ms]
+        due = [each for each in in_turn(self.partitions, self._last) if now_ms >= each.after_ms]
         if outside := [each for each in due if each.is_outside]:
             self._ask_offsets(outside, EARLIEST, self._begin_told, now_ms)
         elif due:
@@ -108,23 +108,10 @@ class LeaderReading:
         """Read it no more here; what is answered about it is not heard."""
         self.partitions.pop(each.name, None)
 
-    def _in_turn(self) -> list[ReadPartition]:
-        every = list(self.partitions.values())
-        for number, each in enumerate(every, 1):
-            if each.name == self._last:
-                return [*every[number:], *every[:number]]
-        return every
-
     def _ask_records(self, partitions: Iterable[ReadPartition], now_ms: int) -> None:
         self._asked = {each.name: each for each in partitions}
-        options = self._options
-        limits = FetchLimits(
-            options.replica_fetch_wait_max_ms,
-            options.replica_fetch_min_bytes,
-            options.replica_fetch_response_max_bytes,
-        )
         wanted = [(each.name[0], self._question(each.name[1], each.offset)) for each in self._asked.values()]
-        asked = fetch_request(wanted, READER, FETCH_2_6, limits)
+        asked = fetch_request(wanted, READER, FETCH_2_6, FetchLimits.of(self._options))
         self.broker.ask(asked, FETCH_2_6, self._records_told, now_ms)
 
     def _question(self, partition: int, offset: int) -> ApacheFetchPartition:
