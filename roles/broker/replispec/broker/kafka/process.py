@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from replispec.broker.kafka.node import PartitionsBrokerNode
-from replispec.runtime.kafka.places import is_place
+from replispec.runtime.primitives.hosts import is_place
 from replispec.runtime.storage import Storage, Stores
 from replispec.runtime.world import Member
 from replispec.wire.kafka import parameters as p
