@@ -18,7 +18,6 @@ from lab.errors import LabError, NotInstalledError
 
 CACHE_VARIABLE = "REPLISPEC_SUBJECTS"
 FETCH_S_MAXIMUM = 900
-COPY_DEPENDENCIES = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 LINES_SHOWN = 3
 
 
@@ -87,12 +86,6 @@ def _download(place: Path, copy: Callable[[list[str], Path], object]) -> None:
         copy([maven, "--quiet", "--batch-mode"], made)
         shutil.rmtree(place, ignore_errors=True)
         os.replace(made, place)
-
-
-def copy_dependencies(project: Path, release: str, quiet: list[str], copy: Path) -> None:
-    """Have Maven copy what a project file names in a release: `copy` of `fetch_pinned`. Raises LabError."""
-    chosen = ("--file", str(project), f"-Drelease={release}", "-DincludeScope=runtime")
-    run_quietly([*quiet, COPY_DEPENDENCIES, *chosen, f"-DoutputDirectory={copy}"])
 
 
 def run_quietly(command: list[str]) -> None:

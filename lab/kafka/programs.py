@@ -11,7 +11,8 @@ from pathlib import Path
 
 from lab.cluster import Cluster, Settings
 from lab.errors import LabError
-from lab.pinned import cache, copy_dependencies, fetch_pinned, fetched_jars, java, run_quietly
+from lab.pinned import cache, fetch_pinned, fetched_jars, java, run_quietly
+from lab.zookeeper.fetch import copy_dependencies
 from lab.zookeeper.subjects import OURS, ZooKeeper
 
 HERE = Path(__file__).resolve().parent

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from lab.cluster import Cluster, Settings
 from lab.errors import LabError
-from lab.pinned import copy_dependencies, fetch_pinned, fetched_jars, java
+from lab.pinned import fetch_pinned, fetched_jars, java
 from lab.ports import LOOPBACK
 from lab.subjects.ours import OwnRoles
 from lab.subjects.subject import Subject
+from lab.zookeeper.fetch import copy_dependencies
 from lab.zookeeper.question import serves
 from replispec.wire.zookeeper.constants import SEEN_RELEASES
 
