@@ -16,14 +16,14 @@ from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.remoting.answering import Answering
 from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, LANGUAGE, Request, RequestServer
 from replispec.wire.rocketmq import constants
-from replispec.wire.rocketmq.codes import RemotingFlag, ResponseCode
+from replispec.wire.rocketmq.codes import RemotingFlag
 from replispec.wire.rocketmq.machines import client_questions as machine
 from replispec.wire.rocketmq.machines import client_questions_wire as wire
 from replispec.wire.rocketmq.remoting import RemotingHeader
 
 QUESTIONS_MAX: Final = 256
 """Questions that clients have not answered; further ones are refused."""
-Told = Callable[[bytes], machine.ClientTold | machine.TrialTold]
+Told = Callable[[int, str, bytes], machine.ClientTold | machine.TrialTold]
 
 
 class ShownMessages(Protocol):
@@ -86,11 +86,9 @@ class ClientQuestions:
         if asked is None or asked.connection != connection:
             return
         del self._asked[answer.header.opaque]
-        if answer.header.code == ResponseCode.SUCCESS:
-            self._answering.take(asked.request, asked.told(answer.body))
-        else:
-            said = rules.excerpt(answer.header.remark or "")
-            self._answering.take(asked.request, machine.ClientSilent(said))
+        header = answer.header
+        told = asked.told(header.code, rules.excerpt(header.remark or ""), answer.body)
+        self._answering.take(asked.request, told)
 
     def closed(self, connection: int) -> None:
         """A connection is gone, whoever ended it: its client answers no more."""
@@ -117,8 +115,7 @@ class ClientQuestions:
         self._ask(request, event.group, event.client, wire.ask_client(event), machine.ClientTold)
 
     def _try_message(self, request: Request, event: machine.TrialWanted) -> None:
-        call = wire.try_message(machine.Variables(), event, self, rules)
-        self._ask(request, event.group, event.client, call, machine.TrialTold)
+        self._ask(request, event.group, event.client, wire.try_message(event), machine.TrialTold)
 
     def _ask(self, request: Request, group: str, client: str, call: Call[Any], told: Told) -> None:
         connection = self._clients.connection_of(group, client)
