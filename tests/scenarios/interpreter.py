@@ -84,8 +84,11 @@ class Scope:
         return self._of(_parsed(str(expression).lower() if isinstance(expression, bool) else str(expression)))
 
     def _constant(self, name: str) -> Any:
+        return getattr(self._module("constants"), name)
+
+    def _module(self, name: str) -> ModuleType:
         family = self.rules.__name__.split(".")[2]
-        return getattr(import_module(f"replispec.wire.{family}.constants"), name)
+        return import_module(f"replispec.wire.{family}.{name}")
 
     def _of(self, node: ast.expr) -> Any:
         match node:
@@ -97,6 +100,8 @@ class Scope:
                 return self.event[name] if place == "event" else self._constant(name)
             case ast.Attribute(ast.Name("guard" | "let" as place), name):
                 return self.value(self.guards[name]["if"] if place == "guard" else self.named[name])
+            case ast.Attribute(ast.Name(code), name):
+                return getattr(getattr(self._module("codes"), code), name)
             case ast.UnaryOp(sign, part):
                 return not self._of(part) if isinstance(sign, ast.Not) else -self._of(part)
             case ast.BoolOp(word, parts):
