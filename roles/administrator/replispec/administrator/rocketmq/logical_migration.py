@@ -168,7 +168,8 @@ def _unheard(queue: LogicalQueue, tail: Segment, there: Collection[str]) -> Segm
     name server heard that it began. Who ended knows who follows."""
     if tail.is_writable or tail.queue.broker_name not in there:
         return None
-    return next((each for each in queue.segments if not each.is_decided), None)
+    silent = (each for each in queue.segments if each.queue.broker_name not in there)
+    return next((each for each in silent if not each.is_decided), None)
 
 
 def _gone(found: LogicalTopic, name: str) -> NotAsWantedError:
