@@ -204,6 +204,10 @@ bench-group: jdk $(READY) ## our group of three controllers beside Apache Rocket
 bench-queues: jdk $(READY) ## queues that are mapped beside plain ones: sent, read, moved, told to name servers (ARGS=--help)
 	@$(BIN)/python -m benchmarks.bench_queues $(ARGS)
 
+.PHONY: bench-kafka
+bench-kafka: jdk $(READY) ## our controller, metastore and brokers beside Kafka's and ZooKeeper's: fail-overs, records, a backlog (ARGS=--quick)
+	@$(BIN)/python -m benchmarks.kafka $(ARGS)
+
 .PHONY: bench-hostile
 bench-hostile: $(READY) ## our roles under attack by hostile peers: longest waits, fail-overs, memory (ARGS=--help)
 	@$(BIN)/python -m benchmarks.bench_hostile $(ARGS)
