@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections.abc import Iterable
 from typing import Final
@@ -10,6 +12,7 @@ from benchmarks.family import Bench, in_a_folder
 from benchmarks.kafka.copies import BROKERS, TOPIC, start
 from benchmarks.kafka.fail_over import GENERATION, KAFKA, OURS
 from benchmarks.kafka.stages import BenchStage, Spent
+from lab.processes import terminate
 from replispec.wire.kafka import paths
 
 ENDED: Final = 2
@@ -42,13 +45,16 @@ def measure_one(bench: Bench, stage: BenchStage, who: str, partitions: int) -> N
     stage.make_quietly(TOPIC, [turns[number % len(turns)] for number in range(partitions)])
     others = [each for each in BROKERS if each != ENDED]
     before = _spent(stage, others)
-    stage.stop(f"broker-{ENDED}")
+    # Its session ends before its process does, by far where that is Java's.
+    ended = stage.cluster.processes.pop(f"broker-{ENDED}")
+    os.kill(ended.pid, signal.SIGTERM)
     path = paths.APACHE_BROKERS.at()
     stage.wait("a session that ended", lambda: str(ENDED) not in stage.reader.children(path))
     ended_s = time.monotonic()
     stage.wait("other leaders", lambda: all(_is_led(stage, each, partitions) for each in others))
     bench.note(TOLD.format(count=partitions), who, time.monotonic() - ended_s)
     bench.note(SPENT.format(count=partitions), who, _spent(stage, others) - before)
+    terminate([ended])
 
 
 def _is_led(stage: BenchStage, broker: int, partitions: int) -> bool:

@@ -148,10 +148,11 @@ class KafkaStage:
         assigned = {str(number): BrokerIds(list(each)) for number, each in enumerate(replicas)}
         node = ApacheTopicNode(assigned, version=TOPIC_NODE_VERSION)
         self.reader.make(paths.APACHE_TOPIC.at(topic=topic), node.encode())
-        wanted = dict(enumerate(map(set, replicas)))
-        self.wait(f"ISRs of {topic}", lambda: {each: self.isr(topic, each) for each in wanted} == wanted)
-        brokers = set().union(*wanted.values())
-        self.wait(f"brokers that tell of {topic}", lambda: all(self.tells(each, topic) for each in brokers))
+        wanted = {number: (each[0], set(each)) for number, each in enumerate(replicas)}
+        brokers = {each for one in replicas for each in one}
+        self.wait(
+            f"{topic}, led and in sync", lambda: all(self.told(each, topic) == wanted for each in brokers)
+        )
 
     def topics(self, *arguments: str) -> str:
         """What Kafka's TopicCommand says."""
