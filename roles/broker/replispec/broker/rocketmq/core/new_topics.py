@@ -1,5 +1,6 @@
-"""Topics that a first message would make: a name server is asked before, for a topic that is not here may
-have mapped queues at other brokers, and whoever sends to it would be told offsets of a plain one."""
+"""Topics that a first message, or an administrator, would make: a name server is asked before, for a topic
+that is not here may have mapped queues at other brokers, and whoever sends to it would be told offsets of a
+plain one."""
 
 from __future__ import annotations
 
@@ -12,6 +13,9 @@ from replispec.broker.rocketmq.core.topics import is_of_group
 from replispec.runtime.rocketmq.client import Failed
 from replispec.runtime.rocketmq.client.mapped import is_mapped
 from replispec.runtime.rocketmq.remoting.server import Request
+
+WAITING_MAX: Final = 1_000
+"""Requests that wait before administrators are refused; messages have a bound of their own."""
 
 Then = Callable[[Request, bool | None, int], None]
 """Called once: whether the topic of a request has mapped queues, None where nobody tells, and the time."""
@@ -26,6 +30,11 @@ class NewTopics:
         self._waiting: dict[str, list[tuple[Request, Then]]] = {}
         self.count = 0
         """How many requests wait."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no administrator's request is to wait behind those that do."""
+        return self.count >= WAITING_MAX
 
     def asks(self, topic: str) -> bool:
         """Whether somebody is asked about such a topic; one of a group's retries is never mapped."""
