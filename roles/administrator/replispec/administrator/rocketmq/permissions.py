@@ -1,5 +1,5 @@
-"""What clients may do with a topic, changed whatever its form is: a plain topic and one with logical queues at
-each broker alone, a static topic with its mapping, at all of them.
+"""What clients may do with a topic, changed whatever its form is: of a plain one and one with logical queues
+at each broker alone, of a static topic with its mapping, at all of them.
 
 Source: apache/rocketmq rocketmq-all-5.4.0, UpdateTopicPermSubCommand, MQAdminUtils.
 """

@@ -116,13 +116,13 @@ class BrokerNode:
         self._mapped.recorder.store_ip = self._sends.store_ip
         consumed = self._offsets, self._pulls, self._topics, store, self._mapped.recorder
         self._groups = Groups(self._server, *consumed, self)
-        name, clients = options.broker_name, self._groups.clients
-        statistics = Statistics(name, self._topics, self._offsets, self._pulls, clients, self)
+        told = self._topics, self._offsets, self._pulls, self._groups.clients, self._mappings.static
+        statistics = Statistics(options.broker_name, *told, self)
         mappings = self._mappings.static, self._mappings.logical
-        told = self._topics, *mappings, self._offsets, copied, groups
-        self._admin = Admin(store, *told, options, self, self._mapped, new_topics)
-        kept = self._topics, self._mappings.static, self._offsets
-        self._slave = SlaveSync(self._outbox, self._calls, *kept, copied, options)
+        kept = self._topics, *mappings, self._offsets, copied, groups
+        self._admin = Admin(store, *kept, options, self, self._mapped, new_topics)
+        tables = self._topics, self._mappings.static, self._offsets, copied
+        self._slave = SlaveSync(self._outbox, self._calls, *tables, options)
         self._digests = DigestAnswers(store, self)
         self._serve(statistics)
         traffic = self._sends, self._pulls, self._topics, self._groups, self._offsets

@@ -105,8 +105,10 @@ class Groups:
         """What a group reads next of a queue; None when it never said."""
         if self._view is not None and self._view.told is not None:
             return None if self._view.told == constants.UNDECIDED else self._view.told
-        found = self._offsets.get(group, topic, queue_id)
-        return found if self._view is None or found is None else self._view.segment.logical_of(found)
+        if self._view is None:
+            return self._offsets.get(group, topic, queue_id)
+        found = self._offsets.place(group, topic, queue_id)
+        return None if found is None else self._view.segment.logical_of(found)
 
     def oldest(self, topic: str, queue_id: int, /) -> int:
         """Where the oldest message of a queue is."""
