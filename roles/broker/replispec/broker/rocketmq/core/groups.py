@@ -142,7 +142,8 @@ class Groups:
         consumers = event.consumers or ()
         said = request.command.header
         heard = ClientSaid(request.peer, event.client_id, said.language, said.version)
-        self.clients.heartbeat_received(request.connection, heard, consumers, request.now_ms)
+        producers = event.producers or ()
+        self.clients.heartbeat_received(request.connection, heard, consumers, request.now_ms, producers)
         if self._owner.serves:
             for each in consumers[:GROUPS_MAX]:
                 self._topics.for_retries(each.group_name or "", request.now_ms)
@@ -150,6 +151,8 @@ class Groups:
     def _drop_client(self, request: Request, event: machine.Left) -> None:
         if event.group:
             self.clients.left(request.connection, event.group)
+        if event.producers:
+            self.clients.producers.left(request.connection, event.producers)
 
     def _keep_position(self, request: Request, event: machine.PositionSaid) -> None:
         if self._view is not None and self._view.told is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
-from replispec.broker.rocketmq.core.clients import Clients
+from replispec.broker.rocketmq.core.clients import Clients, GroupClient
 from replispec.broker.rocketmq.core.mappings import Mapped
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.topics import Topics
@@ -24,6 +24,10 @@ from replispec.wire.rocketmq.client import (
     ConsumerConnection,
     ConsumeStats,
     OffsetWrapper,
+    ProducerConnection,
+    ProducerInfo,
+    ProducerInfos,
+    ProducerTable,
     ResetOffsetBody,
     TopicOffset,
     TopicStatsTable,
@@ -155,14 +159,27 @@ class Statistics:
             return None
         last = found[-1].consumer
         return ConsumerConnection(
-            connection_set=[
-                ClientConnection(said.address, said.client, said.language, said.version)
-                for said in (each.heard for each in found)
-            ],
+            connection_set=[_connection(each) for each in found],
             consume_from_where=last.consume_from_where,
             consume_type=last.consume_type,
             message_model=last.message_model,
         )
+
+    def producers(self, group: str, /) -> ProducerConnection | None:
+        """The clients of a group of producers; None while it has none."""
+        found = self._clients.producers.described(group)
+        return ProducerConnection([_connection(each) for each in found]) if found else None
+
+    @property
+    def all_producers(self) -> ProducerTable:
+        """All producers, by group; of very many the first ones."""
+        found: dict[str, ProducerInfos] = {}
+        left = NAMES_TOLD_MAX
+        for group in self._clients.producers.groups():
+            every = self._clients.producers.described(group)[:left]
+            found |= {group: ProducerInfos(list(map(_producer, every)))} if every else {}
+            left -= len(every)
+        return ProducerTable(found)
 
     def readers(self, topic: str, /) -> Sequence[str]:
         """The groups that have read a topic, ascending."""
@@ -251,6 +268,16 @@ def _in_item(
     is_oldest = item.key == queue.segments[0].key
     is_read_on = item.is_decided and target > item.physical_start
     return min(max(target, item.physical_start), end) if is_oldest or is_read_on else constants.UNDECIDED
+
+
+def _connection(member: GroupClient) -> ClientConnection:
+    said = member.heard
+    return ClientConnection(said.address, said.client, said.language, said.version)
+
+
+def _producer(member: GroupClient) -> ProducerInfo:
+    said = member.heard
+    return ProducerInfo(said.client, said.language, member.heard_ms, said.address, said.version)
 
 
 class _Times:
