@@ -59,11 +59,15 @@ $(READY): pyproject.toml constraints.txt | prerequisites
 
 .PHONY: demo
 demo: jdk $(READY) ## a cluster of ours loses its master and gets it back; Spark judges its traffic (OUT=...)
-	@$(BIN)/python -m lab.demo --out "$(or $(OUT),out/demo)"
+	@$(BIN)/python -m lab.demo --family rocketmq --out "$(or $(OUT),out/demo)"
 
 .PHONY: demo-queues
 demo-queues: $(READY) ## logical queues under load move among brokers that come and go; clients see four; no JDK (OUT=...)
-	@$(BIN)/python -m lab.demo --play queues --engine local --out "$(or $(OUT),out/demo-queues)"
+	@$(BIN)/python -m lab.demo --family rocketmq --play queues --engine local --out "$(or $(OUT),out/demo-queues)"
+
+.PHONY: demo-kafka
+demo-kafka: $(READY) ## partitions under load lose a leader and the controller at once; clients of others read all; no JDK (OUT=...)
+	@$(BIN)/python -m lab.demo --family kafka --out "$(or $(OUT),out/demo-kafka)"
 
 .PHONY: demo-replay
 demo-replay: jdk $(READY) ## replay a real fail-over that lost messages on Spark (CAPTURE=..., OUT=...)
@@ -199,6 +203,10 @@ bench-group: jdk $(READY) ## our group of three controllers beside Apache Rocket
 .PHONY: bench-queues
 bench-queues: jdk $(READY) ## queues that are mapped beside plain ones: sent, read, moved, told to name servers (ARGS=--help)
 	@$(BIN)/python -m benchmarks.bench_queues $(ARGS)
+
+.PHONY: bench-kafka
+bench-kafka: jdk $(READY) ## our controller, metastore and brokers beside Kafka's and ZooKeeper's: fail-overs, records, a backlog (ARGS=--quick)
+	@$(BIN)/python -m benchmarks.kafka $(ARGS)
 
 .PHONY: bench-hostile
 bench-hostile: $(READY) ## our roles under attack by hostile peers: longest waits, fail-overs, memory (ARGS=--help)

@@ -6,10 +6,10 @@ Source: apache/rocketmq rocketmq-all-5.4.0, AdminBrokerProcessor, ConsumerOffset
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
-from replispec.broker.rocketmq.core.clients import Clients
+from replispec.broker.rocketmq.core.clients import Clients, GroupClient
 from replispec.broker.rocketmq.core.mappings import Mapped
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.topics import Topics
@@ -24,6 +24,10 @@ from replispec.wire.rocketmq.client import (
     ConsumerConnection,
     ConsumeStats,
     OffsetWrapper,
+    ProducerConnection,
+    ProducerInfo,
+    ProducerInfos,
+    ProducerTable,
     ResetOffsetBody,
     TopicOffset,
     TopicStatsTable,
@@ -34,6 +38,8 @@ from replispec.wire.rocketmq.message_queue import MessageQueue
 
 QUEUES_TOLD_MAX: Final = 10_000
 """Queues of one answer; a group that reads more is told of the first ones, by topic and number."""
+NAMES_TOLD_MAX: Final = 10_000
+"""Groups or topics of one answer; likewise."""
 READ_BYTES_MAX: Final = 16 * 1024 * 1024
 """Bytes of messages that are read for the times of one answer; those of further queues are 0."""
 
@@ -97,7 +103,9 @@ class Statistics:
         self._mappings = mappings
         self._owner = owner
         self.table: Final = Answering(
-            wire.bound(self, rules), {"move_group": self._move_group}, version=BROKER_RELEASE
+            wire.bound(self, rules),
+            {"move_group": self._move_group, "clone_group": self._clone_group},
+            version=BROKER_RELEASE,
         ).table
 
     # What the machine asks
@@ -151,14 +159,39 @@ class Statistics:
             return None
         last = found[-1].consumer
         return ConsumerConnection(
-            connection_set=[
-                ClientConnection(said.address, said.client, said.language, said.version)
-                for said in (each.heard for each in found)
-            ],
+            connection_set=[_connection(each) for each in found],
             consume_from_where=last.consume_from_where,
             consume_type=last.consume_type,
             message_model=last.message_model,
         )
+
+    def producers(self, group: str, /) -> ProducerConnection | None:
+        """The clients of a group of producers; None while it has none."""
+        found = self._clients.producers.described(group)
+        return ProducerConnection([_connection(each) for each in found]) if found else None
+
+    @property
+    def all_producers(self) -> ProducerTable:
+        """All producers, by group; of very many the first ones."""
+        found: dict[str, ProducerInfos] = {}
+        left = NAMES_TOLD_MAX
+        for group in self._clients.producers.groups():
+            every = self._clients.producers.described(group)[:left]
+            found |= {group: ProducerInfos(list(map(_producer, every)))} if every else {}
+            left -= len(every)
+        return ProducerTable(found)
+
+    def readers(self, topic: str, /) -> Sequence[str]:
+        """The groups that have read a topic, ascending."""
+        return self._offsets.groups_of(topic)[:NAMES_TOLD_MAX]
+
+    def read_topics(self, group: str, /) -> Sequence[str]:
+        """The topics that a group has read, ascending."""
+        return self._offsets.topics_of(group)[:NAMES_TOLD_MAX]
+
+    def is_group(self, name: str, /) -> bool:
+        """Whether a text may name a group."""
+        return self._topics.is_name(name)
 
     def in_queue(self, topic: str, queue_id: int, position: int, /) -> bool:
         """Whether a position, negative for none, is one of this queue's messages, or its end."""
@@ -197,6 +230,13 @@ class Statistics:
             number = MessageQueue.decode(key.encode()).queue_id or 0
             self._offsets.move((event.group, event.topic, number), position, host, request.now_ms)
 
+    def _clone_group(self, request: Request, event: machine.Cloned) -> None:
+        host = host_of(request.peer)
+        for name, number in self._queues_of(event.group, event.topic):
+            position = self._offsets.get(event.group, name, number)
+            if position is not None:
+                self._offsets.move((event.clone, name, number), position, host, request.now_ms)
+
     def _queues_of(self, group: str, topic: str) -> Iterator[tuple[str, int]]:
         left = QUEUES_TOLD_MAX
         for name in [topic] if topic else self._offsets.topics_of(group):
@@ -228,6 +268,16 @@ def _in_item(
     is_oldest = item.key == queue.segments[0].key
     is_read_on = item.is_decided and target > item.physical_start
     return min(max(target, item.physical_start), end) if is_oldest or is_read_on else constants.UNDECIDED
+
+
+def _connection(member: GroupClient) -> ClientConnection:
+    said = member.heard
+    return ClientConnection(said.address, said.client, said.language, said.version)
+
+
+def _producer(member: GroupClient) -> ProducerInfo:
+    said = member.heard
+    return ProducerInfo(said.client, said.language, member.heard_ms, said.address, said.version)
 
 
 class _Times:
