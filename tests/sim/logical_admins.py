@@ -77,8 +77,7 @@ class Commands:
     def _migrated(self, index: int, target: str, start: int | None = None) -> Plan[None]:
         """migrateTopicLogicalQueue."""
         yield from moved(self.name_servers, TOPIC, index, target, start)
-        passed_over = None if start is None else index
-        yield from logical_queues.restated(self.name_servers, TOPIC, self.clock(), passed_over)
+        yield from logical_queues.restated(self.name_servers, TOPIC, self.clock())
 
     def _settled(self) -> Plan[None]:
         """migrateTopicLogicalQueue of each queue to where it is."""

@@ -57,7 +57,7 @@ def migrate(
 ) -> MovedQueue:
     """A logical queue moved, and its new broker told that the topic is enabled."""
     found = ask(moved(name_servers, topic, index, target, start, ended_too=ended_too))
-    ask(logical_queues.restated(name_servers, topic, wall_ms(), None if start is None else index))
+    ask(logical_queues.restated(name_servers, topic, wall_ms()))
     for each in found.ended:
         broker, queue_id = each.segment.queue
         say(

@@ -85,24 +85,11 @@ def enabled(
         granted(reply)
 
 
-def restated(
-    name_servers: Sequence[str], topic: str, now_ms: int, passed_over: int | None = None
-) -> Plan[LogicalTopic]:
-    """Brokers that have the topic since it was enabled are told, too; what they hold then. `passed_over`: a
-    logical queue of which a broker is gone for good; what is gone of it all are to say, so that whoever is
-    heard contradicts that one once it is back. Raises NotAsWantedError."""
+def restated(name_servers: Sequence[str], topic: str, now_ms: int) -> Plan[LogicalTopic]:
+    """Brokers that have the topic since it was enabled are told, too; what they hold then."""
     found = yield from known(name_servers, topic)
-    if found.stated is None:
-        return found
-    numbers = found.stated.enabled.queues, found.stated.enabled.total
-    yield from enabled(found, now_ms, *numbers)
-    if passed_over is None:
-        return found
-    # What its new broker knows to be gone it says only now.
-    found = yield from known(name_servers, topic)
-    gone = {passed_over: found.gone.get(passed_over, ())}
-    if not all(_says(each.stated.gone if each.stated else {}, gone) for each in found.holders):
-        yield from enabled(found, now_ms, *numbers, gone)
+    if found.stated is not None:
+        yield from enabled(found, now_ms, found.stated.enabled.queues, found.stated.enabled.total)
     return found
 
 
