@@ -19,9 +19,10 @@ from replispec.wire.rocketmq.machines import static_topic_queue as static
 UNASKED = {segment.Aged, segment.ExpiryKept, static.Recorded, static.Emptied}
 BESIDE = {"register", "note_hint"}
 """What is done besides, and gives nobody an answer."""
+MACHINES: list[Any] = [segment.MACHINE, topic.MACHINE, static.MACHINE]
 EDGES = [
     pytest.param(edge, id=f"{machine.name}: {state.name} on {kind.__name__}, {number}")
-    for machine in (segment.MACHINE, topic.MACHINE, static.MACHINE)
+    for machine in MACHINES
     for (state, kind), edges in machine.transitions.items()
     if kind not in UNASKED
     for number, edge in enumerate(edges)
@@ -36,7 +37,7 @@ def test_each_edge_answers_or_records_or_does_what_is_asked(edge: Any) -> None:
 RECORDING = {"record_segment", "record_topic", "record_mapping", "record_dropped"}
 LEAVING = [
     pytest.param(state, edge, id=f"{machine.name}: {state.name} on {kind.__name__}, {number}")
-    for machine in (segment.MACHINE, topic.MACHINE, static.MACHINE)
+    for machine in MACHINES
     for (state, kind), edges in machine.transitions.items()
     # What the log says of a static queue is the event itself.
     if kind is not static.Recorded
