@@ -17,7 +17,7 @@ from replispec.wire.rocketmq.constants import CLIENT_EXPIRY_MS
 GROUPS_MAX: Final = 1_000
 """Groups that one client may belong to; those beyond are not noted."""
 MEMBERS_MAX: Final = 100_000
-"""Members of all groups; beyond that the host that has most of them gives way to others."""
+"""MembersOfGroups of all groups; beyond that the host that has most of them gives way to others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class GroupClient:
     consumer: ConsumerData = field(default_factory=ConsumerData)
 
 
-class Members:
-    """Members of groups by their connections."""
+class MembersOfGroups:
+    """MembersOfGroups of groups by their connections."""
 
     def __init__(self) -> None:
         self._groups: dict[str, dict[int, GroupClient]] = {}
@@ -120,13 +120,13 @@ class Members:
         return known is None or known.heard.client != client.heard.client
 
 
-class Clients(Members):
-    """Members of consumer groups, and beside them those of producer groups. Whoever keeps this asks with
+class Clients(MembersOfGroups):
+    """MembersOfGroups of consumer groups, and beside them those of producer groups. Whoever keeps this asks with
     `take_news` for those that have to be told that a member of their group came or left."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.producers: Final = Members()
+        self.producers: Final = MembersOfGroups()
         # Groups that changed, and connections of the first of them that are to be told of it.
         self._changed: dict[str, None] = {}
         self._telling: tuple[str, list[int]] | None = None
