@@ -17,7 +17,7 @@ from replispec.wire.rocketmq.constants import CLIENT_EXPIRY_MS
 GROUPS_MAX: Final = 1_000
 """Groups that one client may belong to; those beyond are not noted."""
 MEMBERS_MAX: Final = 100_000
-"""MembersOfGroups of all groups; beyond that the host that has most of them gives way to others."""
+"""Members of all groups; beyond that the host that has most of them gives way to others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class GroupClient:
 
 
 class MembersOfGroups:
-    """MembersOfGroups of groups by their connections."""
+    """Members of groups by their connections."""
 
     def __init__(self) -> None:
         self._groups: dict[str, dict[int, GroupClient]] = {}
@@ -121,7 +121,7 @@ class MembersOfGroups:
 
 
 class Clients(MembersOfGroups):
-    """MembersOfGroups of consumer groups, and beside them those of producer groups. Whoever keeps this asks with
+    """Members of consumer groups, and beside them those of producer groups. Whoever keeps this asks with
     `take_news` for those that have to be told that a member of their group came or left."""
 
     def __init__(self) -> None:
