@@ -21,6 +21,5 @@ def smoke(cluster: Cluster) -> str:
 FAMILY = LabFamily(
     subjects=tuple,
     smoke=smoke,
-    # There is no replay of this family.
-    interop=Interop(f"Apache Kafka {KAFKA.release}", fetch, SCENARIOS, is_replayed=False),
+    interop=Interop(f"Apache Kafka {KAFKA.release}", fetch, SCENARIOS),
 )

@@ -82,8 +82,10 @@ class KafkaStage:
         }  # fmt: skip
         self.cluster.start(OUR_ROLES, "controller", "controller", settings)
 
-    def start_broker(self, broker: int, *, ours: bool, least: int = 2) -> None:
-        """A broker on its folder; `least` is its min.insync.replicas."""
+    def start_broker(
+        self, broker: int, *, ours: bool, least: int = 2, more: Mapping[str, object] | None = None
+    ) -> None:
+        """A broker on its folder; `least` is its min.insync.replicas, `more` what else its file says."""
         name = _broker(broker)
         settings: dict[str, object] = {
             "broker.id": broker, "listeners": f"PLAINTEXT://{self.cluster.address(name)}",
@@ -96,6 +98,7 @@ class KafkaStage:
                 "log.message.format.version": self.generation, "controlled.shutdown.enable": "false",
                 "auto.create.topics.enable": "false", "offsets.topic.replication.factor": 1,
             }  # fmt: skip
+        settings |= more or {}
         self.cluster.start(OUR_ROLES if ours else KAFKA, "broker", name, settings)
 
     def kill(self, broker: int) -> float:
