@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from lab.cluster import Cluster
-from lab.family import Interop, LabFamily
+from lab.family import Demo, Interop, LabFamily
+from lab.kafka import demo
 from lab.kafka.interop.scenarios import SCENARIOS
 from lab.kafka.programs import KAFKA, fetch
 from lab.kafka.stage import CONTROLLER_ID, KafkaStage
@@ -21,5 +22,7 @@ def smoke(cluster: Cluster) -> str:
 FAMILY = LabFamily(
     subjects=tuple,
     smoke=smoke,
-    interop=Interop(f"Apache Kafka {KAFKA.release}", fetch, SCENARIOS),
+    demo=Demo(demo.play, is_replayed=False),
+    # There is no replay of this family.
+    interop=Interop(f"Apache Kafka {KAFKA.release}", fetch, SCENARIOS, is_replayed=False),
 )

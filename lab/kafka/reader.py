@@ -1,20 +1,23 @@
-"""What the nodes of a store say, and what a broker answers, each asked on a connection of its own."""
+"""What nodes of a store say, nodes that are made, what a broker answers: each on a connection of its own."""
 
 from __future__ import annotations
 
 import contextlib
 import socket
 
+from lab.errors import LabError
 from lab.ports import LOOPBACK
 from replispec.runtime.primitives.frames import FrameBuffer
 from replispec.wire.kafka import paths
 from replispec.wire.kafka.nodes import ApacheControllerNode, ApachePartitionStateNode
 from replispec.wire.kafka.requests import ApacheRequestFrame, ApacheResponseFrame
 from replispec.wire.kafka.streams import APACHE_RESPONSES
-from replispec.wire.zookeeper.codes import ErrorCode, OpCode
+from replispec.wire.zookeeper.codes import CreateFlags, ErrorCode, OpCode, Permission
 from replispec.wire.zookeeper.connection import ConnectRequest, ReplyFrame, RequestFrame
-from replispec.wire.zookeeper.constants import PASSWORD_BYTES
+from replispec.wire.zookeeper.constants import EVERYBODY_ID, EVERYBODY_SCHEME, PASSWORD_BYTES
 from replispec.wire.zookeeper.operations import (
+    AccessEntry,
+    CreateRequest,
     GetChildrenRequest,
     GetChildrenResponse,
     GetDataRequest,
@@ -24,6 +27,7 @@ from replispec.wire.zookeeper.streams import ANSWERS
 
 ASKED_S = 30.0
 SESSION_MS = 10_000
+EVERYBODY = AccessEntry(Permission.ALL, EVERYBODY_SCHEME, EVERYBODY_ID)
 
 
 class StoreReader:
@@ -41,6 +45,14 @@ class StoreReader:
         """The names below a node; none for no node."""
         answer = self._ask(OpCode.GET_CHILDREN, GetChildrenRequest(path, False).encode())
         return [] if answer is None else sorted(GetChildrenResponse.decode(answer).children or ())
+
+    def make(self, path: str, data: bytes) -> None:
+        """Make a node that lasts. Raises LabError when the store refuses."""
+        if (
+            self._ask(OpCode.CREATE, CreateRequest(path, data, [EVERYBODY], CreateFlags.PERSISTENT).encode())
+            is None
+        ):
+            raise LabError(f"the store makes no {path}")
 
     def record(self, topic: str, partition: int) -> ApachePartitionStateNode | None:
         """Who leads a partition."""

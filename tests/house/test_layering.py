@@ -96,8 +96,11 @@ ROLES = (
     "replispec.learner",
     "replispec.administrator",
 )
-# A name server may hold a controller in its process.
-BESIDE = {"replispec.nameserver": ("replispec.controller.rocketmq.process",)}
+# A name server may hold a controller in its process, and so may brokers that stand for it.
+BESIDE = {
+    "replispec.nameserver": ("replispec.controller.rocketmq.process",),
+    "replispec.broker": ("replispec.controller.kafka.process",),
+}
 # The parts of the runtime that roles are built of: pure, and free to know each other.
 RUNTIME_PARTS = (
     "adapting",
