@@ -21,7 +21,7 @@ from lab.capture import captured
 from lab.cluster import Cluster
 from lab.errors import NotInstalledError
 from lab.kafka.programs import fetch
-from lab.kafka.stage import LIBRARIES, KafkaStage
+from lab.kafka.stage import CONTROLLER_ID, LIBRARIES, KafkaStage
 from replispec.wire.kafka import paths
 
 # Each question is part of the capture.
@@ -39,10 +39,12 @@ AT_ONCE: Final = {"replica.fetch.wait.max.ms": 200}
 
 @dataclass(slots=True)
 class Recorded:
-    """A story while it is played: what was acknowledged, by acks, and what was done when."""
+    """A story while it is played: what was acknowledged, by acks, and what was done when; `ours`: our roles
+    play it."""
 
     stage: KafkaStage
     more: Mapping[str, object] = field(default_factory=dict)
+    ours: bool = False
     acknowledged: dict[str, list[str]] = field(default_factory=dict)
     done: list[dict[str, object]] = field(default_factory=list)
 
@@ -51,17 +53,20 @@ class Recorded:
         self.done.append({"time_ns": time.time_ns(), "what": what})
 
     def begin(self, *brokers: int) -> None:
-        """ZooKeeper and brokers, of which the first one is the controller."""
-        self.stage.start_store(ours=False)
+        """ZooKeeper and brokers, of which the first one is the controller; ours is no broker."""
+        self.stage.start_store(ours=self.ours)
+        if self.ours:
+            self.stage.start_controller()
+            self.stage.wait_controller(CONTROLLER_ID)
         for each in brokers:
             self.start(each)
-            if each == brokers[0]:
+            if each == brokers[0] and not self.ours:
                 self.stage.wait_controller(each)
         self.stage.wait_registered(sorted(brokers))
 
     def start(self, broker: int) -> None:
         """Start a broker."""
-        self.stage.start_broker(broker, ours=False, least=1, more=self.more)
+        self.stage.start_broker(broker, ours=self.ours, least=1, more=self.more)
         self.tell(f"broker {broker} is started")
 
     def write(self, name: str, count: int, *brokers: int, acks: str = "all", topic: str = TOPIC) -> None:
@@ -102,7 +107,7 @@ class Recorded:
         kept = self.stage.committed(TOPIC)
         lost = {acks: sorted({*told} - {*kept}) for acks, told in self.acknowledged.items()}
         return {
-            "program": "Apache Kafka 2.8.2, ZooKeeper 3.5.9",
+            "program": "replispec" if self.ours else "Apache Kafka 2.8.2, ZooKeeper 3.5.9",
             "generation": generation,
             "acknowledged": {acks: len(told) for acks, told in self.acknowledged.items()},
             "lost": lost,
@@ -113,7 +118,7 @@ class Recorded:
 
 def failover(told: Recorded) -> None:
     """A leader is killed; nothing that acks=all acknowledged is lost, and it comes back."""
-    told.begin(*CONTROLLER_KEPT)
+    told.begin(*((LEADER, FOLLOWER) if told.ours else CONTROLLER_KEPT))
     told.stage.make(TOPIC, f"{LEADER}:{FOLLOWER}")
     told.write("early", MANY, LEADER, FOLLOWER)
     told.kill(LEADER)
@@ -122,6 +127,12 @@ def failover(told: Recorded) -> None:
     told.start(LEADER)
     told.wait_isr(LEADER, FOLLOWER)
     told.write("both", SOME, FOLLOWER)
+
+
+def ours(told: Recorded) -> None:
+    """The same of our metastore, our controller and our brokers."""
+    told.ours = True
+    failover(told)
 
 
 def acks_one(told: Recorded) -> None:
@@ -255,6 +266,7 @@ def truncation(told: Recorded) -> None:
 
 STORIES: Final[Mapping[str, tuple[str, Callable[[Recorded], None]]]] = {
     "kafka_failover": ("1.0", failover),
+    "kafka_ours": ("1.0", ours),
     "kafka_acks_one": ("1.0", acks_one),
     "kafka_unclean": ("1.0", unclean),
     "kafka_isr": ("1.0", isr),
