@@ -23,6 +23,5 @@ FAMILY = LabFamily(
     subjects=tuple,
     smoke=smoke,
     demo=Demo(demo.play, is_replayed=False),
-    # There is no replay of this family.
-    interop=Interop(f"Apache Kafka {KAFKA.release}", fetch, SCENARIOS, is_replayed=False),
+    interop=Interop(f"Apache Kafka {KAFKA.release}", fetch, SCENARIOS),
 )

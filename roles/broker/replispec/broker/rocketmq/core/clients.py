@@ -41,7 +41,7 @@ class GroupClient:
     consumer: ConsumerData = field(default_factory=ConsumerData)
 
 
-class Members:
+class MembersOfGroups:
     """Members of groups by their connections."""
 
     def __init__(self) -> None:
@@ -120,13 +120,13 @@ class Members:
         return known is None or known.heard.client != client.heard.client
 
 
-class Clients(Members):
+class Clients(MembersOfGroups):
     """Members of consumer groups, and beside them those of producer groups. Whoever keeps this asks with
     `take_news` for those that have to be told that a member of their group came or left."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.producers: Final = Members()
+        self.producers: Final = MembersOfGroups()
         # Groups that changed, and connections of the first of them that are to be told of it.
         self._changed: dict[str, None] = {}
         self._telling: tuple[str, list[int]] | None = None
