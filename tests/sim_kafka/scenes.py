@@ -16,7 +16,7 @@ KEY: PartitionName = ("kept", 0)
 PATIENCE_MS = 20_000
 
 
-class Scene(PartitionsRun):
+class PartitionsScene(PartitionsRun):
     """Three brokers unless said otherwise, a topic of one partition that all have, its first one leads."""
 
     def __init__(self, generation: str = "2.2", *, seed: int = 1, brokers: int = 3) -> None:

@@ -21,7 +21,7 @@ from replispec.wire.kafka.design import DesignLeaderAndIsr
 from replispec.wire.kafka.machines import replica as replica_machine
 from tests.sim_kafka.cluster import CONTROLLERS, METASTORE, values_in
 from tests.sim_kafka.mutants import MUTANTS
-from tests.sim_kafka.scenes import KEY, Scene
+from tests.sim_kafka.scenes import KEY, PartitionsScene
 from tests.sim_kafka.settings import GENERATIONS, SESSION_MS, TO_THE_HIGH_WATERMARK
 from tests.sim_kafka.wishes import TopicWish
 
@@ -31,7 +31,7 @@ PAST_MS = SESSION_MS + 2_000
 
 @pytest.mark.parametrize("generation", BY_EPOCH)
 def test_r1_an_old_leader_that_wakes_changes_nothing_and_acknowledges_nothing(generation: str) -> None:
-    scene = Scene(generation)
+    scene = PartitionsScene(generation)
     old = scene.record.leader
     scene.cluster.world.pause(scene.name(old))
     scene.until(lambda: scene.record.leader not in (old, -1))
@@ -44,9 +44,9 @@ def test_r1_an_old_leader_that_wakes_changes_nothing_and_acknowledges_nothing(ge
     assert not scene.end().excused
 
 
-def deposed() -> Scene:
+def deposed() -> PartitionsScene:
     """A controller woke up after another one had decided."""
-    scene = Scene(brokers=4)
+    scene = PartitionsScene(brokers=4)
     old = scene.controller
     scene.cluster.world.pause(old)
     scene.cluster.world.kill(scene.name(scene.record.leader))
@@ -81,7 +81,7 @@ def test_r2_a_controller_in_office_writes_only_while_it_is(monkeypatch: pytest.M
 
 
 def test_r3_commands_that_a_fail_over_lost_are_given_by_the_next_controller() -> None:
-    scene = Scene()
+    scene = PartitionsScene()
     scene.cut(CONTROLLERS, list(scene.cluster.brokers.values()))
     scene.cluster.world.kill(scene.name(scene.record.leader))
     epoch = scene.record.epoch
@@ -94,7 +94,7 @@ def test_r3_commands_that_a_fail_over_lost_are_given_by_the_next_controller() ->
 
 
 def test_r4_a_broker_that_was_down_when_it_was_commanded_is_told_when_it_comes() -> None:
-    scene = Scene()
+    scene = PartitionsScene()
     follower = scene.record.isr[-1]
     scene.cluster.world.kill(scene.name(follower))
     scene.until(lambda: follower not in scene.record.isr)
@@ -108,7 +108,7 @@ def test_r4_a_broker_that_was_down_when_it_was_commanded_is_told_when_it_comes()
 
 
 def test_r5_of_late_and_repeated_commands_the_epoch_decides() -> None:
-    scene = Scene()
+    scene = PartitionsScene()
     for _ in range(3):
         for broker in scene.cluster.brokers.values():
             scene.cluster.world.network.reset(scene.controller, broker)
@@ -127,7 +127,7 @@ def test_r5_of_late_and_repeated_commands_the_epoch_decides() -> None:
 @pytest.mark.parametrize("pause_ms", [1_300, 1_500, 1_700, 1_900, 2_100])
 def test_r6_of_the_leaders_and_the_controllers_write_one_wins(pause_ms: int) -> None:
     """A follower that lags and whose session ends leaves the ISR by one of two hands."""
-    scene = Scene()
+    scene = PartitionsScene()
     leader, *_, follower = scene.record.isr
     scene.cluster.world.pause(scene.name(follower))
     scene.run_for(pause_ms)
@@ -139,7 +139,7 @@ def test_r6_of_the_leaders_and_the_controllers_write_one_wins(pause_ms: int) -> 
 
 def test_r7_a_leader_finds_out_what_became_of_its_write() -> None:
     """It goes on changing its ISR afterwards."""
-    scene = Scene()
+    scene = PartitionsScene()
     leader, *_, follower = scene.record.isr
     version = scene.record.version
     scene.cluster.world.pause(scene.name(follower))
@@ -156,7 +156,7 @@ def test_r7_a_leader_finds_out_what_became_of_its_write() -> None:
 
 
 def test_r8_a_leader_that_has_not_heard_yet_refuses_and_the_client_comes_again() -> None:
-    scene = Scene()
+    scene = PartitionsScene()
     leader = scene.record.isr[-1]
     scene.cut([scene.controller], [scene.name(leader)])
     scene.wish(TopicWish("create", "fresh", [[leader]]))
@@ -170,7 +170,7 @@ def test_r8_a_leader_that_has_not_heard_yet_refuses_and_the_client_comes_again()
 
 @pytest.mark.parametrize("seed", range(3))
 def test_r9_a_consumer_between_high_watermark_and_end_gets_nothing_and_no_error(seed: int) -> None:
-    scene = Scene(seed=seed)
+    scene = PartitionsScene(seed=seed)
     scene.cluster.world.kill(scene.name(scene.record.leader))
     epoch = scene.record.epoch
     scene.until(lambda: scene.record.epoch > epoch)
@@ -181,7 +181,7 @@ def test_r9_a_consumer_between_high_watermark_and_end_gets_nothing_and_no_error(
 
 def test_r10_a_topic_that_is_made_again_has_nothing_of_the_old_one() -> None:
     """It is deleted once a broker that was down has deleted its replica, and not before."""
-    scene = Scene()
+    scene = PartitionsScene()
     scene.make("again", [1, 2, 3])
     key = ("again", 0)
     scene.until(lambda: any(place.key == key for place in scene.cluster.history.acknowledged.values()))
@@ -200,7 +200,7 @@ def test_r10_a_topic_that_is_made_again_has_nothing_of_the_old_one() -> None:
 
 @pytest.mark.parametrize("delay_ms", range(0, 700, 100))
 def test_r11_a_controller_that_ends_between_steps_leaves_them_to_the_next(delay_ms: int) -> None:
-    scene = Scene(brokers=4)
+    scene = PartitionsScene(brokers=4)
     scene.wish(
         TopicWish("grow", "kept", [[1, 2]], 1),
         TopicWish("move", "kept", [[4, 2]]),
@@ -215,7 +215,7 @@ def test_r11_a_controller_that_ends_between_steps_leaves_them_to_the_next(delay_
 
 
 def test_r12_an_own_node_of_a_session_that_is_over_is_not_believed() -> None:
-    scene = Scene()
+    scene = PartitionsScene()
     name = scene.name(2)
     scene.cluster.world.kill(name)
     scene.cluster.world.start(name)
@@ -227,7 +227,7 @@ def test_r12_an_own_node_of_a_session_that_is_over_is_not_believed() -> None:
 
 
 def test_r13_changes_between_two_looks_are_seen() -> None:
-    scene = Scene()
+    scene = PartitionsScene()
     network = scene.cluster.world.network
     scene.cut([METASTORE], [scene.controller])
     scene.wish(*(TopicWish("create", f"t{number}", [[1, 2]]) for number in range(4)))
@@ -280,10 +280,10 @@ def test_r15_a_member_that_was_asked_for_counts_before_it_is_decided() -> None:
     assert log.high_watermark == 7
 
 
-def cut_then_led(generation: str) -> Scene:
+def cut_then_led(generation: str) -> PartitionsScene:
     """The same leader gets a new epoch, as a fourth broker is to have a replica; right after a follower has
     heard of it, the leader ends, and whoever is left of the ISR leads."""
-    scene = Scene(generation, brokers=4)
+    scene = PartitionsScene(generation, brokers=4)
     leader, follower, _ = scene.record.isr
     epoch = scene.record.epoch
     scene.cluster.client.acks = (-1,)
@@ -319,7 +319,7 @@ def test_r16_is_found_where_it_should_not_be() -> None:
 
 
 def test_r18_commands_for_an_earlier_life_are_refused() -> None:
-    scene = Scene()
+    scene = PartitionsScene()
     name = scene.name(scene.record.isr[-1])
     scene.cut([scene.controller], [name])
     scene.cluster.world.kill(scene.name(scene.record.leader))
