@@ -12,33 +12,28 @@ from dataclasses import replace
 from typing import Any, Final
 from unittest.mock import patch
 
-from replispec.broker.kafka.commands import ControllerCommands
 from replispec.broker.kafka.core.following import KnownFollower
 from replispec.broker.kafka.core.replica import LocalReplica
 from replispec.broker.kafka.follower import PartitionsFollower
-from replispec.broker.kafka.follower.leader_link import LeaderLink
 from replispec.broker.kafka.follower.partition import FollowedPartition
+from replispec.broker.kafka.isr import IsrKeeper
 from replispec.broker.kafka.produces import Produces
 from replispec.broker.kafka.strays import StrayLogs
-from replispec.controller.kafka import leaders
-from replispec.controller.kafka.core.cluster import KnownTopic
 from replispec.controller.kafka.core.commands import BrokerCommands
 from replispec.controller.kafka.core.partition import LedPartition
 from replispec.controller.kafka.deletions import TopicDeletions
-from replispec.controller.kafka.leaders import Leaders
 from replispec.controller.kafka.moves import PartitionMoves
-from replispec.controller.kafka.reign import Reign
-from replispec.controller.kafka.store import FencedStore
+from replispec.learner.kafka.core.export import RecordExport
 from replispec.runtime.kafka import rules
 from replispec.runtime.kafka.log import LogFolder, PartitionLog
 from replispec.runtime.sim import SimulatedFiles, SimulatedJournal
 from replispec.runtime.zookeeper.client import BatchItem, MetastoreClient
 from replispec.runtime.zookeeper.client.watching import WatchedNodes
 from replispec.wire.kafka import paths
-from replispec.wire.kafka.machines import broker_command, fetcher, followed_replica, partition
+from replispec.wire.kafka.machines import followed_replica, partition
 from replispec.wire.kafka.machines import replica as replica_machine
 from replispec.wire.zookeeper.constants import ANY_VERSION
-from replispec.wire.zookeeper.operations import DeleteRequest, SetDataRequest
+from replispec.wire.zookeeper.operations import DeleteRequest
 from tests.sim_kafka.run import PartitionsRun
 from tests.sim_kafka.settings import PartitionsSettings, drawn_settings
 
@@ -85,14 +80,6 @@ def _isr_without_version(
     real(self, path, data, ANY_VERSION if path.endswith("/state") else version, then)
 
 
-def _record_without_version(path: str, data: bytes, _version: int) -> SetDataRequest:
-    return SetDataRequest(path, data, ANY_VERSION)
-
-
-def _unfenced(self: FencedStore, items: Sequence[BatchItem]) -> None:
-    vars(self)["_client"].change_all(items)
-
-
 # The controller
 
 
@@ -115,12 +102,6 @@ def _told_nothing(real: Any, self: BrokerCommands, broker_id: int) -> None:
     vars(self)["_waiting"][broker_id].rounds[0].led.clear()
 
 
-def _not_read_again(self: PartitionMoves, topic: KnownTopic, *, is_done: bool) -> None:
-    topic.writing -= 1
-    if not is_done:
-        vars(self)["_look_again"](topic)
-
-
 def _first_assigned(assigned: Sequence[int], leader: int | None, isr: frozenset[int]) -> int | None:
     return leader if leader in isr else next(iter(assigned), None) if isr else None
 
@@ -131,16 +112,6 @@ def _first_assigned(assigned: Sequence[int], leader: int | None, isr: frozenset[
 def _committed(real: Any, self: Produces, *args: Any) -> Any:
     event = real(self, *args)
     return replace(event, committed=event.flushed)
-
-
-def _own_flush_not_awaited(real: Any, self: LocalReplica) -> None:
-    log = self.log
-    assert log is not None
-    flushed, log.flushed = log.flushed, log.end
-    try:
-        real(self)
-    finally:
-        log.flushed = flushed
 
 
 def _leader_alone(self: LocalReplica) -> None:
@@ -158,48 +129,13 @@ def _falling(real: Any, self: LocalReplica) -> None:
     log.high_watermark = max(log.start, min([log.flushed, *ends]))
 
 
-def _wanted_not_counted(real: Any, self: LocalReplica) -> None:
-    wanted = self.known.wanted
-    vars(self)["_variables"] = replace(self.known, wanted=frozenset())
-    real(self)
-    vars(self)["_variables"] = replace(self.known, wanted=wanted)
-
-
 def _joins_early(real: Any, self: KnownFollower, event: Any) -> Any:
     effects = real(self, event)
     return ("want_in",) if isinstance(event, followed_replica.JoiningConsidered) else effects
 
 
-def _heard(real: Any, self: ControllerCommands, event: Any) -> str:
-    taken = real(self, event)
-    return "carry_out" if isinstance(event, broker_command.Commanded) else str(taken)
-
-
-def _of_any_life(real: Any, self: ControllerCommands, event: Any) -> str:
-    if isinstance(event, broker_command.Commanded):
-        event = replace(event, broker_epoch=-1)
-    return str(real(self, event))
-
-
-def _older_leaders(real: Any, self: LocalReplica, event: Any) -> Any:
-    if isinstance(event, replica_machine.LeaderAndIsr):
-        vars(self)["_variables"] = replace(self.known, leader_epoch=-1)
-    return real(self, event)
-
-
 def _cut_to_mark(real: Any, self: FollowedPartition, *args: Any, **kwargs: Any) -> None:
     real(self, *args, **{**kwargs, "by_epoch": False})
-
-
-def _beyond_the_disk(real: Any, self: FollowedPartition, event: Any, now_ms: int) -> None:
-    real(self, event, now_ms)
-    if self.state is fetcher.State.FLUSHING:
-        real(self, fetcher.Flushed(), now_ms)
-
-
-def _any_life(self: LeaderLink, topic: str, number: int) -> FollowedPartition | None:
-    asked = vars(self)["_asked"].pop((topic, number), None)
-    return None if asked is None else asked[0]
 
 
 def _epochs_stay(real: Any, self: PartitionLog, offset: int) -> None:
@@ -215,6 +151,28 @@ def _kept_folder(self: LogFolder, topic: str, number: int, _unique: str) -> None
     del self.logs[topic, number]
 
 
+def _twice(real: Any, self: PartitionLog, *args: Any) -> Any:
+    real(self, *args)
+    return real(self, *args)
+
+
+def _told_twice(real: Any, self: RecordExport, *args: Any) -> None:
+    real(self, *args)
+    real(self, *args)
+
+
+def _without_leader(real: Any, self: IsrKeeper, one: LocalReplica, members: frozenset[int]) -> None:
+    real(self, one, members - {one.known.leader})
+
+
+def _request_stays(real: Any, self: PartitionMoves, move: Any) -> None:
+    requests = vars(self)["_requests"]
+    kept = dict(requests)
+    requests.pop(move.one.key, None)
+    real(self, move)
+    requests.update(kept)
+
+
 def _nothing(*_: object, **__: object) -> None:
     pass
 
@@ -224,11 +182,12 @@ def _unclean(real: Any, self: PartitionsSettings) -> dict[str, Any]:
 
 
 MUTANTS: Final[dict[str, Mutant]] = {
+    "a batch is appended twice": _around(PartitionLog, "append_as_leader", _twice),
+    "a learner tells a record twice": _around(RecordExport, "put", _told_twice),
+    "a leader leaves its own ISR": _around(IsrKeeper, "want", _without_leader),
+    "a move ends and its request stays": _around(PartitionMoves, "_finish", _request_stays),
+    "everybody is told who leads, but not where": _method(BrokerCommands, "show", _nothing),
     "an ISR is written whatever the version": _around(MetastoreClient, "set_data", _isr_without_version),
-    "a record is written whatever the version": lambda: patch.object(
-        leaders, "SetDataRequest", _record_without_version
-    ),
-    "a controller writes while another one is in office": _method(FencedStore, "change_all", _unfenced),
     "what is watched is read once": _method(WatchedNodes, "told", _nothing),
     "the store forgets what it told": lambda: _lying(SimulatedJournal, "append"),
     "a new leader has the epoch of the last one": _around(LedPartition, "take", _same_epoch),
@@ -238,33 +197,24 @@ MUTANTS: Final[dict[str, Mutant]] = {
     ),
     "the wish to delete a topic goes before the topic": _around(TopicDeletions, "wanted", _wish_first),
     "a broker that comes is not told what it has": _around(BrokerCommands, "begin", _told_nothing),
-    "a new controller decides nothing that was left": _method(Reign, "change_leaders", _nothing),
-    "moves of the last controller are not gone on with": _method(PartitionMoves, "unfinished", _nothing),
-    "what is read replaces what is being written": _method(Leaders, "_looked", vars(Leaders)["_found"]),
-    "a move whose write was refused is written again at once": _method(
-        PartitionMoves, "_topic_written", _not_read_again
-    ),
     "old replicas are not stopped": _method(BrokerCommands, "stop", _nothing),
     "logs of others stay": _method(StrayLogs, "watch", _nothing),
     "a leader acknowledges what it has alone": _around(Produces, "_event_of", _committed),
-    "a leader counts what its own disk may lose": _around(LocalReplica, "commit", _own_flush_not_awaited),
     "the high watermark is the leader's end": _method(LocalReplica, "commit", _leader_alone),
     "the high watermark falls": _around(LocalReplica, "commit", _falling),
-    "who is asked into the ISR does not count yet": _around(LocalReplica, "commit", _wanted_not_counted),
     "a follower joins before it has what is committed": _around(KnownFollower, "take", _joins_early),
-    "a deposed controller is heard": _around(ControllerCommands, "_step", _heard),
-    "commands for an earlier life are carried out": _around(ControllerCommands, "_step", _of_any_life),
-    "an older leader is believed": _around(LocalReplica, "take", _older_leaders),
     "nothing is cut after a fail-over": _rule("cut_by_epoch", lambda _, end, *__: end),
     "a log is cut to its high watermark": _around(FollowedPartition, "follow", _cut_to_mark),
-    "a follower asks beyond its disk": _around(FollowedPartition, "take", _beyond_the_disk),
-    "answers of an earlier command are put into the log": _method(LeaderLink, "_answered", _any_life),
     "an epoch without records stays": _around(PartitionLog, "truncate", _epochs_stay),
     "consumers see what is not committed": _around(PartitionLog, "read", _uncommitted),
     "the logs of a broker are not brought to the disk": lambda: _lying(SimulatedFiles, "flush"),
     "the folder of a deleted replica stays": _method(LogFolder, "delete", _kept_folder),
     "a follower follows on after it leads": _method(PartitionsFollower, "stop", _nothing),
 }
+
+
+LATE: Final = {"an epoch without records stays": 63}
+"""What few seeds find, and from where on to look for it."""
 
 
 def found_by(mutant: Mutant, seeds: int, first: int = 0) -> tuple[int, str] | None:
