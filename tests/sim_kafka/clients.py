@@ -64,6 +64,7 @@ class PartitionsClient:
         self.misread: Callable[[int, RecordPlace, str], None] = lambda *_: None
         self.history = history
         self.is_sending = True
+        self.acks: Sequence[int] = (-1, -1, -1, 1, 0)
         self.positions: dict[tuple[PartitionName, int], int] = {}
         self.leaders: dict[PartitionName, int] = {}
         self._rng = rng
@@ -155,7 +156,7 @@ class PartitionsClient:
 
     def _send(self, key: PartitionName) -> None:
         leader = self.leaders[key]
-        acks = self._rng.one_of((-1, -1, -1, 1, 0))
+        acks = self._rng.one_of(self.acks)
         link = self._writing[leader]
         if acks and not link.is_free:
             return

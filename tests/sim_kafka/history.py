@@ -40,7 +40,7 @@ class PartitionsHistory:
     errors: dict[int, int] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
     ends: dict[tuple[PartitionName, int], int] = field(default_factory=dict)
-    """Behind the last acknowledged record, by partition and generation."""
+    """Behind the last record that is known to be committed: acknowledged or read."""
     tell: Callable[[Moment], None] = lambda _: None
     told: Callable[[RecordPlace], None] = lambda _: None
     """Is handed each place that was acknowledged."""
@@ -50,8 +50,7 @@ class PartitionsHistory:
         sent = self.sent[value]
         place = RecordPlace(sent.key, sent.generation, offset)
         self.acknowledged[value] = place
-        which = (sent.key, sent.generation)
-        self.ends[which] = max(self.ends.get(which, 0), offset + 1)
+        self._commit(place)
         self.told(place)
         self.tell(Moment.ACKNOWLEDGED)
 
@@ -62,5 +61,10 @@ class PartitionsHistory:
     def see(self, place: RecordPlace, value: str) -> bool:
         """A consumer got a record; False when it had got another one there."""
         if place not in self.read:
+            self._commit(place)
             self.tell(Moment.READ)
         return self.read.setdefault(place, value) == value
+
+    def _commit(self, place: RecordPlace) -> None:
+        which = (place.key, place.generation)
+        self.ends[which] = max(self.ends.get(which, 0), place.offset + 1)

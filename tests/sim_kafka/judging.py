@@ -49,6 +49,7 @@ def judged(cluster: PartitionsCluster, watch: PartitionsWatch) -> tuple[list[str
         (excused if watch.may_lose(key) else wrong).extend(lost)
         wrong += _invented(cluster, key, known, logs)
     wrong += _folders(cluster, logs)
+    wrong += [f"{each} was to be deleted" for each in cluster.topics.items() if each in watch.doomed]
     if not any(watch.may_lose(key) for key in cluster.stored):
         wrong += _exported(cluster, logs)
     return wrong, excused

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from replispec.runtime.sim import Rng
+from replispec.runtime.sim import NetworkConditions, Pace, Rng
 from replispec.runtime.world import Note
 from tests.sim.nemesis import Fault
 from tests.sim.settings import Settings
@@ -27,6 +27,7 @@ from tests.sim_kafka.wishes import TopicWish
 FAULTS_FROM_MS: Final = 3_500
 FAULTS_UNTIL_MS: Final = 11_000
 SETTLE_MS: Final = 60_000
+HASTY_MS: Final = 25_000
 QUIET_MS: Final = 3_000
 REPAIR_MS: Final = 1_500
 
@@ -61,11 +62,19 @@ class PartitionsRun:
     """A cluster, its watch and its nemesis."""
 
     def __init__(
-        self, seed: int, settings: PartitionsSettings | None = None, *, keeps_lines: bool = False
+        self,
+        seed: int,
+        settings: PartitionsSettings | None = None,
+        *,
+        keeps_lines: bool = False,
+        conditions: NetworkConditions | None = None,
+        pace: Pace | None = None,
     ) -> None:
         self.seed = seed
         self.settings = settings or drawn_settings(seed)
-        self.cluster: PartitionsCluster = built(seed, self.settings, keeps_lines=keeps_lines)
+        self.cluster: PartitionsCluster = built(
+            seed, self.settings, conditions=conditions, pace=pace, keeps_lines=keeps_lines
+        )
         self.watch = PartitionsWatch(self.cluster)
         self.cluster.client.misread = self.watch.misread
         self.rng = Rng(~seed)
@@ -82,9 +91,10 @@ class PartitionsRun:
         cluster.history.tell = self.nemesis.happened
         cluster.history.told = self.watch.acknowledged
         cluster.world.look = self.watch.look
-        cluster.world.notes = self._hear
+        cluster.world.notes = self.hear
 
-    def _hear(self, name: str, note: Note) -> None:
+    def hear(self, name: str, note: Note) -> None:
+        """Read one line of the log of a process."""
         self.watch.hear(note)
         if note.what == "the disk of the logs failed":
             # Whoever runs it begins it again; its disk is well by then, or fails again.
@@ -97,26 +107,34 @@ class PartitionsRun:
             world.kill(name)
             world.start(name)
 
-    def play(self) -> PartitionsResult:
-        """Live through everything, heal, and be judged."""
+    def play(self, *, is_hasty: bool = False) -> PartitionsResult:
+        """Live through everything, heal, and be judged; who `is_hasty` stops at the first fault."""
         cluster, world = self.cluster, self.cluster.world
         cluster.start()
         self._wish()
         world.after(3_000_000, self.nemesis.supervise)
         self.nemesis.plan(self.rng.between(1, 5), from_ms=FAULTS_FROM_MS, until_ms=FAULTS_UNTIL_MS)
-        world.run_for(FAULTS_UNTIL_MS + 1_500)
+        may_stop = partial(bool, self.watch.faults) if is_hasty else bool
+        if world.run_until(may_stop, at_most_ms=FAULTS_UNTIL_MS + 1_500, step_ms=500):
+            return self.result([])
         self.nemesis.heal()
-        return self.ended()
+        return self.ended(at_most_ms=HASTY_MS if is_hasty else SETTLE_MS)
 
-    def ended(self) -> PartitionsResult:
+    def ended(self, *, at_most_ms: int = SETTLE_MS) -> PartitionsResult:
         """Wait until all is whole again, and judge."""
         cluster, world, watch = self.cluster, self.cluster.world, self.watch
-        if not world.run_until(lambda: not unsettled(cluster, watch), at_most_ms=SETTLE_MS, step_ms=500):
-            watch.fault(f"not whole {SETTLE_MS} ms after all was healed: {unsettled(cluster, watch)[:3]}")
+        if not world.run_until(lambda: not unsettled(cluster, watch), at_most_ms=at_most_ms, step_ms=500):
+            watch.fault(f"not whole {at_most_ms} ms after all was healed: {unsettled(cluster, watch)[:3]}")
         cluster.client.is_sending = False
         world.run_for(QUIET_MS)
         world.run_until(lambda: not judged(cluster, watch)[0], at_most_ms=20_000, step_ms=1_000)
         wrong, excused = judged(cluster, watch)
+        watch.faults.extend(wrong)
+        return self.result(excused)
+
+    def result(self, excused: list[str]) -> PartitionsResult:
+        """What came of it."""
+        cluster, world, watch = self.cluster, self.cluster.world, self.watch
         history = cluster.history
         counts = {
             "sent": len(history.sent),
@@ -131,7 +149,7 @@ class PartitionsRun:
             self.settings,
             world.digest(),
             self.nemesis.faults,
-            [*watch.faults, *wrong],
+            [*watch.faults],
             excused,
             counts,
             world.lines,

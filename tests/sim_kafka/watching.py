@@ -19,13 +19,15 @@ FAULTS_MAX = 30
 
 
 class PartitionsWatch:
-    """`unclean`: partitions of which an unclean election was told; `cut`: those of which a broker cut records
-    that were acknowledged."""
+    """`unclean`: partitions of which an unclean election was told; `cut`: those of which a member of the ISR
+    cut what is committed."""
 
     def __init__(self, cluster: PartitionsCluster) -> None:
         self.unclean: set[PartitionName] = set()
         self.cut: set[PartitionName] = set()
         self.refused: set[PartitionName] = set()
+        # Generations of topics that were to be deleted.
+        self.doomed: set[tuple[str, int]] = set()
         self.elections = 0
         self.isr_changes = 0
         self._cluster = cluster
@@ -58,6 +60,8 @@ class PartitionsWatch:
         values = note.values
         if note.what == "unclean election":
             self.unclean.add((str(values["topic"]), int(str(values["partition"]))))
+            if not self._cluster.settings.unclean:
+                self.fault("an unclean election, which is not allowed")
         elif note.what == "reassignment refused":
             self.refused.add((str(values["topic"]), int(str(values["partition"]))))
 
@@ -95,6 +99,8 @@ class PartitionsWatch:
         if zxid < self._zxid:
             self.fault(f"the store forgot what came after {zxid}")
         self._zxid = zxid
+        topics = self._cluster.topics
+        self.doomed |= {(topic, topics[topic]) for topic in self._cluster.going if topic in topics}
         for key, new in self._cluster.stored.items():
             old = before.get(key)
             if new != old and new.version >= 0:
@@ -125,7 +131,7 @@ class PartitionsWatch:
         self._check_members(key, new)
 
     def _check_members(self, key: PartitionName, known: StoredPartition) -> None:
-        """Each member of the ISR has every record that was acknowledged. Who cuts to the high watermark lacks
+        """Each member of the ISR has every record that is committed. Who cuts to the high watermark lacks
         some for a while."""
         least = self._cluster.history.ends.get((key, known.generation), 0)
         if self.may_lose(key) or not least or not self._cluster.settings.cuts_by_epoch:
@@ -164,23 +170,23 @@ class PartitionsWatch:
         if before is not None and before[0] is log:
             if epoch >= 0 and before[2] == epoch and mark < before[3]:
                 self.fault(f"{key} at {broker_id}: high watermark fell from {before[3]} to {mark}")
-            acknowledged = 0
+            committed = 0
             if known is not None:
-                acknowledged = self._cluster.history.ends.get((key, known.generation), 0)
-            if end < before[1] and end < acknowledged:
-                self._cut(broker_id, key, end, acknowledged)
+                committed = self._cluster.history.ends.get((key, known.generation), 0)
+            if end < before[1] and end < committed:
+                self._cut(broker_id, key, end, committed)
         if epoch < 0 or known is None or key[0] in self._cluster.going:
             return
         self._look_at_leader(broker_id, key, epoch, mark, known)
 
-    def _cut(self, broker_id: int, key: PartitionName, end: int, acknowledged: int) -> None:
+    def _cut(self, broker_id: int, key: PartitionName, end: int, committed: int) -> None:
         known = self._cluster.stored[key]
         if broker_id not in known.isr or self.may_lose(key) or key[0] in self._cluster.going:
             # Who is in no ISR copies from whoever is.
             return
         self.cut.add(key)
         if self._cluster.settings.cuts_by_epoch:
-            self.fault(f"{key} at {broker_id}: cut to {end}, below {acknowledged}, which was acknowledged")
+            self.fault(f"{key} at {broker_id}: cut to {end}, below {committed}, which is committed")
 
     def _look_at_leader(
         self, broker_id: int, key: PartitionName, epoch: int, mark: int, known: StoredPartition
