@@ -25,16 +25,11 @@ PLAYED_MINIMUM = 60
 DESIGNATES = re.compile(r"designateElect\W+true", re.IGNORECASE)
 USUAL = (
     "LivenessByHeartbeatOnly",
-    "TermAsEpoch",
     "NoUnsignedAdministration",
     "RegistrationElectsTheFirst",
     "OneCodeForEveryRefusal",
-    "UnknownSetIsEmpty",
-    "RegistersWhoHasAnId",
-    "ChangeTellsItsHeaderAlone",
     "ScansEveryTwentySeconds",
     "NotificationIsItsHeaderAlone",
-    "TakesASetEpochAhead",
 )
 CASES = [case for case in load("controller") if applicable(case)]
 NAMES = tuple(ALTERNATIVES) if os.environ.get("REPLISPEC_FAULTS") == "all" else USUAL

@@ -1,11 +1,12 @@
 """Case files: what a case has to say about itself, and what is refused before anything connects."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
-from replispec.conformance.cases import load
+from replispec.conformance.cases import cases_folder, load
 from replispec.conformance.model import CaseError
 from replispec.conformance.values import TAGS
 from tests.conformance.case_files import HEAD, METADATA, a_case, read, refused, replispec, write
@@ -194,3 +195,12 @@ def test_a_fault_in_a_case_ends_the_command_before_anything_connects(
 def test_the_page_for_authors_names_every_tag() -> None:
     page = (ROOT / "docs" / "writing-a-case.md").read_text(encoding="utf-8")
     assert TAGS - set(re.findall(r"`!([a-z_]+)", page)) == set()
+
+
+def test_shipped_cases_are_read_once_by_whichever_way_they_are_asked_for(tmp_path: Path) -> None:
+    shipped = load("controller")
+    assert load("controller") is load("controller", cases_folder("rocketmq")) is shipped
+    shutil.copytree(cases_folder("rocketmq"), tmp_path / "cases")
+    copied = load("controller", tmp_path / "cases")
+    assert copied is not shipped
+    assert copied == shipped

@@ -4,7 +4,7 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 import yaml
 
@@ -27,6 +27,12 @@ OPERATORS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
 }
 
 
+@lru_cache(maxsize=2)
+def _tree(source: str) -> ast.Module:
+    """The source, read once by rules that are asked about it one after the other."""
+    return ast.parse(source)
+
+
 def imports(source: str) -> Iterator[tuple[int, str]]:
     """Every module that the source imports, at any depth, as (line, dotted name).
 
@@ -37,7 +43,7 @@ def imports(source: str) -> Iterator[tuple[int, str]]:
 
 @cache
 def _imported(source: str) -> tuple[tuple[int, str], ...]:
-    return tuple(_imports_in(ast.parse(source)))
+    return tuple(_imports_in(_tree(source)))
 
 
 def _imports_in(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -67,14 +73,14 @@ def forbidden_imports(source: str, own: Collection[str], banned: Collection[str]
 
 def called_builtins(source: str, banned: Collection[str]) -> Iterator[str]:
     """Calls of builtin functions that reach the world, such as open."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(_tree(source)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in banned:
             yield f"line {node.lineno}: calls {node.func.id}()"
 
 
 def unbounded_digits(source: str) -> Iterator[str]:
     """Questions whether a text is of digits, which lead to a number of as many as a peer likes."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(_tree(source)):
         if isinstance(node, ast.Attribute) and node.attr in ("isdigit", "isdecimal", "isnumeric"):
             yield f"line {node.lineno}: asks {node.attr}: use decimal_of"
 
@@ -82,14 +88,14 @@ def unbounded_digits(source: str) -> Iterator[str]:
 def wire_keys(source: str, keys: Collection[str]) -> Iterator[str]:
     """String literals that are a key of the wire; keys without a capital are everyday words."""
     spelt = {key for key in keys if key != key.lower()}
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(_tree(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in spelt:
             yield f"line {node.lineno}: spells the wire key {node.value!r}: use the generated constant"
 
 
 def request_codes(source: str, codes: Collection[int]) -> Iterator[str]:
     """Integer literals that are a request code."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(_tree(source)):
         if (
             isinstance(node, ast.Constant)
             and type(node.value) is int
@@ -107,7 +113,7 @@ def values_by_hand(source: str) -> Iterator[str]:
     files). A bound that is the limit of a number of 2, 4 or 8 bytes is that of a field, a time is a parameter
     or a constant of the specification, and so is a pattern.
     """
-    tree = ast.parse(source)
+    tree = _tree(source)
     for node in tree.body:
         if (
             isinstance(node, ast.Assign | ast.AnnAssign)
@@ -172,7 +178,7 @@ def sizes(source: str) -> Iterator[str]:
     count = len(source.splitlines())
     if count > FILE_LINES_MAXIMUM:
         yield f"{count} lines, at most {FILE_LINES_MAXIMUM}"
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(_tree(source)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             length = (node.end_lineno or node.lineno) - node.lineno + 1
             if length > FUNCTION_LINES_MAXIMUM:

@@ -95,6 +95,10 @@ KEYS: Final = {
 MOMENTS: Final = {
     "last_frame": "The old master's last frame before the new one was announced.",
     "closed": "The end of the connection that carried the old master's heartbeats.",
+    "session_ended": "The end of the old leader's session with the metastore.",
+    "recorded": "The record that names the new leader with its epoch.",
+    "ordered": "The controller's command to the new leader to lead.",
+    "taken": "The new leader's answer that it leads.",
     "elected": "The first fact that names the new master with its epoch.",
     "notified": "The controller's notification to the new master.",
     "accepted": "The new master's first answer that a message is stored.",

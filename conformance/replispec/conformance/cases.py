@@ -74,7 +74,9 @@ def load(kind: str, folder: Path | None = None, added: Path | None = None) -> tu
     An added folder may use the givens of the first and have more. Raises CaseError for the first case that
     does not fit the language, and for a folder without cases.
     """
-    return _shipped(kind) if folder is None and added is None else _load(kind, folder, added)
+    if added is None and (folder is None or folder == cases_folder(family_of(kind).name)):
+        return _shipped(kind)
+    return _load(kind, folder, added)
 
 
 @cache

@@ -55,6 +55,8 @@ def names_in(value: object) -> Iterator[str]:
     Raises UnknownVariable for what only looks like one.
     """
     if isinstance(value, str):
+        if "$" not in value:
+            return
         whole = _WHOLE.fullmatch(value)
         if whole is None and _LOOKS_LIKE_ONE.search(_INSIDE.sub("", value)):
             raise UnknownVariable(
