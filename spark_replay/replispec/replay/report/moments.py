@@ -11,15 +11,16 @@ class MomentKind(StrEnum):
 
     LAST_FRAME = "last_frame"
     CLOSED = "closed"
-    SESSION_ENDED = "session_ended"
-    RECORDED = "recorded"
-    ORDERED = "ordered"
-    TAKEN = "taken"
     ELECTED = "elected"
     NOTIFIED = "notified"
     ACCEPTED = "accepted"
     RETURNED = "returned"
     REPORTED = "reported"
+    # Where a store says who leads: between the last frame and what is accepted.
+    SESSION_ENDED = "session_ended"
+    RECORDED = "recorded"
+    ORDERED = "ordered"
+    TAKEN = "taken"
 
 
 @dataclass(frozen=True, slots=True)
