@@ -7,6 +7,7 @@ from lab.family import Interop, LabFamily
 from lab.kafka.interop.scenarios import SCENARIOS
 from lab.kafka.programs import KAFKA, fetch
 from lab.kafka.stage import CONTROLLER_ID, KafkaStage
+from lab.kafka.subjects import subjects
 
 
 def smoke(cluster: Cluster) -> str:
@@ -19,7 +20,7 @@ def smoke(cluster: Cluster) -> str:
 
 
 FAMILY = LabFamily(
-    subjects=tuple,
+    subjects=subjects,
     smoke=smoke,
     # There is no replay of this family.
     interop=Interop(f"Apache Kafka {KAFKA.release}", fetch, SCENARIOS, is_replayed=False),

@@ -11,10 +11,12 @@ from replispec.wire.kafka import paths
 from replispec.wire.kafka.nodes import ApacheControllerNode, ApachePartitionStateNode
 from replispec.wire.kafka.requests import ApacheRequestFrame, ApacheResponseFrame
 from replispec.wire.kafka.streams import APACHE_RESPONSES
-from replispec.wire.zookeeper.codes import ErrorCode, OpCode
+from replispec.wire.zookeeper.codes import ErrorCode, OpCode, Permission
 from replispec.wire.zookeeper.connection import ConnectRequest, ReplyFrame, RequestFrame
-from replispec.wire.zookeeper.constants import PASSWORD_BYTES
+from replispec.wire.zookeeper.constants import EVERYBODY_ID, EVERYBODY_SCHEME, PASSWORD_BYTES
 from replispec.wire.zookeeper.operations import (
+    AccessEntry,
+    CreateRequest,
     GetChildrenRequest,
     GetChildrenResponse,
     GetDataRequest,
@@ -51,6 +53,11 @@ class StoreReader:
         """Who is the controller; None while nobody is."""
         data = self.data(paths.APACHE_CONTROLLER.at())
         return None if data is None else ApacheControllerNode.decode(data).broker_id
+
+    def make(self, path: str, data: bytes) -> bool:
+        """Make a node that stays; False when there is one."""
+        everybody = AccessEntry(Permission.ALL, EVERYBODY_SCHEME, EVERYBODY_ID)
+        return self._ask(OpCode.CREATE, CreateRequest(path, data, [everybody], 0).encode()) is not None
 
     def _ask(self, code: int, body: bytes) -> bytes | None:
         hello = ConnectRequest(0, 0, SESSION_MS, 0, bytes(PASSWORD_BYTES), False).encode()
