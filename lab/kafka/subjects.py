@@ -30,7 +30,7 @@ BROKER_ID: Final = 1
 # Whoever is not of the cluster: as the suite, which is the controller.
 SUITE_ID: Final = 30_000
 # Cases wait until a follower lags, and until the session of a broker is over.
-LAG_MS, SESSION_MS, TICK_MS = 5_000, 6_000, 500
+LAG_MS, SESSION_MS, TICK_MS = 5_000, 6_000, 1_500
 START_S_MAXIMUM = 300.0
 
 

@@ -19,9 +19,12 @@ _OWN: Final = ("values", "time", "value_bytes", "keep")
 
 
 def batch_bytes(said: object, leader_epoch: int) -> bytes | None:
-    """The bytes of `records`: a list of values is one batch, an empty one none; a mapping is one, too: `values`, or `value_bytes`
-    for a single long one, `time`, any field of the head, `keep` for its first bytes alone; a list of mappings
-    is several. `leader_epoch` is that of a batch that names none. Raises Unsendable."""
+    """The bytes of `records`: a list of values is one batch, an empty one none.
+
+    A mapping is one, too: `values`, or `value_bytes` for a single long one, `time`, any field of the head,
+    `keep` for its first bytes alone; a list of mappings is several. `leader_epoch` is that of a batch that
+    names none. Raises Unsendable.
+    """
     if said is None:
         return None
     if said == []:

@@ -1,5 +1,5 @@
-"""Bodies of Kafka's messages: of what a case says, filled up as whoever sends them would, and as cases compare
-them."""
+"""Bodies of Kafka's messages: of what a case says, filled up as whoever sends them would, and as it compares
+what came."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kafka's replication as the suite asks for it: brokers, and controllers by the store that they stand beside."""
+"""Kafka's replication as the suite asks for it: brokers, and controllers by the store beside them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ METASTORE: Final = "metastore"
 BROKER, PEER, STORE = "broker", "peer", "store"
 PROBE_MS = 10_000
 # Ids of the brokers that the suite is: beyond those that clusters give.
-_IDS: Final = range(1_000, 30_000)
+_IDS: Final = range(100_000, 2_000_000_000)
 _READERS: Final[Mapping[str, Callable[[], SubjectReader]]] = {
     BROKER: BrokerAnswerReader,
     PEER: PeerReader,

@@ -1,4 +1,4 @@
-"""The names of Kafka's requests and errors and of the store's, out of the tables that are generated for both."""
+"""The names of Kafka's requests and errors and of the store's, out of the tables generated for both."""
 
 from __future__ import annotations
 
