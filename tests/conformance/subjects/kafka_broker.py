@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -36,6 +37,29 @@ class Asked:
 
     def __init__(self, attempt: Attempt, until_s: float = math.inf, *, is_answered: bool = True) -> None:
         self.attempt, self.until_s, self.is_answered = attempt, until_s, is_answered
+
+
+@dataclass
+class ProducedPart:
+    """A batch for one partition, and what became of it."""
+
+    topic: str
+    index: int
+    replica: ScriptedReplica | None
+    error: int
+    first: int
+    end: int
+
+
+def produced(parts: Sequence[ProducedPart], version: int) -> c.ApacheProduceResponse:
+    """What became of batches."""
+    topics: dict[str, list[Any]] = {}
+    for part in parts:
+        found = c.ApacheProducePartitionResponse(part.index, part.error, -1 if part.error else part.first, -1)
+        if version >= 5:
+            found.log_start_offset = -1 if part.error or part.replica is None else part.replica.start
+        topics.setdefault(part.topic, []).append(found)
+    return c.ApacheProduceResponse([c.ApacheProduceTopicResponse(*each) for each in topics.items()])
 
 
 class GoodBroker(BrokerChoices):
@@ -109,63 +133,47 @@ class GoodBroker(BrokerChoices):
 
     def produce(self, said: c.ApacheProduceRequest, version: int) -> Asked:
         """Batches of a producer."""
-        parts: list[list[Any]] = []
-        for topic in said.topics:
-            for each in topic.partitions:
-                one, error, first = self.append((topic.name, each.index), each.records or b"", said.acks)
-                parts.append(
-                    [
-                        topic.name,
-                        each.index,
-                        one,
-                        error,
-                        first,
-                        0 if one is None else one.end,
-                        one and one.epoch,
-                    ]
-                )
+        parts = [
+            ProducedPart(
+                topic.name, each.index, *self.append((topic.name, each.index), each.records or b"", said.acks)
+            )
+            for topic in said.topics
+            for each in topic.partitions
+        ]
         self.settle()
         if self.answers_nothing(said.acks):
-            if any(part[3] for part in parts):
+            if any(part.error for part in parts):
                 raise HungUp
             return Asked(lambda _: b"", is_answered=False)
 
         def attempt(is_late: bool) -> bytes | None:
             for part in parts:
-                one, error, end, epoch = part[2], part[3], part[5], part[6]
-                if error or self.committed(one, said.acks, end):
+                one = part.replica
+                if part.error or one is None or self.committed(one, said.acks, part.end):
                     continue
-                if one.leader != BROKER_ID or (one.epoch != epoch and one.end < end):
-                    part[3] = E_.NOT_LEADER
+                if one.leader != BROKER_ID:
+                    part.error = E_.NOT_LEADER
                 elif is_late:
-                    part[3] = E_.REQUEST_TIMED_OUT
+                    part.error = E_.REQUEST_TIMED_OUT
                 else:
                     return None
-            topics: dict[str, list[Any]] = {}
-            for name, index, one, error, first, _, _ in parts:
-                found = c.ApacheProducePartitionResponse(index, error, -1 if error else first, -1)
-                if version >= 5:
-                    found.log_start_offset = -1 if error or one is None else one.start
-                if version >= 8:
-                    found.record_errors = []
-                topics.setdefault(name, []).append(found)
-            listed = [c.ApacheProduceTopicResponse(*each) for each in topics.items()]
-            return self.said(c.ApacheProduceResponse(listed), version)
+            return self.said(produced(parts, version), version)
 
         return Asked(attempt, self.now_s() + said.timeout / 1000)
 
-    def append(self, key: Key, data: bytes, acks: int) -> tuple[ScriptedReplica | None, int, int]:
-        """Append a batch: the replica, an error, where it lies."""
+    def append(self, key: Key, data: bytes, acks: int) -> tuple[ScriptedReplica | None, int, int, int]:
+        """Append a batch: the replica, an error, where it lies and ends."""
         if not self.takes_acks(acks):
-            return None, E_.INVALID_REQUIRED_ACKS, -1
+            return None, E_.INVALID_REQUIRED_ACKS, -1, -1
         one, error = self.led(key, None)
         if error or one is None:
-            return one, error, -1
+            return one, error, -1, -1
         if fault := self.fault(data):
-            return one, fault, -1
+            return one, fault, -1, -1
         if not self.enough(one, acks):
-            return one, E_.NOT_ENOUGH_REPLICAS, -1
-        return one, E_.NONE, one.append(data, self.stamp(one))
+            return one, E_.NOT_ENOUGH_REPLICAS, -1, -1
+        first = one.append(data, self.stamp(one))
+        return one, E_.NONE, first, one.end
 
     def settle(self) -> None:
         """Commit what may be."""
@@ -278,9 +286,10 @@ class GoodBroker(BrokerChoices):
 
     def write_isr(self, one: ScriptedReplica, members: Sequence[int]) -> None:
         """Change the ISR in the store."""
+        isr = self.written_isr([each for each in one.assigned if each in members])
         node = {
             "controller_epoch": one.decided_by, "leader": one.leader, "version": 1,
-            "leader_epoch": one.epoch, "isr": self.written_isr([each for each in one.assigned if each in members]),
+            "leader_epoch": one.epoch, "isr": isr,
         }  # fmt: skip
         topic, number = one.key
         path = f"/brokers/topics/{topic}/partitions/{number}/state"
@@ -289,7 +298,7 @@ class GoodBroker(BrokerChoices):
             told = self.store.nodes.set_data(path, json.dumps(node).encode(), self.expected_version(one))
         except Refusal:
             return
-        one.isr, one.version = tuple(node["isr"]), self.store.nodes.all[path].version
+        one.isr, one.version = tuple(isr), self.store.nodes.all[path].version
         self.changed.add(one.key)
         self.store.tell(told)
 
