@@ -51,6 +51,13 @@ class ProducedPart:
     end: int
 
 
+def batches_of(said: c.ApacheProduceRequest) -> Iterable[tuple[Key, bytes]]:
+    """The batches of a producer, each for its partition."""
+    for topic in said.topics:
+        for each in topic.partitions:
+            yield (topic.name, each.index), each.records or b""
+
+
 def produced(parts: Sequence[ProducedPart], version: int) -> c.ApacheProduceResponse:
     """What became of batches."""
     topics: dict[str, list[Any]] = {}
@@ -133,13 +140,7 @@ class GoodBroker(BrokerChoices):
 
     def produce(self, said: c.ApacheProduceRequest, version: int) -> Asked:
         """Batches of a producer."""
-        parts = [
-            ProducedPart(
-                topic.name, each.index, *self.append((topic.name, each.index), each.records or b"", said.acks)
-            )
-            for topic in said.topics
-            for each in topic.partitions
-        ]
+        parts = [ProducedPart(*key, *self.append(key, data, said.acks)) for key, data in batches_of(said)]
         self.settle()
         if self.answers_nothing(said.acks):
             if any(part.error for part in parts):

@@ -1,4 +1,4 @@
-"""Serves the store of a scripted controller, carries its commands to brokers, and is all that knows sockets."""
+"""Serves the store of a scripted controller and carries its commands to brokers: it alone knows sockets."""
 
 from __future__ import annotations
 
