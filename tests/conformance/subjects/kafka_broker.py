@@ -45,10 +45,10 @@ class ProducedPart:
 
     topic: str
     index: int
-    replica: ScriptedReplica | None
-    error: int
-    first: int
-    end: int
+    replica: ScriptedReplica | None = None
+    error: int = E_.NONE
+    first: int = -1
+    end: int = -1
 
 
 def batches_of(said: c.ApacheProduceRequest) -> Iterable[tuple[Key, bytes]]:
@@ -140,7 +140,7 @@ class GoodBroker(BrokerChoices):
 
     def produce(self, said: c.ApacheProduceRequest, version: int) -> Asked:
         """Batches of a producer."""
-        parts = [ProducedPart(*key, *self.append(key, data, said.acks)) for key, data in batches_of(said)]
+        parts = [self.append(key, data, said.acks) for key, data in batches_of(said)]
         self.settle()
         if self.answers_nothing(said.acks):
             if any(part.error for part in parts):
@@ -162,19 +162,22 @@ class GoodBroker(BrokerChoices):
 
         return Asked(attempt, self.now_s() + said.timeout / 1000)
 
-    def append(self, key: Key, data: bytes, acks: int) -> tuple[ScriptedReplica | None, int, int, int]:
-        """Append a batch: the replica, an error, where it lies and ends."""
+    def append(self, key: Key, data: bytes, acks: int) -> ProducedPart:
+        """Append a batch, and what becomes of it."""
+        part = ProducedPart(*key)
         if not self.takes_acks(acks):
-            return None, E_.INVALID_REQUIRED_ACKS, -1, -1
-        one, error = self.led(key, None)
-        if error or one is None:
-            return one, error, -1, -1
-        if fault := self.fault(data):
-            return one, fault, -1, -1
-        if not self.enough(one, acks):
-            return one, E_.NOT_ENOUGH_REPLICAS, -1, -1
-        first = one.append(data, self.stamp(one))
-        return one, E_.NONE, first, one.end
+            part.error = E_.INVALID_REQUIRED_ACKS
+            return part
+        part.replica, part.error = self.led(key, None)
+        if part.error or part.replica is None:
+            return part
+        part.error = self.fault(data)
+        if not part.error and not self.enough(part.replica, acks):
+            part.error = E_.NOT_ENOUGH_REPLICAS
+        if not part.error:
+            part.first = part.replica.append(data, self.stamp(part.replica))
+            part.end = part.replica.end
+        return part
 
     def settle(self) -> None:
         """Commit what may be."""

@@ -21,7 +21,7 @@ OFFICE, EPOCH, IDS, TOPICS = "/controller", "/controller_epoch", "/brokers/ids",
 WISHES, MOVES, CHANGES = "/admin/delete_topics", "/admin/reassign_partitions", "/isr_change_notification"
 BEGINS_DELETION = -2
 ANYBODY = [AccessEntry(Permission.ALL, "world", "anyone")]
-VERSIONS = {ApiKey.LEADER_AND_ISR: 1, ApiKey.STOP_REPLICA: 0, ApiKey.UPDATE_METADATA: 4}
+VERSIONS: dict[int, int] = {ApiKey.LEADER_AND_ISR: 1, ApiKey.STOP_REPLICA: 0, ApiKey.UPDATE_METADATA: 4}
 
 
 @dataclass(frozen=True)
@@ -328,8 +328,9 @@ class GoodController(ControllerChoices):
 
     def state(self, key: Key, led: Led) -> Any:
         """A partition as all are told of it."""
-        said = (led.leader, led.epoch, list(led.isr), led.version, list(led.assigned))
-        return a.ApacheUpdateMetadataPartition(*key, self.epoch, *said, offline_replicas=[])
+        found = a.ApacheUpdateMetadataPartition(*key, self.epoch, led.leader, led.epoch, offline_replicas=[])
+        found.isr, found.zk_version, found.replicas = list(led.isr), led.version, list(led.assigned)
+        return found
 
     def metadata(self, parts: list[Any]) -> Any:
         """What all are told."""
@@ -365,8 +366,8 @@ class GoodController(ControllerChoices):
 
     def leaders(self, key: Key, led: Led) -> Any:
         """A command to lead or follow."""
-        said = (led.leader, led.epoch, list(led.isr), led.version, list(led.assigned))
-        part = a.ApacheLeaderAndIsr(*key, self.epoch, *said, is_new=led.epoch == 0)
+        part = a.ApacheLeaderAndIsr(*key, self.epoch, led.leader, led.epoch, is_new=led.epoch == 0)
+        part.isr, part.zk_version, part.replicas = list(led.isr), led.version, list(led.assigned)
         node = self.live.get(led.leader)
         live = [a.ApacheLiveLeader(led.leader, node["host"], node["port"])] if node else []
         return a.ApacheLeaderAndIsrRequest(ELECTED, self.epoch, partitions=[part], live_leaders=live)

@@ -17,7 +17,8 @@ from replispec.wire.kafka.codes import ApiKey, ErrorCode
 from replispec.wire.kafka.commands import APACHE_RESPONSE_FRAME
 from replispec.wire.kafka.requests import ApacheRequestFrame, ApacheResponseFrame
 from replispec.wire.kafka.streams import APACHE_REQUESTS, APACHE_RESPONSES
-from tests.conformance.subjects.kafka_broker import BROKER_ID, Asked, GoodBroker, HungUp
+from tests.conformance.subjects.kafka_broker import Asked, GoodBroker, HungUp
+from tests.conformance.subjects.kafka_choices import BROKER_ID
 from tests.conformance.subjects.kafka_replica import Key, ScriptedReplica, whole
 from tests.conformance.subjects.metastore import GoodMetastore
 from tests.conformance.subjects.metastore_server import HOST, READ_BYTES, Broken, MetastoreServer
