@@ -59,11 +59,15 @@ $(READY): pyproject.toml constraints.txt | prerequisites
 
 .PHONY: demo
 demo: jdk $(READY) ## a cluster of ours loses its master and gets it back; Spark judges its traffic (OUT=...)
-	@$(BIN)/python -m lab.demo --out "$(or $(OUT),out/demo)"
+	@$(BIN)/python -m lab.demo --family rocketmq --out "$(or $(OUT),out/demo)"
 
 .PHONY: demo-queues
 demo-queues: $(READY) ## logical queues under load move among brokers that come and go; clients see four; no JDK (OUT=...)
-	@$(BIN)/python -m lab.demo --play queues --engine local --out "$(or $(OUT),out/demo-queues)"
+	@$(BIN)/python -m lab.demo --family rocketmq --play queues --engine local --out "$(or $(OUT),out/demo-queues)"
+
+.PHONY: demo-kafka
+demo-kafka: $(READY) ## partitions under load lose a leader and the controller at once; clients of others read all; no JDK (OUT=...)
+	@$(BIN)/python -m lab.demo --family kafka --out "$(or $(OUT),out/demo-kafka)"
 
 .PHONY: demo-replay
 demo-replay: jdk $(READY) ## replay a real fail-over that lost messages on Spark (CAPTURE=..., OUT=...)
@@ -95,14 +99,14 @@ spec-check: $(READY) ## since the last tag: no break of the wire that CHANGELOG.
 
 .PHONY: test-full
 test-full: jdk $(READY) ## the long proofs: 10,000 turned bits, more mixtures, every case against every fault, the whole site
-	@REPLISPEC_FLIPS=10000 REPLISPEC_ROT=300 REPLISPEC_MIXTURES=500 REPLISPEC_MESS=20 REPLISPEC_FAULTS=all REPLISPEC_EDITS=all REPLISPEC_SITE=whole REPLISPEC_SPREAD=all REPLISPEC_HDFS=all REPLISPEC_REFUSALS=all REPLISPEC_CRASHES=all REPLISPEC_GROUPS=100 REPLISPEC_QUEUE_SEEDS=104 REPLISPEC_PARTIAL_CAPTURES=12 $(BIN)/python -m pytest \
+	@REPLISPEC_FLIPS=10000 REPLISPEC_ROT=300 REPLISPEC_MIXTURES=500 REPLISPEC_MESS=20 REPLISPEC_FAULTS=all REPLISPEC_EDITS=all REPLISPEC_SITE=whole REPLISPEC_SPREAD=all REPLISPEC_HDFS=all REPLISPEC_REFUSALS=all REPLISPEC_CRASHES=all REPLISPEC_GROUPS=100 REPLISPEC_QUEUE_SEEDS=104 REPLISPEC_PARTITION_SEEDS=200 REPLISPEC_PARTIAL_CAPTURES=12 $(BIN)/python -m pytest \
 		tests/replay/test_damage.py tests/replay/test_mixtures.py tests/replay/test_mess.py tests/replay/test_order.py \
 		tests/replay/test_faults_on_spark.py tests/replay/test_spread_on_spark.py tests/replay/test_spread.py \
 		tests/replay/test_spread_on_cluster.py tests/replay/test_executors_die.py tests/replay/test_merged_on_spark.py tests/replay/test_watch_on_spark.py tests/replay/test_captured_hosts.py \
 		tests/conformance/test_faults_controller.py tests/conformance/test_faults_ha_master.py \
 		tests/conformance/test_alternatives.py tests/conformance/test_causes.py tests/conformance/test_metastore_cases.py \
 		tests/compiler/test_evolution_of_mutants.py tests/handbook/test_site.py tests/explorer/test_mended.py tests/explorer/test_at_length.py tests/explorer/test_search.py tests/explorer/test_stories_as_cases.py tests/replay/test_hdfs.py \
-		tests/sim/test_damage.py tests/sim/test_queue_worlds.py tests/sim/test_crash_tables.py tests/sim/test_controllers.py tests/sim/test_group_simulations.py tests/cli/test_three_controllers.py tests/cli/test_change_controllers.py tests/operate tests/broker/test_refusing_controllers.py tests/replay/test_missing_connections.py tests/replay/test_partial_captures.py
+		tests/sim/test_damage.py tests/sim/test_queue_worlds.py tests/sim/test_crash_tables.py tests/sim/test_controllers.py tests/sim/test_group_simulations.py tests/sim_kafka tests/cli/test_three_controllers.py tests/cli/test_change_controllers.py tests/operate tests/broker/test_refusing_controllers.py tests/replay/test_missing_connections.py tests/replay/test_partial_captures.py
 	@$(BIN)/python -m benchmarks.bench_watch
 
 .PHONY: generate
@@ -199,6 +203,10 @@ bench-group: jdk $(READY) ## our group of three controllers beside Apache Rocket
 .PHONY: bench-queues
 bench-queues: jdk $(READY) ## queues that are mapped beside plain ones: sent, read, moved, told to name servers (ARGS=--help)
 	@$(BIN)/python -m benchmarks.bench_queues $(ARGS)
+
+.PHONY: bench-kafka
+bench-kafka: jdk $(READY) ## our controller, metastore and brokers beside Kafka's and ZooKeeper's: fail-overs, records, a backlog (ARGS=--quick)
+	@$(BIN)/python -m benchmarks.kafka $(ARGS)
 
 .PHONY: bench-hostile
 bench-hostile: $(READY) ## our roles under attack by hostile peers: longest waits, fail-overs, memory (ARGS=--help)

@@ -10,12 +10,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.family import Bench, Effort, QueuePart, measured_family
+from benchmarks.tables import table
 from lab import families
 from lab.cluster import end_in_order
 from lab.errors import LabError
@@ -52,7 +52,7 @@ def main() -> int:
     (OUT / "queues.json").write_text(json.dumps(kept, indent=1) + "\n")
     print(f"Medians (smallest to largest), ratios of the same round; load {load:.1f} before.")
     for name, part in chosen.items():
-        print("\n".join(["", f"{name}: {part.about}", "", *table(seen[name], part)]))
+        print("\n".join(["", f"{name}: {part.about}", "", *table(seen[name], part.columns, part.base)]))
     for each in wrong:
         print(f"bench-queues: {each}", file=sys.stderr)
     return WRONG if wrong else 0
@@ -84,42 +84,6 @@ def _measured(name: str, part: QueuePart, bench: Bench, effort: Effort) -> Seque
         print(f"  wrong: {error}", file=sys.stderr, flush=True)
         return [f"{name}: {error}"]
     return []
-
-
-def table(bench: Bench, part: QueuePart) -> Sequence[str]:
-    """Medians of all columns, and of those beside the base the median of the ratios of each round."""
-    columns = [name for name in part.columns if any(name in of for of in bench.seen.values())]
-    base = part.base if part.base in columns else ""
-    heads = list(_heads(columns, base))
-    lines = [f"| figure | unit | {' | '.join(heads)} |", f"| --- | --- |{' --- |' * len(heads)}"]
-    for figure, (unit, _) in bench.figures.items():
-        seen = bench.seen.get(figure, {})
-        if any(seen.values()):
-            cells = [cell for name in columns for cell in _cells(seen, name, base)]
-            lines.append(f"| {figure} | {unit} | {' | '.join(cells)} |")
-    return lines
-
-
-def _heads(columns: Sequence[str], base: str) -> Iterator[str]:
-    for name in columns:
-        yield name
-        if base and name != base:
-            yield f"/ {base}"
-
-
-def _cells(seen: Mapping[str, Sequence[float]], name: str, base: str) -> Iterator[str]:
-    values, others = seen.get(name, ()), seen.get(base, ())
-    yield _spread(values)
-    if base and name != base:
-        ratios = [one / other for one, other in zip(values, others, strict=False) if other]
-        yield f"{statistics.median(ratios):.2f}" if ratios else ""
-
-
-def _spread(values: Sequence[float]) -> str:
-    if not values:
-        return ""
-    middle = f"{statistics.median(values):,.3g}"
-    return middle if len(values) == 1 else f"{middle} ({min(values):,.3g} to {max(values):,.3g})"
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """`make demo`: a cluster of ours loses its master, gets it back, and shows that nothing confirmed was lost;
-`make demo-queues`: logical queues move among brokers that come and go.
+`make demo-queues`: logical queues move among brokers that come and go. Another family's demo has a target of
+its own.
 
-All of its traffic is recorded by its processes themselves and judged by the replay on Spark.
+All of its traffic is recorded by its processes themselves and judged by the replay, where that knows it.
 """
 
 from __future__ import annotations
@@ -49,6 +50,9 @@ def main() -> int:
     except KeyboardInterrupt:
         print("demo: interrupted; all of its processes are ended", file=sys.stderr)
         return 130
+    if not demo.is_replayed:
+        story.tell(f"done; its traffic is kept in {capture}")
+        return 0
     options = ("--out", str(arguments.out), "--engine", arguments.engine, *demo.replay_options)
     return _replay(capture, options, story)
 

@@ -38,13 +38,14 @@ class Story:
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """A cluster that loses its master: what is played on it, and how the replay is told to judge.
+    """A cluster that loses its master: what is played on it, and how the replay is told to judge, if it is.
 
     The processes record their traffic below `tap/` of the cluster's folder.
     """
 
     play: Callable[[Cluster, Story], None]
     replay_options: tuple[str, ...] = ()
+    is_replayed: bool = True
 
 
 class LoadSender(threading.Thread, ABC):

@@ -1,10 +1,11 @@
 """A producer or a reader of one client library, run in an environment that has it.
 
-    python clients.py LIBRARY produce BOOTSTRAP TOPIC PREFIX COUNT ACKS
-    python clients.py LIBRARY consume BOOTSTRAP TOPIC
+    python clients.py LIBRARY produce BOOTSTRAP TOPIC PREFIX COUNT ACKS [PARTITION]
+    python clients.py LIBRARY consume BOOTSTRAP TOPIC [PARTITION]
 
 `produce` prints the value of each record that was acknowledged, a line each, some 100 a second; `consume`
-those of partition 0 from the first to the last that was there when it began. Nothing of ours is imported.
+those of a partition, 0 when none is named, from the first to the last that was there when it began. Nothing
+of ours is imported.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def tell(value: bytes) -> None:
     print(value.decode(), flush=True)
 
 
-def kafka_python_produce(bootstrap: str, topic: str, values: list[bytes], acks: str) -> None:
+def kafka_python_produce(bootstrap: str, topic: str, partition: int, values: list[bytes], acks: str) -> None:
     """By kafka-python."""
     kafka = import_module("kafka")
     producer = kafka.KafkaProducer(
@@ -33,19 +34,21 @@ def kafka_python_produce(bootstrap: str, topic: str, values: list[bytes], acks: 
         enable_idempotence=False,
         retries=100,
         retry_backoff_ms=200,
+        # Else a batch that is sent again may come behind later ones.
+        max_in_flight_requests_per_connection=1,
     )
     for value in values:
-        producer.send(topic, value, partition=0).add_callback(lambda _, sent=value: tell(sent))
+        producer.send(topic, value, partition=partition).add_callback(lambda _, sent=value: tell(sent))
         time.sleep(PAUSE_S)
     producer.flush(PATIENCE_S)
     producer.close()
 
 
-def kafka_python_consume(bootstrap: str, topic: str) -> None:
+def kafka_python_consume(bootstrap: str, topic: str, partition: int) -> None:
     """By kafka-python."""
     kafka = import_module("kafka")
     consumer = kafka.KafkaConsumer(bootstrap_servers=bootstrap.split(","), enable_auto_commit=False)
-    place = kafka.TopicPartition(topic, 0)
+    place = kafka.TopicPartition(topic, partition)
     consumer.assign([place])
     end = consumer.end_offsets([place])[place]
     consumer.seek(place, 0)
@@ -57,7 +60,7 @@ def kafka_python_consume(bootstrap: str, topic: str) -> None:
     consumer.close()
 
 
-def librdkafka_produce(bootstrap: str, topic: str, values: list[bytes], acks: str) -> None:
+def librdkafka_produce(bootstrap: str, topic: str, partition: int, values: list[bytes], acks: str) -> None:
     """By confluent-kafka, which is librdkafka."""
     library = import_module("confluent_kafka")
     producer = library.Producer(
@@ -69,18 +72,18 @@ def librdkafka_produce(bootstrap: str, topic: str, values: list[bytes], acks: st
             tell(message.value())
 
     for value in values:
-        producer.produce(topic, value, partition=0, on_delivery=told)
+        producer.produce(topic, value, partition=partition, on_delivery=told)
         producer.poll(PAUSE_S)
     producer.flush(PATIENCE_S)
 
 
-def librdkafka_consume(bootstrap: str, topic: str) -> None:
+def librdkafka_consume(bootstrap: str, topic: str, partition: int) -> None:
     """By confluent-kafka."""
     library = import_module("confluent_kafka")
     consumer = library.Consumer(
         {"bootstrap.servers": bootstrap, "group.id": "nobody", "enable.auto.commit": False}
     )
-    place = library.TopicPartition(topic, 0, 0)
+    place = library.TopicPartition(topic, partition, 0)
     _, end = consumer.get_watermark_offsets(place, timeout=PATIENCE_S)
     consumer.assign([place])
     until_s, at = time.monotonic() + PATIENCE_S, 0
@@ -92,7 +95,7 @@ def librdkafka_consume(bootstrap: str, topic: str) -> None:
     consumer.close()
 
 
-def aiokafka_produce(bootstrap: str, topic: str, values: list[bytes], acks: str) -> None:
+def aiokafka_produce(bootstrap: str, topic: str, partition: int, values: list[bytes], acks: str) -> None:
     """By aiokafka, which needs a loop of its own kind."""
     library, asyncio = import_module("aiokafka"), import_module("asyncio")
 
@@ -109,7 +112,7 @@ def aiokafka_produce(bootstrap: str, topic: str, values: list[bytes], acks: str)
                 tell(value)
 
         for value in values:
-            one = await producer.send(topic, value, partition=0)
+            one = await producer.send(topic, value, partition=partition)
             one.add_done_callback(lambda one, value=value: done(one, value))
             sent.append(one)
             await asyncio.sleep(PAUSE_S)
@@ -119,7 +122,7 @@ def aiokafka_produce(bootstrap: str, topic: str, values: list[bytes], acks: str)
     asyncio.run(produce())
 
 
-def aiokafka_consume(bootstrap: str, topic: str) -> None:
+def aiokafka_consume(bootstrap: str, topic: str, partition: int) -> None:
     """By aiokafka, which needs a loop of its own kind."""
     library, asyncio = import_module("aiokafka"), import_module("asyncio")
 
@@ -128,7 +131,7 @@ def aiokafka_consume(bootstrap: str, topic: str) -> None:
             bootstrap_servers=bootstrap, enable_auto_commit=False, group_id=None
         )
         await consumer.start()
-        place = library.TopicPartition(topic, 0)
+        place = library.TopicPartition(topic, partition)
         consumer.assign([place])
         end = (await consumer.end_offsets([place]))[place]
         consumer.seek(place, 0)
@@ -142,8 +145,8 @@ def aiokafka_consume(bootstrap: str, topic: str) -> None:
     asyncio.run(consume())
 
 
-Produce = Callable[[str, str, list[bytes], str], None]
-Consume = Callable[[str, str], None]
+Produce = Callable[[str, str, int, list[bytes], str], None]
+Consume = Callable[[str, str, int], None]
 BY_NAME: dict[str, tuple[Produce, Consume]] = {
     "aiokafka": (aiokafka_produce, aiokafka_consume),
     "kafka-python": (kafka_python_produce, kafka_python_consume),
@@ -156,10 +159,13 @@ def main() -> None:
     library, act, bootstrap, topic, *more = sys.argv[1:]
     produce, consume = BY_NAME[library]
     if act == "consume":
-        consume(bootstrap, topic)
+        consume(bootstrap, topic, int(more[0]) if more else 0)
         return
-    prefix, count, acks = more
-    produce(bootstrap, topic, [f"{prefix}-{number}".encode() for number in range(int(count))], acks)
+    prefix, count, acks, *named = more
+    partition = int(named[0]) if named else 0
+    produce(
+        bootstrap, topic, partition, [f"{prefix}-{number}".encode() for number in range(int(count))], acks
+    )
 
 
 if __name__ == "__main__":

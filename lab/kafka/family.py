@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from lab.cluster import Cluster
-from lab.family import Interop, LabFamily
+from lab.family import Demo, Interop, LabFamily
+from lab.kafka import demo
 from lab.kafka.interop.scenarios import SCENARIOS
 from lab.kafka.programs import KAFKA, fetch
 from lab.kafka.stage import CONTROLLER_ID, KafkaStage
@@ -22,6 +23,6 @@ def smoke(cluster: Cluster) -> str:
 FAMILY = LabFamily(
     subjects=subjects,
     smoke=smoke,
-    # There is no replay of this family.
-    interop=Interop(f"Apache Kafka {KAFKA.release}", fetch, SCENARIOS, is_replayed=False),
+    demo=Demo(demo.play, is_replayed=False),
+    interop=Interop(f"Apache Kafka {KAFKA.release}", fetch, SCENARIOS),
 )

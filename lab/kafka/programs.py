@@ -27,10 +27,11 @@ OUR_ROLES = OURS
 
 
 class Kafka:
-    """One release of Apache Kafka, fetched with Maven."""
+    """One release of Apache Kafka, fetched with Maven; `jvm` are options of its Java."""
 
-    def __init__(self, release: str) -> None:
+    def __init__(self, release: str, jvm: Sequence[str] = JVM) -> None:
         self.release = release
+        self._jvm = jvm
         self.name = f"kafka-{release}"
 
     def fetch(self) -> Path:
@@ -46,7 +47,7 @@ class Kafka:
 
     def run(self, main: str, *arguments: str) -> list[str]:
         """The command of one of its programs."""
-        return [java(), *JVM, "-cp", f"{fetched_jars(ARTEFACTS, self.name)}/*", main, *arguments]
+        return [java(), *self._jvm, "-cp", f"{fetched_jars(ARTEFACTS, self.name)}/*", main, *arguments]
 
 
 KAFKA = Kafka("2.8.2")

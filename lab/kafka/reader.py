@@ -1,17 +1,18 @@
-"""What the nodes of a store say, and what a broker answers, each asked on a connection of its own."""
+"""What nodes of a store say, nodes that are made, what a broker answers: each on a connection of its own."""
 
 from __future__ import annotations
 
 import contextlib
 import socket
 
+from lab.errors import LabError
 from lab.ports import LOOPBACK
 from replispec.runtime.primitives.frames import FrameBuffer
 from replispec.wire.kafka import paths
 from replispec.wire.kafka.nodes import ApacheControllerNode, ApachePartitionStateNode
 from replispec.wire.kafka.requests import ApacheRequestFrame, ApacheResponseFrame
 from replispec.wire.kafka.streams import APACHE_RESPONSES
-from replispec.wire.zookeeper.codes import ErrorCode, OpCode, Permission
+from replispec.wire.zookeeper.codes import CreateFlags, ErrorCode, OpCode, Permission
 from replispec.wire.zookeeper.connection import ConnectRequest, ReplyFrame, RequestFrame
 from replispec.wire.zookeeper.constants import EVERYBODY_ID, EVERYBODY_SCHEME, PASSWORD_BYTES
 from replispec.wire.zookeeper.operations import (
@@ -26,6 +27,7 @@ from replispec.wire.zookeeper.streams import ANSWERS
 
 ASKED_S = 30.0
 SESSION_MS = 10_000
+EVERYBODY = AccessEntry(Permission.ALL, EVERYBODY_SCHEME, EVERYBODY_ID)
 
 
 class StoreReader:
@@ -44,6 +46,14 @@ class StoreReader:
         answer = self._ask(OpCode.GET_CHILDREN, GetChildrenRequest(path, False).encode())
         return [] if answer is None else sorted(GetChildrenResponse.decode(answer).children or ())
 
+    def make(self, path: str, data: bytes) -> None:
+        """Make a node that lasts. Raises LabError when the store refuses."""
+        if (
+            self._ask(OpCode.CREATE, CreateRequest(path, data, [EVERYBODY], CreateFlags.PERSISTENT).encode())
+            is None
+        ):
+            raise LabError(f"the store makes no {path}")
+
     def record(self, topic: str, partition: int) -> ApachePartitionStateNode | None:
         """Who leads a partition."""
         data = self.data(paths.APACHE_STATE.at(topic=topic, partition=partition))
@@ -53,11 +63,6 @@ class StoreReader:
         """Who is the controller; None while nobody is."""
         data = self.data(paths.APACHE_CONTROLLER.at())
         return None if data is None else ApacheControllerNode.decode(data).broker_id
-
-    def make(self, path: str, data: bytes) -> bool:
-        """Make a node that stays; False when there is one."""
-        everybody = AccessEntry(Permission.ALL, EVERYBODY_SCHEME, EVERYBODY_ID)
-        return self._ask(OpCode.CREATE, CreateRequest(path, data, [everybody], 0).encode()) is not None
 
     def _ask(self, code: int, body: bytes) -> bytes | None:
         hello = ConnectRequest(0, 0, SESSION_MS, 0, bytes(PASSWORD_BYTES), False).encode()

@@ -27,6 +27,8 @@ from replispec.wire.kafka.clients import (
     ApacheMetadataTopic,
 )
 from replispec.wire.kafka.codes import ApiKey
+from replispec.wire.kafka.constants import TOPIC_NODE_VERSION
+from replispec.wire.kafka.nodes import ApacheTopicNode, BrokerIds
 
 PATIENCE_S: Final = 180.0
 CONTROLLER_ID: Final = 100
@@ -46,6 +48,8 @@ Wait = Callable[[str, Callable[[], bool]], object]
 class KafkaStage:
     """`generation` is the inter.broker.protocol.version of all brokers; `label` names the folder of data."""
 
+    kafka, zookeeper, tick_ms = KAFKA, STORE, TICK_MS
+
     def __init__(self, cluster: Cluster, generation: str, label: str) -> None:
         self.cluster = cluster
         self.generation = generation
@@ -64,13 +68,14 @@ class KafkaStage:
 
     # Processes
 
-    def start_store(self, *, ours: bool) -> None:
-        """ZooKeeper, or our metastore."""
+    def start_store(self, *, ours: bool, more: Mapping[str, object] | None = None) -> None:
+        """ZooKeeper, or our metastore; `more` is what else it is told."""
         settings = {
             "clientPort": self.cluster.port("store"), "clientPortAddress": "127.0.0.1",
-            "dataDir": self.data / "store", "tickTime": TICK_MS, "maxClientCnxns": 0,
+            "dataDir": self.data / "store", "tickTime": self.tick_ms, "maxClientCnxns": 0,
         }  # fmt: skip
-        self.cluster.start(OUR_ROLES if ours else STORE, "metastore", "store", settings)
+        program = OUR_ROLES if ours else self.zookeeper
+        self.cluster.start(program, "metastore", "store", {**settings, **(more or {})})
         self.wait("the store", partial(serves, self.cluster.port("store")))
 
     def start_controller(self) -> None:
@@ -82,8 +87,10 @@ class KafkaStage:
         }  # fmt: skip
         self.cluster.start(OUR_ROLES, "controller", "controller", settings)
 
-    def start_broker(self, broker: int, *, ours: bool, least: int = 2) -> None:
-        """A broker on its folder; `least` is its min.insync.replicas."""
+    def start_broker(
+        self, broker: int, *, ours: bool, least: int = 2, more: Mapping[str, object] | None = None
+    ) -> None:
+        """A broker on its folder; `least` is its min.insync.replicas, `more` what else it is told."""
         name = _broker(broker)
         settings: dict[str, object] = {
             "broker.id": broker, "listeners": f"PLAINTEXT://{self.cluster.address(name)}",
@@ -96,7 +103,8 @@ class KafkaStage:
                 "log.message.format.version": self.generation, "controlled.shutdown.enable": "false",
                 "auto.create.topics.enable": "false", "offsets.topic.replication.factor": 1,
             }  # fmt: skip
-        self.cluster.start(OUR_ROLES if ours else KAFKA, "broker", name, settings)
+        program = OUR_ROLES if ours else self.kafka
+        self.cluster.start(program, "broker", name, {**settings, **(more or {})})
 
     def kill(self, broker: int) -> float:
         """End a broker at once; the moment of it."""
@@ -134,6 +142,17 @@ class KafkaStage:
     def tool(self, main: str, *arguments: str) -> str:
         """What a tool of Kafka's prints. Raises LabError when it fails."""
         return _output([*KAFKA.run(main), *arguments], main)
+
+    def make_quietly(self, topic: str, replicas: Sequence[Sequence[int]]) -> None:
+        """A topic with these replicas of each partition, made without Kafka's tools, and its leaders."""
+        assigned = {str(number): BrokerIds(list(each)) for number, each in enumerate(replicas)}
+        node = ApacheTopicNode(assigned, version=TOPIC_NODE_VERSION)
+        self.reader.make(paths.APACHE_TOPIC.at(topic=topic), node.encode())
+        wanted = {number: (each[0], set(each)) for number, each in enumerate(replicas)}
+        brokers = {each for one in replicas for each in one}
+        self.wait(
+            f"{topic}, led and in sync", lambda: all(self.told(each, topic) == wanted for each in brokers)
+        )
 
     def topics(self, *arguments: str) -> str:
         """What Kafka's TopicCommand says."""
@@ -219,10 +238,17 @@ class KafkaStage:
     # Clients
 
     def producer(
-        self, library: str, topic: str, count: int, bootstrap: str, acks: str = "all", prefix: str = ""
+        self,
+        library: str,
+        topic: str,
+        count: int,
+        bootstrap: str,
+        acks: str = "all",
+        prefix: str = "",
+        partition: int = 0,
     ) -> StartedProducer:
         """A producer that says of each record that it was acknowledged, some 100 a second. `prefix` tells its
-        records from those of others; Java's take none."""
+        records from those of others; Java's take none, and choose partitions themselves."""
         if library == JAVA:
             command = KAFKA.run(
                 *("org.apache.kafka.tools.VerifiableProducer", "--topic", topic),
@@ -231,19 +257,20 @@ class KafkaStage:
             )
         else:
             begin = prefix or library
-            command = _client(library, "produce", bootstrap, topic, begin, str(count), acks)
+            more = (begin, str(count), acks, str(partition))
+            command = _client(library, "produce", bootstrap, topic, *more)
         self._producers += 1
         return StartedProducer(library, command, self.data / f"producer-{self._producers}.out", self.wait)
 
-    def consumed(self, library: str, topic: str, bootstrap: str, count: int) -> list[str]:
-        """What a client reads of partition 0 from its begin; Java is told how many records there are."""
+    def consumed(self, library: str, topic: str, bootstrap: str, count: int, partition: int = 0) -> list[str]:
+        """What a client reads of a partition from its begin; Java is told how many records there are."""
         if library == JAVA:
             return self.tool(
                 *("kafka.tools.ConsoleConsumer", "--bootstrap-server", bootstrap, "--topic", topic),
-                *("--partition", "0", "--offset", "earliest", "--max-messages", str(count)),
+                *("--partition", str(partition), "--offset", "earliest", "--max-messages", str(count)),
                 *("--timeout-ms", "60000"),
             ).splitlines()
-        return _output(_client(library, "consume", bootstrap, topic), library).splitlines()
+        return _output(_client(library, "consume", bootstrap, topic, str(partition)), library).splitlines()
 
 
 class StartedProducer:
@@ -258,7 +285,12 @@ class StartedProducer:
 
     def wait_for(self, count: int) -> None:
         """Wait until so many records were acknowledged. Raises LabError."""
-        self._wait(f"{count} acknowledged records", lambda: len(self._said()) >= count)
+        self._wait(f"{count} acknowledged records", lambda: self.so_far >= count)
+
+    @property
+    def so_far(self) -> int:
+        """How many records it was acknowledged until now."""
+        return len(self._said())
 
     def acknowledged(self) -> set[str]:
         """The values of all records that it was acknowledged, once it has ended. Raises LabError."""

@@ -172,7 +172,9 @@ def _answers(port: int) -> bool:
 def _make_controller(cluster: Cluster) -> None:
     """The node of a controller that ends with nobody's session, so that the suite is the controller."""
     node = {"version": 1, "brokerid": SUITE_ID, "timestamp": "1"}
-    StoreReader(cluster.port(METASTORE)).make(paths.APACHE_CONTROLLER.at(), json.dumps(node).encode())
+    reader, path = StoreReader(cluster.port(METASTORE)), paths.APACHE_CONTROLLER.at()
+    if reader.data(path) is None:
+        reader.make(path, json.dumps(node).encode())
 
 
 def subjects() -> Iterator[Subject]:

@@ -20,7 +20,7 @@ METASTORE = "metastore"
 HERE = Path(__file__).resolve().parent
 ARTEFACTS = HERE / "artefacts"
 MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
-HEAP = "192m"
+JVM = ("-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 # A machine under load needs minutes; that a process has ended is seen at once.
 START_S_MAXIMUM = 300.0
 # Half of the default: cases about sessions that expire wait for it.
@@ -53,12 +53,13 @@ class MetastoreSubject(Subject):
 
 
 class ZooKeeper(MetastoreSubject):
-    """One release of Apache ZooKeeper, fetched with Maven; one server alone."""
+    """One release of Apache ZooKeeper, fetched with Maven; one server alone. `jvm` is how its Java starts."""
 
     implementation = "zookeeper"
 
-    def __init__(self, release: str) -> None:
+    def __init__(self, release: str, jvm: Sequence[str] = JVM) -> None:
         self.release = self.speaks = release
+        self._jvm = jvm
 
     def fetch(self) -> Path:
         """The folder of its jars. See lab.pinned.fetch_pinned."""
@@ -66,12 +67,12 @@ class ZooKeeper(MetastoreSubject):
         return fetch_pinned(ARTEFACTS, self.name, partial(copy_dependencies, HERE / "pom.xml", self.release))
 
     def command(self, cluster: Cluster, role: str, name: str, settings: Settings) -> Sequence[str]:
-        """A server with a small heap."""
+        """A server, with a small heap unless it is told otherwise."""
         if role != METASTORE:
             raise LabError(f"{self.name} has no {role}")
         configuration = cluster.configure(name, {**settings, "admin.enableServer": "false"})
         return [
-            *(java(), f"-Xmx{HEAP}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"),
+            *(java(), *self._jvm),
             f"-XX:ErrorFile={cluster.part('log')}/{name}.hs_err",
             f"-Djava.io.tmpdir={cluster.part('tmp')}",
             *("-cp", f"{fetched_jars(ARTEFACTS, self.name)}/*", MAIN, str(configuration)),

@@ -90,13 +90,20 @@ class AskingClient:
 
 
 class LedCluster(SimulatedCluster):
-    """`brokers` brokers of ours; `settings` are their options."""
+    """`brokers` brokers of ours; `settings` are their options, `candidates` are who else controls."""
 
-    def __init__(self, seed: int = 1, *, brokers: int = 1, settings: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        seed: int = 1,
+        *,
+        brokers: int = 1,
+        candidates: int = 1,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
         self.settings = dict(settings or {})
         self.number = 0
         self.client = AskingClient()
-        super().__init__(seed, brokers=brokers)
+        super().__init__(seed, brokers=brokers, candidates=candidates)
         self.world.add("client", "10.0.8.1", lambda _: [Member("client", self.client)])
         self.world.start("client")
         self.run(3_000)
@@ -113,8 +120,8 @@ class LedCluster(SimulatedCluster):
         return broker_members(made, storage, broker_id)
 
     def node(self, broker_id: int = 1) -> Any:
-        """The node of a broker."""
-        (life,) = self.world.processes[f"broker-{broker_id}"].lives
+        """The node of a broker, which comes first in its process."""
+        life, *_ = self.world.processes[f"broker-{broker_id}"].lives
         return life.node
 
     def send(

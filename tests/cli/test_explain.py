@@ -21,7 +21,8 @@ from replispec.explorer.report import NO_EDGE, system_named, systems
 from replispec.replay.judges.findings import FindingRow
 from replispec.replay.judges.parts import Proof
 from replispec.replay.judges.sends import LossRow
-from replispec.replay.report.model import FailOver, Latency, Moment, MomentKind
+from replispec.replay.report.model import FailOver, Latency
+from replispec.replay.report.moments import Moment, MomentKind
 from replispec.replay.report.summary import CaptureRow, Summary
 from replispec.runtime import families
 from replispec.runtime.primitives.invariants import Verdict

@@ -20,6 +20,7 @@ NEED_A_JDK = {
         "bench-roles",
         "bench-cluster",
         "bench-group",
+        "bench-kafka",
         "bench-queues",
     ),
 }

@@ -10,7 +10,8 @@ from replispec.replay.engines.decoding import decode_capture
 from replispec.replay.events.observe import observe
 from replispec.replay.judges.rocketmq.judge import judge_capture
 from replispec.replay.report.failover import anatomy
-from replispec.replay.report.model import FailOver, Moment, MomentKind
+from replispec.replay.report.model import FailOver
+from replispec.replay.report.moments import Moment, MomentKind
 from replispec.replay.report.rocketmq.failovers import failovers
 from replispec.replay.report.timeline import RIGHT, WIDTH
 from replispec.replay.report.wording import failover_sentence

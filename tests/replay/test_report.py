@@ -24,8 +24,6 @@ from replispec.replay.report.model import (
     LostCount,
     LostMessage,
     MasterBand,
-    Moment,
-    MomentKind,
     Overlap,
     ReportEvidence,
     ReportFinding,
@@ -37,6 +35,7 @@ from replispec.replay.report.model import (
     TimelineEventKind,
     Verdict,
 )
+from replispec.replay.report.moments import Moment, MomentKind
 from replispec.replay.report.offsets import CURVES_MAXIMUM, HEIGHT, POINTS_MAXIMUM, chart
 from replispec.replay.report.page import FAILOVERS_MAXIMUM, render, write_report
 from replispec.replay.report.timeline import RIGHT, TICKS_MAXIMUM, WIDTH, draw

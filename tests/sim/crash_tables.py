@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -22,7 +22,7 @@ from unittest.mock import patch
 
 from click.testing import CliRunner
 
-from lab.rocketmq.crash_judge import Clients, faults_of_mapping
+from lab.rocketmq.crash_judge import Clients, faults_of_mapping, kept_offsets
 from lab.rocketmq.crash_results import Results
 from lab.rocketmq.crash_rows import GONE, MOVES, OTHERS, UNKNOWN, Aim, Moment, Move, Party, Row, Step, Steps
 from replispec.administrator.rocketmq import AdministratorNode, NotAsWantedError
@@ -53,6 +53,7 @@ from replispec.runtime.world import Member
 from replispec.wire.rocketmq.client import ConsumerOffsetTable, GetAllConsumerOffsetRequest
 from replispec.wire.rocketmq.codes import LogicalQueueState as State
 from replispec.wire.rocketmq.codes import RequestCode
+from replispec.wire.rocketmq.constants import UNDECIDED
 from tests.administrator.own_brokers import NAME_SERVER, CutOffError
 from tests.sim.crash_stages import BROKERS, GROUP, SETTLED_MS, STAGES, START, Brokers, Stage
 
@@ -78,6 +79,9 @@ class Crash:
     wrong: list[str] = field(default_factory=list)
     is_struck: bool = False
     clock: Iterator[int] = field(default_factory=lambda: count(EPOCH_MS, 1_000))
+    clients: dict[str, int] = field(default_factory=dict)
+    """How many messages clients sent, of how many they do not know, or know no offset, and how many they
+    read; empty where nobody did."""
 
     def play(self) -> Crash:
         """Everything."""
@@ -112,7 +116,9 @@ class Crash:
         else:
             if move.members > 1 or (move.queues and not move.is_made):
                 brokers.world.run_for(ROUTED_MS)
-            self.wrong += (load or _Load(brokers, stage)).ends(move)
+            load = load or _Load(brokers, stage)
+            self.wrong += load.ends(move)
+            self.clients = load.counts
         self.wrong += faults_of_mapping(
             move, self._ask, brokers.masters(), NAME_SERVER, stage.target, stage.source
         )
@@ -272,6 +278,7 @@ class _Load:
         self._is_over = False
         self._came: dict[int, Stored | Failed] = {}
         self._live: list[tuple[tuple[int, int], int]] = []
+        self.counts: dict[str, int] = {}
         self._producer = ProducerNode(
             (NAME_SERVER,), self._messages(), self._heard, group="p", pause_ms=PAUSE_MS
         )
@@ -313,8 +320,15 @@ class _Load:
         node = self._reader(clients.read, 5_000)
         self._brokers.runs(node)
         self._brokers.until(lambda: node.is_done, at_most_ms=PATIENCE_MS)
+        clients.kept = kept_offsets(move, self._brokers.ask, self._brokers.masters())
         if node.failure is not None:
             failed.append(f"not everything can be read: {node.failure}")
+        self.counts = {
+            "sent": len(self._came),
+            "failed": len(self._came) - len(clients.acknowledged),
+            "undecided": [offset for _, offset in clients.acknowledged.values()].count(UNDECIDED),
+            "read": len(clients.read),
+        }
         queues = {queue for (queue, _), _ in clients.read}
         if queues != self._queues:
             failed.append(f"queues {queues} are read")
@@ -340,7 +354,13 @@ def rows(move: Move, *, questions: bool = True, two_die: bool = False) -> tuple[
 
 def played(move: Move, row: Row) -> list[str]:
     """What was wrong when somebody died there."""
-    return list(dict.fromkeys(Crash(STAGES[move], row).play().wrong))
+    return crashed(move, row)[0]
+
+
+def crashed(move: Move, row: Row) -> tuple[list[str], Mapping[str, int]]:
+    """The same, and what clients saw."""
+    crash = Crash(STAGES[move], row).play()
+    return list(dict.fromkeys(crash.wrong)), crash.clients
 
 
 def part_of_rows(text: str) -> tuple[int, int]:
@@ -374,11 +394,13 @@ def main() -> int:
         chosen += len(wanted)
         results.expect(move.name, wanted)
         for row in [each for each in wanted if not results.is_right(move.name, each)]:
+            told: Mapping[str, int] = {}
             try:
-                wrong = played(move, row)
+                wrong, told = crashed(move, row)
             except AssertionError as error:
                 wrong = [f"broken off: {error}"]
             results.add(move.name, row, wrong)
+            results.add_clients(move.name, [row], told, [])
     if not chosen:
         parser.error(f"no row has all of these: {' '.join(arguments.words)}")
     sys.stdout.write("\n".join(results.lines([each.name for each in (*MOVES, *OTHERS)])) + "\n")

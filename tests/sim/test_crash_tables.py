@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
 
@@ -36,6 +37,7 @@ from replispec.administrator.rocketmq import logical_migration, logical_queues
 from replispec.broker.rocketmq.core.recorded import RecordedMappings
 from replispec.cli.rocketmq.admin import static_topics
 from replispec.wire.rocketmq.codes import RequestCode
+from tests.sim import crash_tables
 from tests.sim.crash_stages import STAGES
 from tests.sim.crash_tables import Crash, part_of_rows, played, rows
 
@@ -181,6 +183,24 @@ def test_no_row_is_passed_over_in_silence() -> None:
     (row, *_) = rows(NEW)
     never = replace(row, step=Step(row.step.code, row.step.to, 99))
     assert "there is no such step" in played(NEW, never)
+
+
+def test_what_clients_saw_is_counted_in_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = rows(NEW, questions=False)[0]
+    monkeypatch.setattr(crash_tables, "MOVES", (NEW,))
+    monkeypatch.setattr(crash_tables, "OTHERS", ())
+    words = ["crash_tables", f"{NEW.name}: {row}", "--results", str(tmp_path / "rows.jsonl")]
+    monkeypatch.setattr("sys.argv", words)
+    assert crash_tables.main() == 0
+    *_, last = capsys.readouterr().out.splitlines()
+    played_rows, *_, sent, failed, undecided, read = (int(each) for each in last.split("|")[2:-1])
+    assert played_rows == 1
+    # Each message is tried once, and what is acknowledged is read.
+    assert sent > 12
+    assert 0 <= failed + undecided < sent
+    assert sent - failed <= read <= sent
 
 
 @pytest.mark.parametrize("text", ["0/2", "3/2", "1/0", "1", "/2", "-1/2", "1/2/3", "a/b"])

@@ -25,8 +25,9 @@ from replispec.replay.engines.results import (
     events_file,
     unusable,
 )
-from replispec.replay.events.observe import REMOTING, REPLICATION, observe
+from replispec.replay.events.observe import REMOTING, observe
 from replispec.replay.events.tables import SCHEMAS
+from replispec.replay.frames.family import decoded_kinds
 from replispec.replay.frames.hints import Hints
 from replispec.replay.frames.tables import FRAMES
 from replispec.replay.frames.tls import TLS
@@ -109,7 +110,7 @@ def stream_figures(
 ) -> CaptureRow:
     """The figures of one capture; `frames` are those of remoting and of replication."""
     protocols = streams.column("protocol")
-    known = pc.is_in(protocols, value_set=pa.array([REMOTING, *REPLICATION, TLS], protocols.type))
+    known = pc.is_in(protocols, value_set=pa.array([*sorted(decoded_kinds()), TLS], protocols.type))
     foreign = streams.filter(pc.invert(known))
     encrypted = streams.filter(pc.equal(protocols, TLS))
     remarks = wire.remarks

@@ -14,8 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from replispec.replay.events.observe import REMOTING, REPLICATION
-from replispec.replay.frames.family import frames_families
+from replispec.replay.frames.family import decoded_kinds, frames_families
 from replispec.replay.frames.tls import TLS
 from replispec.replay.tcp.pieces import CORRUPT_ONLY
 from replispec.replay.tcp.remarks import Remarks
@@ -54,7 +53,7 @@ class Participants:
 
 def participants(streams: pa.Table) -> Participants:
     """Who takes part, by the STREAMS of a capture."""
-    known = streams.filter(pc.field("protocol").isin([REMOTING, *REPLICATION]))
+    known = streams.filter(pc.field("protocol").isin(sorted(decoded_kinds())))
     own = {*pc.unique(listeners(known)).to_pylist()}
     beside = {
         _place(host, port + apart)
@@ -103,7 +102,7 @@ def _hosts(places: pa.ChunkedArray) -> list[str]:
 
 def _strange(file: str, streams: pa.Table, known: Participants) -> Iterator[str]:
     """What was said in no known way to listeners that others in the capture speak to in known ways."""
-    others = streams.filter(~pc.field("protocol").isin([REMOTING, *REPLICATION]))
+    others = streams.filter(~pc.field("protocol").isin(sorted(decoded_kinds())))
     said: Counter[tuple[str, bool]] = Counter()
     said_there = listeners(others, known).to_pylist()
     columns = (said_there, others["protocol"].to_pylist(), others["bytes_payload"].to_pylist())

@@ -11,10 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from replispec.replay.events.observation import Observation, Unseen
+from replispec.replay.events.partition_observations import Hidden
 from replispec.replay.pairing.delivery import Delivered, delivered
 from replispec.replay.tcp.pieces import UNREADABLE
 
 Directions = frozenset[tuple[str, int]]
+NOT_BEGUN = "not_begun"
+"""Why bytes were not seen: the direction had begun before."""
 TimeBefore = Callable[[str, int, int], int | None]
 """Of a connection and direction, when the last frame that begins before a position was complete; None without
 one."""
@@ -120,6 +123,29 @@ def unseen(
         side = connection, direction
         if side in sources and side not in holed:
             yield Unseen(capture, 0, time_ns or 0, *side, 0, 0, address=source, text=UNREADABLE)
+
+
+def hidden(holes: pa.Table, streams: pa.Table, kinds: Collection[str]) -> Iterator[Observation]:
+    """One observation for each hole in a direction of these kinds, for each that was not seen from its first
+    byte, and for each with bytes that are of no frame. It names who accepted the connection."""
+    names = ("capture", "connection", "direction", "protocol", "source", "destination", "accepted")
+    columns = values(streams, *names, "from_start", "bytes_undecoded", "first_time_ns")
+    listeners: dict[tuple[str, int], tuple[str, int]] = {}
+    for capture, connection, direction, protocol, source, destination, accepted, begun_, lost, time_ns in zip(
+        *columns, strict=True
+    ):
+        if protocol in kinds:
+            listener = source if accepted else destination
+            listeners[connection, direction] = listener, time_ns or 0
+            if lost or not begun_:
+                text = UNREADABLE if lost else NOT_BEGUN
+                yield Hidden(
+                    capture, 0, time_ns or 0, connection, direction, 0, 0, address=listener, text=text
+                )
+    columns = values(holes, "capture", "connection", "direction", "start", "kind")
+    for capture, connection, direction, start, kind in zip(*columns, strict=True):
+        if (found := listeners.get((connection, direction))) is not None:
+            yield Hidden(capture, 0, found[1], connection, direction, start, 0, address=found[0], text=kind)
 
 
 class Before:

@@ -37,9 +37,8 @@ def observed_families() -> tuple[ObservedFamily, ...]:
 
 
 def shared_observers() -> Sequence[SharedObserver]:
-    """How connections are observed in shares, where one family alone has streams of its own."""
-    every = [each for each in observed_families() if not each.codes]
-    return every[0].shared if len(every) == 1 else ()
+    """How connections are observed in shares, each by the family whose streams it is of."""
+    return tuple(shared for each in observed_families() for shared in each.shared)
 
 
 @cache

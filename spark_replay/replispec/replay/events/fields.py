@@ -101,6 +101,22 @@ class Fields:
     tag_code: int | None
     tag_codes: Sequence[int] | None
     wanted: str | None
+    path: str | None
+    data: bytes | None
+    children: Sequence[str] | None
+    zxid: int | None
+    session: int | None
+    how: str | None
+    partition: int | None
+    acks: int | None
+    batches: Sequence[dict[str, int]] | None
+    high_watermark: int | None
+    controller_id: int | None
+    controller_epoch: int | None
+    leader: int | None
+    isr: Sequence[int] | None
+    replicas: Sequence[int] | None
+    brokers: Sequence[dict[str, Any]] | None
 
     def __getattr__(self, name: str) -> Any:
         """Called for what the kind has no field for."""

@@ -8,6 +8,14 @@ from typing import Any, Final
 
 from replispec.replay.events import observation as seen
 from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.partition_observations import (
+    Appended,
+    EpochEnd,
+    Fetched,
+    Hidden,
+    Node,
+    Ordered,
+)
 from replispec.replay.events.queue_observations import Limit, Mapped, Position, Pulled, Subscribed
 
 _ALL: Final[tuple[type[Observation], ...]] = (
@@ -18,6 +26,7 @@ _ALL: Final[tuple[type[Observation], ...]] = (
     seen.Paired, seen.Mispaired, seen.Unseen, seen.Latency, seen.Undecodable,
     seen.Member,
     Mapped, Pulled, Position, Limit, Subscribed,
+    Node, Appended, Fetched, Ordered, EpochEnd, Hidden,
 )  # fmt: skip
 KINDS: Final[Mapping[ObservationKind, type[Observation]]] = {
     each.kind: each for each in sorted(_ALL, key=lambda each: each.kind)

@@ -50,6 +50,12 @@ class ObservationKind(StrEnum):
     POSITION = "position"
     LIMIT = "limit"
     SUBSCRIBED = "subscribed"
+    NODE = "node"
+    APPENDED = "appended"
+    FETCHED = "fetched"
+    ORDERED = "ordered"
+    EPOCH_END = "epoch_end"
+    HIDDEN = "hidden"
 
 
 class Place(NamedTuple):

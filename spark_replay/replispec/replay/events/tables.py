@@ -29,6 +29,16 @@ _SEGMENT: Final = pa.struct(
         ("state", pa.string()),
     ]
 )
+_BATCH: Final = pa.struct(
+    [
+        ("base", pa.int64()),
+        ("last", pa.int64()),
+        ("epoch", pa.int32()),
+        ("crc", pa.int64()),
+        ("count", pa.int32()),
+    ]
+)
+_LISTENER: Final = pa.struct([("id", pa.int64()), ("address", pa.string())])
 _TYPES: Final[Mapping[str, pa.DataType]] = {
     "order": pa.int64(),
     "time_ns": pa.int64(),
@@ -101,6 +111,20 @@ _TYPES: Final[Mapping[str, pa.DataType]] = {
     "sub_version": pa.int64(),
     "tag_code": pa.int32(),
     "tag_codes": pa.list_(pa.int32()),
+    "data": pa.binary(),
+    "children": pa.list_(pa.string()),
+    "zxid": pa.int64(),
+    "session": pa.int64(),
+    "partition": pa.int32(),
+    "acks": pa.int32(),
+    "batches": pa.list_(_BATCH),
+    "high_watermark": pa.int64(),
+    "controller_id": pa.int64(),
+    "controller_epoch": pa.int64(),
+    "leader": pa.int64(),
+    "isr": pa.list_(pa.int64()),
+    "replicas": pa.list_(pa.int64()),
+    "brokers": pa.list_(_LISTENER),
 }
 """The types of columns that are no text."""
 SCHEMAS: Final[Mapping[ObservationKind, pa.Schema]] = {

@@ -6,7 +6,8 @@ Lengths are pixels of the picture's own coordinates.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from replispec.replay.report.model import FailOver, Moment, MomentKind
+from replispec.replay.report.model import FailOver
+from replispec.replay.report.moments import Moment, MomentKind
 from replispec.replay.report.timeline import AXIS, CHARACTER, LANE, RIGHT, TOP, WIDTH, Scale, Tick, ticks
 from replispec.replay.report.wording import MOMENTS, NS_PER_SECOND, seconds
 

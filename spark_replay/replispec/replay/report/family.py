@@ -52,9 +52,29 @@ def words_of(rule: str) -> RuleWords:
 
 
 def lost_messages(frames: Path, sends: Sequence[LostSend]) -> Iterator[LostMessage]:
-    """What the frames of a replay tell of lost messages."""
-    for each in report_families():
-        yield from each.lost_messages(frames, sends)
+    """What lost messages were, as their acknowledgements or the frames of a replay tell it."""
+    yield from (_told(each) for each in sends if each.topic)
+    if others := [each for each in sends if not each.topic]:
+        for family in report_families():
+            yield from family.lost_messages(frames, others)
+
+
+def _told(send: LostSend) -> LostMessage:
+    capture, connection, direction, sequence = send.place
+    return LostMessage(
+        file=capture,
+        group=send.group,
+        epoch=send.epoch,
+        offset=send.offset,
+        broker=send.broker,
+        acknowledged_ns=send.time_ns,
+        connection=connection,
+        direction=direction,
+        sequence=sequence,
+        topic=send.topic,
+        queue=send.queue,
+        queue_offset=send.offset,
+    )
 
 
 @dataclass(frozen=True, slots=True)

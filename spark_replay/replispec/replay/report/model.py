@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from replispec.replay.report.asked import EVERYTHING_ASKED, Asked
+from replispec.replay.report.moments import Moment
 from replispec.runtime.primitives.invariants import Verdict
 
 __all__ = [
@@ -28,8 +29,6 @@ __all__ = [
     "LostMessage",
     "LostSend",
     "MasterBand",
-    "Moment",
-    "MomentKind",
     "Overlap",
     "Provenance",
     "ReportEvidence",
@@ -61,18 +60,6 @@ class CurveKind(StrEnum):
     ACKNOWLEDGED = "acknowledged"
     SENT = "sent"
     CONFIRMED = "confirmed"
-    REPORTED = "reported"
-
-
-class MomentKind(StrEnum):
-    """What happened at a moment of a fail-over, in the order in which it usually comes."""
-
-    LAST_FRAME = "last_frame"
-    CLOSED = "closed"
-    ELECTED = "elected"
-    NOTIFIED = "notified"
-    ACCEPTED = "accepted"
-    RETURNED = "returned"
     REPORTED = "reported"
 
 
@@ -171,7 +158,8 @@ class LostSend:
 
     `place`: capture, connection, direction and sequence; `waited_ns`: from its request to it, None when the
     request was not seen. `instead`: others that got the same place, where nothing tells which of them was
-    kept; else None.
+    kept; else None. `topic` and `queue`: where what was acknowledged says so itself, and `offset` is one of
+    that queue; else frames are looked up.
     """
 
     place: tuple[str, str, int, int]
@@ -182,6 +170,8 @@ class LostSend:
     time_ns: int
     waited_ns: int | None
     instead: tuple[OtherSend, ...] | None = None
+    topic: str = ""
+    queue: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,14 +285,6 @@ class Switch:
     gap_ns: int | None = None
     cause: str = ""
     text: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """One moment of a fail-over."""
-
-    kind: MomentKind
-    time_ns: int
 
 
 @dataclass(frozen=True, slots=True)

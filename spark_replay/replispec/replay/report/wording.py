@@ -13,12 +13,12 @@ from replispec.replay.report.model import (
     FailOver,
     Lag,
     Loss,
-    MomentKind,
     Overlap,
     ReportModel,
     Switch,
     Verdict,
 )
+from replispec.replay.report.moments import MomentKind
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NS_PER_SECOND = 10**9
@@ -34,6 +34,10 @@ MEANING = {
 MOMENTS = {
     MomentKind.LAST_FRAME: "old master's last frame",
     MomentKind.CLOSED: "its connection closed",
+    MomentKind.SESSION_ENDED: "its session ended",
+    MomentKind.RECORDED: "new leader recorded",
+    MomentKind.ORDERED: "new leader commanded",
+    MomentKind.TAKEN: "command taken",
     MomentKind.ELECTED: "new master told",
     MomentKind.NOTIFIED: "new master notified (1008)",
     MomentKind.ACCEPTED: "first message accepted",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from replispec.broker.kafka.node import PartitionsBrokerNode
+from replispec.controller.kafka.process import candidate
 from replispec.runtime.primitives.hosts import is_place
 from replispec.runtime.storage import Storage, Stores
 from replispec.runtime.world import Member
@@ -17,7 +18,10 @@ BROKER: Final = "broker"
 
 
 def members(options: KafkaBrokerOptions, storage: Storage, seed: int) -> Sequence[Member]:
-    """The node of a broker. Raises ConfigurationError and StorageFailed."""
+    """The node of a broker, with a candidate for the controller beside it if it is to have one.
+
+    Raises ConfigurationError and StorageFailed.
+    """
     servers = options.zookeeper_connect.split(",")
     if not all(is_place(each) for each in servers):
         raise p.ZOOKEEPER_CONNECT.refuse(options, "HOST:PORT,HOST:PORT without a folder")
@@ -31,7 +35,11 @@ def members(options: KafkaBrokerOptions, storage: Storage, seed: int) -> Sequenc
         raise p.LOG_DIRS.refuse(options, "one folder")
     files = storage.files(options.log_dirs)
     node = PartitionsBrokerNode(options, servers, listen, told, files, seed)
-    return (Member(BROKER, node, Stores(files), node.view),)
+    broker = Member(BROKER, node, Stores(files), node.view)
+    if not options.controller_candidate:
+        return (broker,)
+    # It has a session of its own: what one of the two is told is never the other's.
+    return broker, candidate(p.CONTROLLER.like(options))
 
 
 def _place_in(listener: str) -> str | None:

@@ -17,8 +17,13 @@ CONTROLLER: Final = "controller"
 
 def members(options: KafkaControllerOptions, storage: Storage, seed: int) -> Sequence[Member]:  # noqa: ARG001
     """The node of a controller, which keeps nothing of its own. Raises ConfigurationError."""
+    return (candidate(options),)
+
+
+def candidate(options: KafkaControllerOptions) -> Member:
+    """One that stands for the controller, in whatever process. Raises ConfigurationError."""
     servers = options.zookeeper_connect.split(",")
     if not all(map(is_place, servers)):
         raise p.ZOOKEEPER_CONNECT.refuse(options, "HOST:PORT,HOST:PORT without a folder")
     node = ClusterControllerNode(options, servers)
-    return (Member(CONTROLLER, node, view=node.view),)
+    return Member(CONTROLLER, node, view=node.view)

@@ -12,7 +12,7 @@ from replispec.replay.frames.zookeeper.readers import ANSWERS, REQUESTS, Connect
 from replispec.wire.zookeeper import connection
 from replispec.wire.zookeeper.codes import OpCode
 
-BODY_BYTES_SHOWN: Final = 4096
+BODY_BYTES_SHOWN: Final = 1 << 20
 """A longer body of a frame is not a column; its size is."""
 FIELDS = [
     pa.field("said", pa.string()),

@@ -15,7 +15,8 @@ from replispec.replay.events.event_tables import Flags
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.judged_groups import GroupEvents, JudgedGroups
 from replispec.replay.events.rocketmq.tenures import Tenure
-from replispec.replay.report.model import FailOver, Moment, MomentKind
+from replispec.replay.report.model import FailOver
+from replispec.replay.report.moments import Moment, MomentKind
 from replispec.wire.rocketmq.codes import RequestCode
 
 _STORED = (ObservationKind.BATCH, ObservationKind.ACKNOWLEDGED)

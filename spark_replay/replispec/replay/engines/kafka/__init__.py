@@ -1,0 +1,1 @@
+"""How captures are judged in which brokers speak."""

@@ -1,0 +1,1 @@
+"""What connections with brokers tell of partitions."""

@@ -1,0 +1,1 @@
+"""What connections with a store tell of its nodes."""

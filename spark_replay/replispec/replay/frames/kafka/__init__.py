@@ -1,0 +1,1 @@
+"""Frames of Kafka's clients, brokers and controllers."""

@@ -1,0 +1,1 @@
+"""Judges what brokers and their store say of partitions."""
