@@ -8,6 +8,7 @@ from lab.kafka import demo
 from lab.kafka.interop.scenarios import SCENARIOS
 from lab.kafka.programs import KAFKA, fetch
 from lab.kafka.stage import CONTROLLER_ID, KafkaStage
+from lab.kafka.subjects import subjects
 
 
 def smoke(cluster: Cluster) -> str:
@@ -20,7 +21,7 @@ def smoke(cluster: Cluster) -> str:
 
 
 FAMILY = LabFamily(
-    subjects=tuple,
+    subjects=subjects,
     smoke=smoke,
     demo=Demo(demo.play, is_replayed=False),
     interop=Interop(f"Apache Kafka {KAFKA.release}", fetch, SCENARIOS),

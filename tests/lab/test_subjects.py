@@ -89,7 +89,9 @@ def refused(done: Done, exit_code: int) -> str:
 def test_every_release_that_is_judged_is_a_subject(run: Callable[..., Done]) -> None:
     assert run(name="list").stdout.splitlines() == [
         *("apache-5.0.0", "apache-5.1.0", "apache-5.1.1", "apache-5.1.4", "apache-5.4.0"),
-        *("apache-5.5.0", "apache-5.5.1", "apache-jraft-5.4.0", "replispec"),
+        *("apache-5.5.0", "apache-5.5.1", "apache-jraft-5.4.0"),
+        *("kafka-2.8.2", "kafka-2.8.2-at-0.11.0-IV1", "replispec"),
+        *("replispec-kafka", "replispec-kafka-at-0.11.0-IV1"),
         *("replispec-metastore", "zookeeper-3.5.9", "zookeeper-3.6.4"),
     ]
     assert run("kinds").stdout.splitlines() == ["controller", "ha-master"]

@@ -139,6 +139,7 @@ def _subject(command: Callable[..., int]) -> Callable[..., int]:
         click.option("--broker-set", metavar="NAME", help="ha-master: the name of its broker set."),
         click.option("--broker", metavar=PORT, help="ha-master: its port for clients."),
         click.option("--controller", metavar=PORT, help="ha-master: the controller that elected it."),
+        click.option("--metastore", metavar=PORT, help="Of brokers that have one: where it listens."),
         click.option(
             "--adapter",
             type=_Command(),
@@ -216,6 +217,7 @@ def run(
     adapter: tuple[str, ...] | None,
     controller: str | None,
     broker: str | None,
+    metastore: str | None,
     broker_set: str | None,
     implementation: str,
     release: str | None,
@@ -240,7 +242,7 @@ def run(
     from replispec.conformance.report_junit import nothing_judged
     from replispec.conformance.run import run_suite
 
-    addresses = {"target": target, "controller": controller, "broker": broker}
+    addresses = {"target": target, "controller": controller, "broker": broker, "metastore": metastore}
     try:
         plan = make_plan(
             kind,

@@ -26,11 +26,16 @@ class Unsendable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A request on the wire that may be answered."""
+    """A request on the wire that may be answered. The version is 0 where there are none."""
 
     opaque: int
     code: int
     oneway: bool
+    version: int = 0
+
+
+NO_COMMAND = -1
+"""The code of a question of which only the number is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +108,7 @@ class Encoder:
     def answer(
         self,
         code: str,
-        opaque: int,  # noqa: ARG002
+        asked: Question,  # noqa: ARG002
         header: Mapping[str, object],  # noqa: ARG002
         body: object,  # noqa: ARG002
     ) -> bytes:

@@ -26,7 +26,8 @@ class SubjectKind:
 
     `started` are the roles, in the words of the adapter protocol, that an adapter starts for a run, the
     subject last, and `listens` is what the subject is judged at. A kind that is `played` has no target: its
-    cases start subjects themselves, and are the peers that those speak to.
+    cases start subjects themselves, and are the peers that those speak to. `beside` are the addresses of the
+    family without which none of its cases can be played.
     """
 
     name: str
@@ -42,6 +43,7 @@ class SubjectKind:
     started: tuple[str, ...] = ()
     listens: str = "remoting"
     played: bool = False
+    beside: tuple[str, ...] = ()
 
 
 class Account(Protocol):

@@ -127,11 +127,15 @@ class Listen:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """Answer the request of the subject that a step took last on a connection."""
+    """Answer the request of the subject that a step took last on a connection; of a service, whoever asks.
+
+    `told`: what a service answered at once is given to steps, too.
+    """
 
     code: str
     header: Mapping[str, object] = field(default_factory=dict)
     body: object = None
+    told: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,10 @@ def make_plan(
         raise PlanError("say where the subject listens (--target) or what brings it to life (--adapter)")
     if family.kind(kind).played and not adapter:
         raise PlanError(f"each case of kind {kind} has its subject started: --adapter, not --target")
+    if lacking := [each for each in family.kind(kind).beside if each not in there]:
+        raise PlanError(
+            f"kind {kind} is judged beside a {lacking[0]}: say where that listens (--{lacking[0]})"
+        )
     known_releases = family.vocabulary.known_releases()
     spoken = known_releases[-1] if release is None else parse_release(release)
     if spoken is None or spoken not in known_releases:

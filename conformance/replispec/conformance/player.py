@@ -161,7 +161,7 @@ class Player:
         for step, label, prepares in (*given, *own):
             failure = await self._safely(step, label, prepares=prepares)
             if failure is not None:
-                told = isinstance(self._last, ReceivedAnswer | ReceivedMessage)
+                told = isinstance(self._last, ReceivedAnswer | ReceivedMessage | ReceivedRequest)
                 return not_prepared(step, failure, told=told) if prepares else failure
         strays = await self._strays()
         return (CaseVerdict.FAIL, strays, strays) if strays else (CaseVerdict.PASS, "", "")
@@ -355,7 +355,7 @@ class Player:
         """Answer a request of the subject. Raises Unsendable, UnknownVariable."""
         header, body = filled(answered.header, self.variables), filled(answered.body, self.variables)
         assert isinstance(header, Mapping)
-        data = self._encoder.answer(answered.code, asked.opaque, header, body)
+        data = self._encoder.answer(answered.code, asked.question(), header, body)
         await self._out(wire, Encoded(data, (), f"{answered.code} {header or ''}".strip()), [data], 0.0)
 
     async def _expect(self, step: CaseStep, *, prepares: bool) -> None:

@@ -35,6 +35,11 @@ class ReceivedRequest:
     opaque: int = 0
     flag: int = 0
     oneway: bool = False
+    version: int = 0
+
+    def question(self) -> Question:
+        """What an answer must know of it."""
+        return Question(self.opaque, self.code, self.oneway, self.version)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import cast
 
-from replispec.conformance.encoding import Encoder, Unsendable
+from replispec.conformance.encoding import NO_COMMAND, Encoder, Question, Unsendable
 from replispec.conformance.family import Family
 from replispec.conformance.model import Answered, CaseError, CasePlace, Raw, Sent
 from replispec.conformance.steps import matcherless
@@ -51,7 +51,9 @@ def check_answer(answered: Answered, place: CasePlace, family: Family) -> None:
     for release in reversed(family.vocabulary.known_releases()):
         try:
             header, body = filled(answered.header, variables), filled(answered.body, variables)
-            family.encoder(release, 1).answer(answered.code, 1, cast("Mapping[str, object]", header), body)
+            asked = Question(1, NO_COMMAND, oneway=False)
+            said = cast("Mapping[str, object]", header)
+            family.encoder(release, 1).answer(answered.code, asked, said, body)
         except (Unsendable, UnknownVariable) as fault:
             faults.append(str(fault))
         else:

@@ -85,7 +85,7 @@ class StagedReader:
 
     def _answered(self, item: Item, asked: int | None) -> Answered:
         fields = item.mapping("an answer")
-        self._only(item, ("code", "header", "body", "body_hex"))
+        self._only(item, ("code", "header", "body", "body_hex", "told"))
         code = self._text(fields["code"]) if "code" in fields else ""
         if self._names.response_code(code) is None:
             raise CaseError(item.place, f"an answer needs a `code` of the specification, not {code!r}")
@@ -96,7 +96,10 @@ class StagedReader:
                 body = bytes.fromhex(self._text(fields["body_hex"]))
             except ValueError:
                 raise CaseError(fields["body_hex"].place, "this is not hexadecimal") from None
-        return Answered(code, self._checked(fields.get("header"), known), body)
+        told = "told" in fields
+        if told and fields["told"].value is not True:
+            raise CaseError(fields["told"].place, "`told` is true where it stands")
+        return Answered(code, self._checked(fields.get("header"), known), body, told)
 
     def _start(self, item: Item) -> Bring:
         fields = item.mapping("start")

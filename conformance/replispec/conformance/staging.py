@@ -88,7 +88,8 @@ class Service:
                         continue
                     try:
                         await self._answer(wire, received, answer)
-                        continue
+                        if not answer.told:
+                            continue
                     except Unread as unread:
                         received = Breach(str(unread))
                     except (Unsendable, UnknownVariable) as fault:

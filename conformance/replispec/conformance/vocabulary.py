@@ -8,12 +8,14 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from replispec.runtime.primitives.binary import BinaryMessage
+from replispec.runtime.primitives.binary import BinaryMessage, VersionedBinary
 from replispec.runtime.primitives.commands import BodyType, HeaderType
 from replispec.runtime.primitives.json_messages import BareMessage
 from replispec.runtime.primitives.releases import NamedNumber, Releases
 
 Release = tuple[int, ...]
+SaidBody = BodyType | type[VersionedBinary]
+"""What the body of a request or an answer is; of some it depends on a version."""
 _RELEASE = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})*")
 
 
@@ -43,7 +45,8 @@ class Vocabulary:
     `messages` are those that stand alone in a stream, by name. `words` are the choices that a case has for
     words beside them, as the encodings of a header. `fixed` are places and sizes of the fields at the start
     of every frame, in bytes, big-endian: what a case may overwrite. `landmarks` are what else of a frame has
-    a place that a case may name.
+    a place that a case may name. `settled` are codes of answers that are none of the subject's: no proposal
+    leaves them open.
     """
 
     implementation: str
@@ -53,13 +56,14 @@ class Vocabulary:
     request_headers: Mapping[int, HeaderType] = field(default_factory=dict)
     response_headers: Mapping[int, HeaderType] = field(default_factory=dict)
     answer_keys: frozenset[str] = frozenset()
-    request_bodies: Mapping[int, BodyType] = field(default_factory=dict)
-    response_bodies: Mapping[int, BodyType] = field(default_factory=dict)
+    request_bodies: Mapping[int, SaidBody] = field(default_factory=dict)
+    response_bodies: Mapping[int, SaidBody] = field(default_factory=dict)
     senders: Mapping[int, str] = field(default_factory=dict)
     messages: Mapping[str, type[object]] = field(default_factory=dict)
     words: Mapping[str, Collection[str]] = field(default_factory=dict)
     fixed: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     landmarks: tuple[str, ...] = ()
+    settled: frozenset[str] = frozenset()
 
     def known_releases(self) -> list[Release]:
         """The releases that the specification knows by name, oldest first."""
@@ -126,10 +130,10 @@ class Vocabulary:
         return str(number)
 
 
-def _keys(kind: HeaderType | BodyType | None) -> frozenset[str] | None:
+def _keys(kind: HeaderType | SaidBody | None) -> frozenset[str] | None:
     if isinstance(kind, type) and issubclass(kind, BareMessage):
         return None  # its one field has no name on the wire: the keys of a map are data
-    if isinstance(kind, type) and issubclass(kind, BinaryMessage):
+    if isinstance(kind, type) and issubclass(kind, BinaryMessage | VersionedBinary):
         return message_fields(kind)
     found = getattr(kind, "KEYS", None)
     return found if isinstance(found, frozenset) else None
@@ -187,5 +191,5 @@ class Dialect:
         """Whether a code of an answer is one of those that are allowed."""
         if number in [self.response_code(each) for each in wanted]:
             return True
-        refusals = [each for each in wanted if each != self.success]
+        refusals = {*wanted} - {self.success} - self.vocabulary.settled
         return self.lenient and bool(refusals) and number != self.response_code(self.success)

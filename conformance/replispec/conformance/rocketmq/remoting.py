@@ -59,7 +59,7 @@ class RemotingEncoder(Encoder):
         what = sent.command or str(code)
         return Encoded(command.encode(), (question,), f"{what} {header.ext_fields or ''}".strip())
 
-    def answer(self, code: str, opaque: int, header: Mapping[str, object], body: object) -> bytes:
+    def answer(self, code: str, asked: Question, header: Mapping[str, object], body: object) -> bytes:
         """The answer to a request of the subject, as a client of this release would write it.
 
         Raises Unsendable for a code that the release does not know.
@@ -71,7 +71,7 @@ class RemotingEncoder(Encoder):
         answered = RemotingHeader(
             code=known,
             version=VOCABULARY.release_number(self._release),
-            opaque=opaque,
+            opaque=asked.opaque,
             flag=RemotingFlag.RESPONSE,
             ext_fields=fields or None,
         )

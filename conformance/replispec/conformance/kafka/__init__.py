@@ -1,0 +1,1 @@
+"""What the suite knows of Kafka's replication: brokers, controllers, and the store that both stand beside."""
