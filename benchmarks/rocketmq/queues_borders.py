@@ -16,6 +16,7 @@ from lab.cluster import CLUSTER_NAME, Cluster
 from lab.processes import cpu_seconds
 from lab.rocketmq.roles import OURS
 from replispec.administrator.rocketmq.logical_migration import moved
+from replispec.administrator.rocketmq.logical_queues import restated
 from replispec.administrator.rocketmq.node import AdministratorNode
 from replispec.administrator.rocketmq.plans import NotAsWantedError, Plan
 from replispec.administrator.rocketmq.remapping import remapped
@@ -83,7 +84,7 @@ def _fill(cluster: Cluster, who: str, each: int) -> None:
 
 def _move(cluster: Cluster, who: str, target: str) -> None:
     servers = (cluster.address("nameserver"),)
-    plan: Callable[[], Plan[Any]] = partial(moved, servers, TOPICS[who], 0, target)
+    plan: Callable[[], Plan[Any]] = partial(_moved, servers, TOPICS[who], target)
     if who == STATIC:
         plan = partial(_remapped, servers, TOPICS[who], target)
 
@@ -98,6 +99,11 @@ def _move(cluster: Cluster, who: str, target: str) -> None:
         return True
 
     cluster.until(attempt, f"{TOPICS[who]} at {target}")
+
+
+def _moved(servers: Sequence[str], topic: str, target: str) -> Plan[None]:
+    yield from moved(servers, topic, 0, target)
+    yield from restated(servers, topic, time.time_ns() // 1_000_000)
 
 
 def _remapped(servers: Sequence[str], topic: str, target: str) -> Plan[None]:

@@ -3,6 +3,7 @@ what clients were told. It asks by messages alone, and so judges simulated and r
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from lab.rocketmq.crash_rows import Aim, Move
 from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.broker import GetRouteInfoRequest, TopicRouteData
-from replispec.wire.rocketmq.client import GetTopicConfigRequest
+from replispec.wire.rocketmq.client import GetMinOffsetRequest, GetMinOffsetResponse, GetTopicConfigRequest
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode, RouteFlag
 from replispec.wire.rocketmq.constants import LOGIC_OFFSET_BLOCK, UNDECIDED
 from replispec.wire.rocketmq.logical_queue import (
@@ -42,6 +43,9 @@ class Clients:
     read: list[tuple[Place, int]] = field(default_factory=list)
     starts: set[int] = field(default_factory=set)
     """Where a queue went on of which a source was lost: nobody gave the offsets before it."""
+    kept: Mapping[int, Sequence[range]] = field(default_factory=dict)
+    """Which offsets of each queue brokers held when all was read; others are deleted. Asked where old
+    messages expire."""
 
     def faults(self, move: Move) -> Iterator[str]:
         """What is wrong with it, all having been read from the beginning to the end."""
@@ -61,9 +65,16 @@ class Clients:
 
     def _is_deleted(self, number: int, move: Move) -> bool:
         """Whether a message came before all that are left of its queue, where old ones are deleted."""
-        queue = self.acknowledged[number][0]
+        queue, offset = self.acknowledged[number]
+        if not move.expires:
+            return False
+        if offset != UNDECIDED:
+            return not self._is_kept(queue, offset)
         left = (each for (of, _), each in self.read if of == queue)
-        return move.expires and number < next(left, number)
+        return number < next(left, number)
+
+    def _is_kept(self, queue: int, offset: int) -> bool:
+        return any(offset in each for each in self.kept.get(queue, ()))
 
     def _holes(self, move: Move) -> Iterator[str]:
         queues: dict[int, list[int]] = {}
@@ -73,6 +84,8 @@ class Clients:
             for one, two in pairwise(offsets):
                 is_border = not move.is_contiguous and two > one and two % LOGIC_OFFSET_BLOCK == 0
                 is_border = is_border or (two > one and two in self.starts)
+                between = range(one + 1, two) if move.expires else ()
+                is_border |= bool(between) and not any(self._is_kept(queue, each) for each in between)
                 if two != one + 1 and not is_border:
                     yield f"queue {queue}: {two} is read after {one}"
 
@@ -114,6 +127,40 @@ def _of_nothing(move: Move, ask: Ask, places: Mapping[str, str], name_server: st
 
 
 # ---- LQ ------------------------------------------------------------------------------------------
+
+
+def kept_offsets(move: Move, ask: Ask, brokers: Mapping[str, str]) -> Mapping[int, list[range]]:
+    """Which offsets of each logical queue brokers still have messages of; `brokers`: their addresses."""
+    found: dict[int, list[range]] = {}
+    for address in brokers.values():
+        for index, segments in _segments(move, ask, {"": address}).items():
+            kept = (_kept(each, ask, address) for each in segments)
+            found.setdefault(index, []).extend(each for each in kept if each)
+    return found
+
+
+def _kept(segment: LogicalQueueSegment, ask: Ask, address: str) -> range:
+    begin, queue = segment.logical_queue_delta, segment.message_queue
+    if segment.state == EXPIRED or begin is None or begin == UNDECIDED or queue is None:
+        return range(0)
+    header = GetMinOffsetRequest(topic=queue.topic, queue_id=queue.queue_id)
+    fields = ask(address, RequestCode.GET_MIN_OFFSET, header).header.ext_fields or {}
+    first = segment.offset_delta or 0
+    oldest = max(first, GetMinOffsetResponse.from_ext_fields(fields).offset or 0)
+    end = sys.maxsize if segment.offset_max == UNDECIDED else begin + (segment.offset_max or 0) - first
+    return range(begin + oldest - first, end)
+
+
+def where_it_begins_is_told(move: Move, ask: Ask, name_server: str, broker: str) -> bool:
+    """Whether a name server tells where logical queue 0 begins at the broker that writes it."""
+    header = GetRouteInfoRequest(topic=move.topic, sys_flag=RouteFlag.LOGICAL_QUEUE)
+    answer = ask(name_server, RequestCode.GET_ROUTEINFO_BY_TOPIC, header)
+    told = TopicRouteData.decode(answer.body).logical_queues_info or {}
+    queue = told.get(0)
+    return queue is not None and any(
+        each.state == "Normal" and each.message_queue is not None and each.message_queue.broker_name == broker
+        for each in queue.segments or ()
+    )
 
 
 def states(ask: Ask, address: str, move: Move) -> set[str | None]:

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -25,7 +26,14 @@ from lab.errors import LabError
 from lab.ports import LOOPBACK
 from lab.rocketmq import questions, settings
 from lab.rocketmq.crash_gate import OUTSIDE, Gate
-from lab.rocketmq.crash_judge import EXPIRED, Clients, faults_of_mapping, states
+from lab.rocketmq.crash_judge import (
+    EXPIRED,
+    Clients,
+    faults_of_mapping,
+    kept_offsets,
+    states,
+    where_it_begins_is_told,
+)
 from lab.rocketmq.crash_results import Results
 from lab.rocketmq.crash_rows import AGAIN, LOST, NEW, REMAPPED, UNKNOWN, Move, Party, Row, Step
 from lab.rocketmq.kills_programs import (
@@ -141,6 +149,9 @@ class Table:
         for each in consumed(self._cluster, self.move):
             place = number_of(each["queue"]), number_of(each["offset"])
             clients.read.append((place, number_of(each["body"])))
+        if self.move.expires:
+            addresses = {name: self._cluster.address(name) for name in BROKERS}
+            clients.kept = kept_offsets(self.move, _ask, addresses)
         failed = producer.sent - len(clients.acknowledged)
         undecided = sum(offset < 0 for _, offset in clients.acknowledged.values())
         told = {"sent": producer.sent, "failed": failed, "undecided": undecided, "read": len(clients.read)}
@@ -172,6 +183,10 @@ class Table:
 
     def _loses(self, places: Places) -> Sequence[str]:
         """The source is gone; the command line that says where its queue goes on."""
+        # One that goes before a name server heard where it begins is a row of simulated worlds.
+        name_server = self._cluster.address(NAME_SERVER)
+        told = partial(where_it_begins_is_told, self.move, _ask, name_server, places.source)
+        self._until(lambda: told() or None, f"where the queue begins at {places.source}", AGREED_S)
         self._lost = places.source
         self._cluster.kill(self._lost)
         self._pause()

@@ -331,6 +331,21 @@ def test_whoever_dies_in_a_migration_comes_back_and_the_next_run_finishes_it(ste
     assert len(load.read) == len(load.came) + 20
 
 
+def _read_of(brokers: OwnBrokers) -> list[int]:
+    """The offsets that a reader of logical queue 0 is given, up to 102."""
+    found: list[int] = []
+    node = ConsumerNode(
+        tuple(NAMES),
+        Reading(TOPIC, idle_ms=20_000),
+        lambda message, _now_ms: found.append(message.offset) if message.queue.number == 0 else None,
+        lambda _queue, _why: None,
+        name="reader",
+    )
+    brokers.runs(node)
+    brokers.until(lambda: 102 in found, at_most_ms=180_000)
+    return found
+
+
 def test_a_broker_that_is_gone_for_good_is_passed_over_and_the_rest_of_the_queue_is_read() -> None:
     brokers = OwnBrokers(3)
     made(brokers, queues=1)
@@ -347,18 +362,64 @@ def test_a_broker_that_is_gone_for_good_is_passed_over_and_the_rest_of_the_queue
     brokers.carried_out(restated(NAMES, TOPIC, next(EPOCHS)))
     brokers.world.run_for(2_000)
     brokers.writes(3, 1, 3)
-    found: list[int] = []
-    reading = Reading(TOPIC, idle_ms=20_000)
-    node = ConsumerNode(
-        tuple(NAMES),
-        reading,
-        lambda message, _now_ms: found.append(message.offset) if message.queue.number == 0 else None,
-        lambda _queue, _why: None,
-        name="reader",
+    assert _read_of(brokers) == [*range(10), 100, 101, 102]
+
+
+@pytest.mark.parametrize("written", [0, 5])
+def test_a_broker_that_is_gone_before_a_name_server_heard_where_it_began_is_passed_over(written: int) -> None:
+    brokers = OwnBrokers(3)
+    made(brokers, queues=1)
+    brokers.writes(1, 0, 10)
+    brokers.carried_out(moved(NAMES, TOPIC, 0, "broker2"))
+    brokers.carried_out(restated(NAMES, TOPIC, next(EPOCHS)))
+    brokers.writes(2, 1, written)
+    brokers.world.kill("broker2")
+    brokers.world.run_for(5_000)
+    told = queues_heard(brokers.carried_out(_told())[0], TOPIC)
+    assert not told[0].segments[-1].is_decided
+    with pytest.raises(NotAsWantedError, match="where it is gone for good, -fd START says"):
+        move(brokers, 0, 3)
+    with pytest.raises(NotAsWantedError, match="known to have had 10 messages"):
+        brokers.carried_out(moved(NAMES, TOPIC, 0, "broker3", 9))
+    brokers.carried_out(moved(NAMES, TOPIC, 0, "broker3", 100))
+    brokers.carried_out(restated(NAMES, TOPIC, next(EPOCHS)))
+    brokers.world.run_for(2_000)
+    brokers.writes(3, 1, 3)
+    assert _read_of(brokers) == [*range(10), 100, 101, 102]
+
+
+def test_a_queue_whose_next_broker_went_before_a_name_server_heard_of_it_goes_on_when_that_is_back() -> None:
+    brokers = OwnBrokers(3)
+    made(brokers, queues=1)
+    brokers.writes(1, 0, 10)
+    brokers.carried_out(moved(NAMES, TOPIC, 0, "broker2"))
+    brokers.carried_out(restated(NAMES, TOPIC, next(EPOCHS)))
+    brokers.writes(2, 1, 5)
+    brokers.world.kill("broker2")
+    brokers.world.run_for(5_000)
+    brokers.carried_out(moved(NAMES, TOPIC, 0, "broker3", 100))
+    brokers.start("broker2")
+    brokers.until(lambda: brokers.broker(2).serves, at_most_ms=180_000)
+    brokers.world.run_for(40_000)
+    move(brokers, 0, 3)
+    brokers.world.run_for(2_000)
+    brokers.writes(3, 1, 3)
+    assert _read_of(brokers) == [*range(15), 100, 101, 102]
+
+
+def test_what_an_earlier_run_left_at_a_broker_that_is_gone_keeps_no_queue_from_moving() -> None:
+    brokers = OwnBrokers(3)
+    made(brokers, queues=1)
+    brokers.writes(1, 0, 10)
+    brokers.carried_out(
+        _asks(brokers.addresses["broker2"], CreateLogicalQueue(0, "WriteOnly", TOPIC).encode())
     )
-    brokers.runs(node)
-    brokers.until(lambda: {100, 101, 102} <= set(found), at_most_ms=180_000)
-    assert found == [*range(10), 100, 101, 102]
+    brokers.world.run_for(2_000)
+    brokers.world.kill("broker2")
+    brokers.world.run_for(5_000)
+    move(brokers, 0, 3)
+    brokers.writes(3, 1, 93)
+    assert _read_of(brokers) == list(range(103))
 
 
 @pytest.mark.parametrize("cut", range(10))

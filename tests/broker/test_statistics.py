@@ -8,12 +8,16 @@ from replispec.runtime.primitives.bindings import TEXT_MAX
 from replispec.wire.rocketmq.broker import TopicList
 from replispec.wire.rocketmq.client import (
     ClientConnection,
+    CloneGroupOffsetRequest,
     ConsumerConnection,
     ConsumerData,
     ConsumeStats,
     GetConsumerConnectionsRequest,
     GetConsumeStatsRequest,
+    GetReadersRequest,
+    GetReadTopicsRequest,
     GetTopicStatsRequest,
+    GroupList,
     HeartbeatData,
     OffsetWrapper,
     QueryConsumerOffsetRequest,
@@ -212,3 +216,45 @@ def test_a_name_server_tells_all_topics() -> None:
 
     brokers.until(lambda: "T" in told())
     assert told() == sorted(told())
+
+
+def _clone(brokers: BrokerSet, address: str, to: str, topic: str | None = "T") -> int:
+    header = CloneGroupOffsetRequest("g", to, topic, True)
+    return brokers.ask(address, RequestCode.CLONE_GROUP_OFFSET, header).header.code
+
+
+def _positions(brokers: BrokerSet, address: str, group: str) -> dict[str, int]:
+    answer = brokers.ask(address, RequestCode.GET_CONSUME_STATS, GetConsumeStatsRequest(group))
+    told = ConsumeStats.decode(answer.body).offset_table or {}
+    return {key: each.consumer_offset or 0 for key, each in told.items()}
+
+
+def test_a_group_goes_on_where_another_one_is() -> None:
+    brokers, address = _with_messages()
+    _commit(brokers, address, 2)
+    _commit(brokers, address, 1, queue=1)
+    assert _clone(brokers, address, "clone") == OK
+    assert _clone(brokers, address, "all", topic=None) == OK
+    for group in ("clone", "all"):
+        assert _positions(brokers, address, group) == _positions(brokers, address, "g")
+    assert _clone(brokers, address, "another", topic="never read") == OK
+    assert _positions(brokers, address, "another") == {}
+    assert _clone(brokers, address, "no group/name") == ResponseCode.INVALID_PARAMETER
+
+
+def test_a_replica_clones_no_group() -> None:
+    brokers = BrokerSet()
+    _, replica = brokers.pair()
+    assert _clone(brokers, replica, "clone") == ResponseCode.SYSTEM_ERROR
+
+
+def test_an_administrator_is_told_who_reads_what() -> None:
+    brokers, address = _with_messages()
+    _commit(brokers, address, 2)
+    assert _clone(brokers, address, "another") == OK
+    answer = brokers.ask(address, RequestCode.QUERY_TOPIC_CONSUME_BY_WHO, GetReadersRequest("T"))
+    assert GroupList.decode(answer.body).group_list == ["another", "g"]
+    answer = brokers.ask(address, RequestCode.QUERY_TOPIC_CONSUME_BY_WHO, GetReadersRequest("unread"))
+    assert GroupList.decode(answer.body).group_list == []
+    answer = brokers.ask(address, RequestCode.QUERY_TOPICS_BY_CONSUMER, GetReadTopicsRequest("g"))
+    assert TopicList.decode(answer.body).topic_list == ["T"]

@@ -83,9 +83,19 @@ class Scope:
         """What an expression of the specification is worth here."""
         return self._of(_parsed(str(expression).lower() if isinstance(expression, bool) else str(expression)))
 
-    def _constant(self, name: str) -> Any:
+    def _at(self, place: str, name: str) -> Any:
+        match place:
+            case "event":
+                return self.event[name]
+            case "guard" | "let":
+                return self.value(self.guards[name]["if"] if place == "guard" else self.named[name])
+            case "constant":
+                return getattr(self._module("constants"), name)
+        return getattr(getattr(self._module("codes"), place), name)
+
+    def _module(self, name: str) -> ModuleType:
         family = self.rules.__name__.split(".")[2]
-        return getattr(import_module(f"replispec.wire.{family}.constants"), name)
+        return import_module(f"replispec.wire.{family}.{name}")
 
     def _of(self, node: ast.expr) -> Any:
         match node:
@@ -93,10 +103,8 @@ class Scope:
                 return value
             case ast.Name(name):
                 return _CONSTANTS[name] if name in _CONSTANTS else self.variables[name]
-            case ast.Attribute(ast.Name("event" | "constant" as place), name):
-                return self.event[name] if place == "event" else self._constant(name)
-            case ast.Attribute(ast.Name("guard" | "let" as place), name):
-                return self.value(self.guards[name]["if"] if place == "guard" else self.named[name])
+            case ast.Attribute(ast.Name(place), name):
+                return self._at(place, name)
             case ast.UnaryOp(sign, part):
                 return not self._of(part) if isinstance(sign, ast.Not) else -self._of(part)
             case ast.BoolOp(word, parts):

@@ -22,7 +22,7 @@ from unittest.mock import patch
 
 from click.testing import CliRunner
 
-from lab.rocketmq.crash_judge import Clients, faults_of_mapping
+from lab.rocketmq.crash_judge import Clients, faults_of_mapping, kept_offsets
 from lab.rocketmq.crash_results import Results
 from lab.rocketmq.crash_rows import GONE, MOVES, OTHERS, UNKNOWN, Aim, Moment, Move, Party, Row, Step, Steps
 from replispec.administrator.rocketmq import AdministratorNode, NotAsWantedError
@@ -313,6 +313,7 @@ class _Load:
         node = self._reader(clients.read, 5_000)
         self._brokers.runs(node)
         self._brokers.until(lambda: node.is_done, at_most_ms=PATIENCE_MS)
+        clients.kept = kept_offsets(move, self._brokers.ask, self._brokers.masters())
         if node.failure is not None:
             failed.append(f"not everything can be read: {node.failure}")
         queues = {queue for (queue, _), _ in clients.read}

@@ -1,5 +1,5 @@
 """Java push consumers that read in order, on two brokers of ours: members come and go while a producer sends,
-and the master is killed."""
+the master is killed; at the end mqadmin looks at their group, clones it, and has it read all again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lab.rocketmq.interop.consumers import Consumers
 from lab.rocketmq.interop.stage import TOPIC, Stage
 from lab.rocketmq.interop.tools import Client
 
-GROUP = "lab-orderly"
+GROUP, CLONE = "lab-orderly", "lab-orderly-clone"
 BROKERS = ("broker-1", "broker-2")
 QUEUES = 4
 # More than a producer sends before it is ended, each read in less time than it takes to send it.
@@ -45,6 +45,7 @@ def on_ours(stage: Stage) -> None:
         _judge(stage, consumers, acknowledged)
         gap = figures.longest_gap_ms(producer.lines())
         stage.measured.note("longest pause of the producer, ms", gap)
+        _administered(stage, consumers, acknowledged)
 
 
 def _in_turns(stage: Stage, consumers: Consumers) -> None:
@@ -100,6 +101,36 @@ def _judge(stage: Stage, consumers: Consumers, acknowledged: set[str]) -> None:
     measured.note("messages read once more", len(_reads(lines)) - len(figures.read(lines)))
     shares = {name: len(_reads(said)) for name, said in members.items()}
     measured.demand(all(shares.values()), "messages that each member read", shares)
+
+
+def _administered(stage: Stage, consumers: Consumers, acknowledged: set[str]) -> None:
+    """mqadmin sees that nothing is left to read, for a clone of the group neither, hears from each member how
+    it is, and has the group read everything once more."""
+    cluster, measured = stage.cluster, stage.measured
+    cluster.until(
+        lambda: _has_read_all(stage, GROUP) or None, "consumerProgress tells of nothing left to read"
+    )
+    _mqadmin(stage, "cloneGroupOffset", "-s", GROUP, "-d", CLONE, "-t", TOPIC, "-o", "true")
+    measured.demand(_has_read_all(stage, CLONE), "a clone has read what its group has", CLONE)
+    told = _mqadmin(stage, "consumerStatus", "-g", GROUP)
+    measured.demand("Rebalance OK" in told, "consumerStatus: what each member says of itself agrees", told)
+    before = len(_reads(consumers.lines()))
+    _mqadmin(stage, "resetOffsetByTime", "-g", GROUP, "-t", TOPIC, "-s", "0")
+    count = len(acknowledged)
+
+    def again() -> bool | None:
+        return len(_reads(consumers.lines())) >= before + count or None
+
+    cluster.until(again, f"{count} messages once more, after resetOffsetByTime", patience_s=TURN_S_MAXIMUM)
+    measured.note("messages read once more after resetOffsetByTime", len(_reads(consumers.lines())) - before)
+
+
+def _has_read_all(stage: Stage, group: str) -> bool:
+    return "Diff Total: 0" in _mqadmin(stage, "consumerProgress", "-g", group, "-t", TOPIC)
+
+
+def _mqadmin(stage: Stage, *words: str) -> str:
+    return stage.tools.mqadmin(*words, nameserver=stage.nameserver)
 
 
 def out_of_order(lines: Iterable[Mapping[str, object]]) -> list[Mapping[str, object]]:

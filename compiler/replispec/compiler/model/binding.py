@@ -134,6 +134,7 @@ class Payload:
     """What this side says in a message of its own: whenever `name`, an event or an effect, sends it.
 
     `is_fixed`: only the part of fixed size, which says how much follows; that leaves by itself.
+    `whole` is the body of a command that no message describes: bytes.
     """
 
     name: str
@@ -143,6 +144,7 @@ class Payload:
     body: str = ""
     body_fields: Mapping[str, Value] = field(default_factory=dict)
     is_fixed: bool = False
+    whole: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,14 @@ from dataclasses import replace
 from typing import Final
 
 from replispec.compiler.check.whole_messages import require_whole
-from replispec.compiler.language.check import Scope
+from replispec.compiler.language.check import Scope, require
+from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import Payload, Value, View
 from replispec.compiler.model.layout import FixedRun, steps
 from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.message import Message, Model, Place, SpecificationError
 from replispec.compiler.model.rule import RuleType
+from replispec.compiler.model.value_types import Type
 from replispec.compiler.read.binding_parts import RoleTypes, effect_scope, machine_scope, message_named
 from replispec.compiler.read.values import read_values
 from replispec.compiler.read.yaml_source import Tree
@@ -89,18 +91,28 @@ class PayloadReader:
         fields = tree.tree(said[0])
         body = ""
         body_fields: Mapping[str, Value] = {}
+        whole: ex.Expression | None = None
         own = fields
         if message.bodies and _BODY in fields.items:
             body = self._body(message, fields)
             body_fields = read_values(self._model.messages[body], fields.tree(_BODY), scope)
             require_whole(self._model.messages[body], body_fields, fields.tree(_BODY).place)
-            own = replace(fields, items={key: node for key, node in fields.items.items() if key != _BODY})
+            own = _without_body(fields)
+        elif message.codes and _BODY in fields.items:
+            whole = self._whole(message, fields, scope)
+            own = _without_body(fields)
         values = read_values(message, own, scope)
         is_fixed = _is_fixed(message, values)
         if is_fixed:
             message = replace(message, fields=_first_run(message).fields)
         require_whole(message, values, fields.place)
-        return {name: Payload(name, place, message.name, values, body, body_fields, is_fixed)}
+        return {name: Payload(name, place, message.name, values, body, body_fields, is_fixed, whole)}
+
+    def _whole(self, message: Message, fields: Tree, scope: Scope) -> ex.Expression:
+        place = fields.place_of(_BODY)
+        node = ex.parse(fields.text(_BODY), place)
+        require(node, Type("bytes"), scope, place, f"the body of {message.name}")
+        return node
 
     def _body(self, message: Message, fields: Tree) -> str:
         if len(message.bodies) > 1:
@@ -109,6 +121,10 @@ class PayloadReader:
                 fields.place_of(_BODY), f"{message.name} has several bodies: {names}", "it cannot be said"
             )
         return message.bodies[0]
+
+
+def _without_body(fields: Tree) -> Tree:
+    return replace(fields, items={key: node for key, node in fields.items.items() if key != _BODY})
 
 
 def _is_fixed(message: Message, values: Mapping[str, Value]) -> bool:

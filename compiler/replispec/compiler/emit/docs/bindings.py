@@ -98,6 +98,8 @@ def sends_section(machine: MachineSpec) -> Iterator[str]:
 def _payload(payload: Payload) -> str:
     part = "the part of fixed size: " if payload.is_fixed else ""
     body = f"; body `{payload.body}`: {_fields(payload.body_fields)}" if payload.body else ""
+    if payload.whole is not None:
+        body = f"; body = `{to_text(payload.whole)}`"
     return f"{part}{_fields(payload.fields)}{body}"
 
 

@@ -77,6 +77,10 @@ def _command(
     payload: Payload, message: Message, model: Model, words: BindingWords, code: str
 ) -> Iterator[str]:
     header = message_text(message, payload.fields, model, words)
+    if payload.whole is not None:
+        body = words.python(payload.whole)
+        yield from (f"header = {header}", f"return {BOUND.Call}({code}, header, {body})")
+        return
     if not payload.body:
         yield from (f"header = {header}", f"return {BOUND.Call}({code}, header)")
         return

@@ -31,6 +31,7 @@ from replispec.runtime.rocketmq.queues import LogicalQueue, PhysicalQueue, Segme
 from replispec.runtime.rocketmq.queues.forms import message_of, segment_of
 from replispec.runtime.rocketmq.queues.model import SegmentKey
 from replispec.wire.rocketmq.client import GetMaxOffsetRequest, GetMaxOffsetResponse
+from replispec.wire.rocketmq.codes import LogicalQueueState as State
 from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.constants import SEGMENT_START_MAX, UNDECIDED
 from replispec.wire.rocketmq.logical_queue import LogicalQueueSegment, QueryLogicalQueueMappingRequest
@@ -64,6 +65,16 @@ class _Run:
     queue_id: int | None = None
     start: int | None = None
 
+    def passes_over(self, found: LogicalTopic, start: int | None) -> bool:
+        """Whether the source is passed over. Where who follows it may be silent, it says first who that is.
+        Raises NotAsWantedError."""
+        target = None if self.target is None else self.target.queue.broker_name
+        if target is not None and target not in found.parts:
+            if start is None:
+                raise _gone(found, target)
+            return False
+        return self.source.queue.broker_name not in found.parts or start is not None
+
 
 def moved(
     name_servers: Sequence[str],
@@ -80,8 +91,9 @@ def moved(
     if start is not None and start > SEGMENT_START_MAX:
         raise NotAsWantedError(f"-fd {start}: no queue goes on behind {SEGMENT_START_MAX}")
     is_there, runs, finished, passed, over = False, 0, 0, set[SegmentKey](), list[Overtaken]()
+    follower: Segment | None = None
     while runs < RUNS_MAX:
-        found = yield from known(name_servers, topic)
+        found = (yield from known(name_servers, topic)).with_lost(index, follower)
         if found.stated is None:
             raise NotAsWantedError(f"logical queues of {topic} are not enabled")
         if found.fault is not None and not over and (came := (yield from ended(found))):
@@ -89,19 +101,26 @@ def moved(
             continue
         found.checked()
         queue = found.queue(index)
-        tail, left = _tail(queue, passed), _left(queue, target)
+        tail = _tail(queue, passed)
+        left = _left(queue, target, found.parts)
+        if left is None and follower is None:
+            left = _unheard(queue, tail, found.parts)
         if left is None and (is_there or (tail.queue.broker_name == target and tail.is_writable)):
             return MovedQueue(queue, finished, over)
         aim = target if left is None else left.queue.broker_name
         run = _Run(topic, index, tail, aim, left)
-        if tail.queue.broker_name not in found.parts or start is not None:
+        if run.passes_over(found, start):
             yield from _passes_over(found, index, tail, start)
             run, start = replace(run, start=start), None
         elif left is None:
-            if not tail.is_writable and not ended_too:
-                raise NotAsWantedError(f"logical queue {index} is not written: its number was made smaller")
-            yield from _can_be_followed(name_servers, topic)
-        reached = yield from _carried_out(found, run)
+            yield from _can_begin(name_servers, run, ended_too=ended_too)
+        try:
+            reached = yield from _carried_out(found, run)
+        except _SilentFollowerError as error:
+            if start is None:
+                raise _gone(found, error.segment.queue.broker_name) from error
+            follower = error.segment
+            continue
         if left is not None and reached != left.key:
             # It is followed by another one, which is newer.
             passed.add(tail.key)
@@ -109,6 +128,13 @@ def moved(
         is_there = is_there or (reached is not None and reached.queue.broker_name == target)
         runs, finished = runs + 1, finished + (left is not None)
     raise NotAsWantedError(f"others move logical queue {index} at the same time: run it again")
+
+
+def _can_begin(name_servers: Sequence[str], run: _Run, *, ended_too: bool) -> Plan[None]:
+    """Whether a queue moves that others left nothing of. Raises NotAsWantedError."""
+    if not run.source.is_writable and not ended_too:
+        raise NotAsWantedError(f"logical queue {run.index} is not written: its number was made smaller")
+    yield from _can_be_followed(name_servers, run.topic)
 
 
 def _can_be_followed(name_servers: Sequence[str], topic: str) -> Plan[None]:
@@ -130,21 +156,35 @@ def _tail(queue: LogicalQueue, passed: Collection[SegmentKey]) -> Segment:
     return decided[-1]
 
 
-def _left(queue: LogicalQueue, target: str) -> Segment | None:
-    """A segment that an earlier run, or another one, left undecided: first one at the target."""
-    left = [each for each in queue.segments if not each.is_decided]
+def _left(queue: LogicalQueue, target: str, there: Collection[str]) -> Segment | None:
+    """A segment that an earlier run, or another one, left undecided at a broker that answers: first one at
+    the target."""
+    left = [each for each in queue.segments if not each.is_decided and each.queue.broker_name in there]
     return min(left, key=lambda each: (each.queue.broker_name != target, each.queue), default=None)
+
+
+def _unheard(queue: LogicalQueue, tail: Segment, there: Collection[str]) -> Segment | None:
+    """A segment at a broker that does not answer, which may follow one that has ended: it went before any
+    name server heard that it began. Who ended knows who follows."""
+    if tail.is_writable or tail.queue.broker_name not in there:
+        return None
+    silent = (each for each in queue.segments if each.queue.broker_name not in there)
+    return next((each for each in silent if not each.is_decided), None)
+
+
+def _gone(found: LogicalTopic, name: str) -> NotAsWantedError:
+    why = found.silent.get(name, "no name server knows it any more")
+    return NotAsWantedError(
+        f"{name}, which writes the queue, does not answer: {why};"
+        " where it is gone for good, -fd START says at which offset the queue goes on"
+    )
 
 
 def _passes_over(found: LogicalTopic, index: int, tail: Segment, start: int | None) -> Plan[None]:
     """Whether a source may be passed over that is gone. Raises NotAsWantedError."""
     name = tail.queue.broker_name
     if start is None:
-        why = found.silent.get(name, "no name server knows it any more")
-        raise NotAsWantedError(
-            f"{name}, which writes the queue, does not answer: {why};"
-            " where it is gone for good, -fd START says at which offset the queue goes on"
-        )
+        raise _gone(found, name)
     if name in found.parts and not tail.is_writable:
         raise NotAsWantedError(
             f"who writes behind {name} is not known: no name server tells of brokers that are silent"
@@ -192,12 +232,12 @@ def _carried_out(found: LogicalTopic, run: _Run) -> Plan[SegmentKey | None]:
     """A run, and the segment that follows its source: the first that was named; None where that one is
     something else by now. A message queue that cannot be taken again gives way to a new one. Raises
     NotAsWantedError."""
-    part = found.part(run.target_broker)
     if run.target is None:
+        part = found.part(run.target_broker)
         free = found.free_queue(part.broker, run.index)
         run = run if free is None else replace(run, queue_id=free.queue_id)
     if run.queue_id is not None:
-        yield from before_taken(found, PhysicalQueue(part.broker, run.queue_id))
+        yield from before_taken(found, PhysicalQueue(run.target_broker, run.queue_id))
         try:
             return (yield from _Moving(found, run).steps())
         except _NotTakenAgainError:
@@ -207,6 +247,14 @@ def _carried_out(found: LogicalTopic, run: _Run) -> Plan[SegmentKey | None]:
 
 class _NotTakenAgainError(Exception):
     """A broker refuses to take a message queue again."""
+
+
+class _SilentFollowerError(Exception):
+    """A source has ended, and whom it named does not answer."""
+
+    def __init__(self, segment: Segment) -> None:
+        super().__init__(segment)
+        self.segment = segment
 
 
 class _Moving:
@@ -301,7 +349,12 @@ class _Moving:
 
     def commit(self, _event: object) -> Nothing:
         """The target begins: whom the source named, be it another one."""
-        self._ask(self._address(self._runner.variables.target), wire.commit(self._runner.variables, self))
+        target = self._runner.variables.target
+        if target is not None and _broker_of(target) not in self._found.parts:
+            # Whether it was told that it begins, or goes on where it is passed over, is all the same.
+            begun = replace(segment_of(target, self.topic, self.index), state=State.NORMAL)
+            raise _SilentFollowerError(begun)
+        self._ask(self._address(target), wire.commit(self._runner.variables, self))
         return ()
 
     def notify(self, _event: object) -> Nothing:

@@ -9,7 +9,7 @@ Source: apache/rocketmq rocketmq-all-5.0.0-PREVIEW, MQAdminUtils, QueryTopicLogi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from replispec.administrator.rocketmq.brokers import Brokers, clusters_of_all
@@ -109,6 +109,13 @@ class LogicalTopic:
             for index, queue in part.queues.items():
                 held.setdefault(index, []).extend(queue.segments)
         return {index: self._with_lost(index, held[index]) for index in sorted(held)}
+
+    def with_lost(self, index: int, segment: Segment | None) -> LogicalTopic:
+        """With what another broker knows of a segment of one that does not answer, if anything."""
+        if segment is None or segment.queue.broker_name in self.parts:
+            return self
+        others = [each for each in self.lost.get(index, ()) if each.key != segment.key]
+        return replace(self, lost={**self.lost, index: [*others, segment]})
 
     def _with_lost(self, index: int, held: Sequence[Segment]) -> LogicalQueue:
         keys = {each.key for each in self.lost.get(index, ())}

@@ -114,7 +114,7 @@ class BrokerNode:
         self._mapped = MappedTopics(self._outbox, store, *known, options, self, self._requests.hand_on)
         self._mapped.recorder.store_ip = self._sends.store_ip
         consumed = self._offsets, self._pulls, self._topics, store, self._mapped.recorder
-        self._groups = Groups(self._server, *consumed, self)
+        self._groups = Groups(self._server, *consumed, self._sends, options.broker_name, self)
         name, clients = options.broker_name, self._groups.clients
         statistics = Statistics(name, self._topics, self._offsets, self._pulls, clients, self)
         mappings = self._mappings.static, self._mappings.logical
@@ -134,7 +134,8 @@ class BrokerNode:
     def _serve(self, statistics: Statistics) -> None:
         """Have each request handled by the part that knows it."""
         others = self._mapped.through(self._pulls.table | self._groups.table)
-        others |= self._admin.table | self._digests.table | statistics.table | self._mapped.small_table
+        others |= self._admin.table | self._digests.table | self._mapped.small_table
+        others |= statistics.table | self._groups.questions.table
         self._requests.serve(others, body_bytes_max=BODY_BYTES_MAX)
         self._requests.serve(self._mapped.through(self._sends.table))
         self._requests.serve(self._mapped.table, body_objects_max=BODY_OBJECTS_MAX)
@@ -217,7 +218,7 @@ class BrokerNode:
     def _forget_client(self, connection: int) -> None:
         """A connection is gone, whoever ended it: nothing waits on it, and its client is in no group."""
         self._pulls.closed(connection)
-        self._groups.clients.closed(connection)
+        self._groups.closed(connection)
 
     def _started(self, event: Started) -> None:
         self._guard.started(self._options)

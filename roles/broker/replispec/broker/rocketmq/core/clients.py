@@ -106,6 +106,11 @@ class Clients:
         """The ids of a group's clients."""
         return sorted({each.heard.client for each in self._groups.get(group, {}).values()})
 
+    def connection_of(self, group: str, client: str) -> int | None:
+        """The newest connection of a client of a group; None where it has none."""
+        members = self._groups.get(group, {})
+        return next((each for each in reversed(members) if members[each].heard.client == client), None)
+
     def described(self, group: str) -> list[GroupClient]:
         """A group's clients, in the order of their joining."""
         return list(self._groups.get(group, {}).values())

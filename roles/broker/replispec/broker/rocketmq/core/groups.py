@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from replispec.broker.rocketmq.core.client_questions import ClientQuestions, ShownMessages
 from replispec.broker.rocketmq.core.clients import GROUPS_MAX, Clients, ClientSaid
 from replispec.broker.rocketmq.core.locks import Locks
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
@@ -52,6 +53,8 @@ class Groups:
         topics: Topics,
         store: MessageStore,
         recorder: Recorder,
+        messages: ShownMessages,
+        broker_name: str,
         owner: GroupsOwner,
     ) -> None:
         version = BROKER_RELEASE
@@ -65,6 +68,7 @@ class Groups:
         self._version = version
         self._opaque = 0
         self.clients = Clients()
+        self.questions: Final = ClientQuestions(server, self.clients, messages, broker_name)
         # How who asks now counts.
         self._view: LogicalView | None = None
         self._answering = Answering(
@@ -91,13 +95,22 @@ class Groups:
     def ticked(self, now_ms: int) -> None:
         """Clients that have gone silent leave their groups: others take over what they had read."""
         for connection in self.clients.silent(now_ms):
-            self.clients.closed(connection)
+            self.closed(connection)
             self._pulls.closed(connection)
             self._server.close(connection)
+        self.questions.ticked(now_ms)
 
     def deadline_ms(self) -> int | None:
         """When `ticked` or `settle` has something to do."""
-        return 0 if self.clients.has_news else self.clients.deadline_ms()
+        if self.clients.has_news:
+            return 0
+        times = self.clients.deadline_ms(), self.questions.deadline_ms()
+        return min((each for each in times if each is not None), default=None)
+
+    def closed(self, connection: int) -> None:
+        """A connection is gone, whoever ended it: its client is in no group, and answers nothing."""
+        self.clients.closed(connection)
+        self.questions.closed(connection)
 
     # What the machine asks
 

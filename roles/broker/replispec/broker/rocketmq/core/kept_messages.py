@@ -9,7 +9,7 @@ from typing import Final
 
 from replispec.broker.rocketmq.core.subscription_groups import SubscriptionGroups
 from replispec.broker.rocketmq.core.topics import Topics
-from replispec.runtime.rocketmq.log import MessageStore
+from replispec.runtime.rocketmq.log import MessageStore, Placed
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.store import LogRecord
 
@@ -33,6 +33,11 @@ class KeptMessages:
         """Whether a message begins there in the log that consumers are shown, whatever the bytes there look
         like."""
         return self._kept_at(offset) is not None
+
+    def kept_record(self, offset: int, /) -> bytes:
+        """Its record, as consumers are sent it; nothing where none begins."""
+        kept = self._placed(offset)
+        return b"" if kept is None else self._store.log.read(offset, kept.size) or b""
 
     def kept_topic(self, offset: int, /) -> str:
         """Its topic."""
@@ -71,6 +76,10 @@ class KeptMessages:
         return self._kept
 
     def _read(self, offset: int) -> LogRecord | None:
+        placed = self._placed(offset)
+        return None if placed is None else placed.record
+
+    def _placed(self, offset: int) -> Placed | None:
         log = self._store.log
         if not log.first <= offset < log.end:
             return None
@@ -81,4 +90,4 @@ class KeptMessages:
         queue = self._store.index.queues.get((record.topic, record.queue_id))
         entry = None if queue is None else queue.at(record.queue_offset)
         is_one = entry is not None and (entry.offset, entry.size) == (offset, placed.size)
-        return record if is_one and self._topics.is_name(record.topic) else None
+        return placed if is_one and self._topics.is_name(record.topic) else None

@@ -86,6 +86,11 @@ class ConsumerOffsets:
         end = f"{constants.TOPIC_GROUP_SEPARATOR}{group}"
         return sorted(key.removesuffix(end) for key in self._table if key.endswith(end))
 
+    def groups_of(self, topic: str) -> list[str]:
+        """The groups that said how far they have read a topic, ascending."""
+        begin = f"{topic}{constants.TOPIC_GROUP_SEPARATOR}"
+        return sorted(key.removeprefix(begin) for key in self._table if key.startswith(begin))
+
     def _put(self, queue_of: QueueOf, position: int, host: str, now_ms: int) -> None:
         group, topic, queue = queue_of
         key = f"{topic}{constants.TOPIC_GROUP_SEPARATOR}{group}"

@@ -6,7 +6,7 @@ Source: apache/rocketmq rocketmq-all-5.4.0, AdminBrokerProcessor, ConsumerOffset
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
 from replispec.broker.rocketmq.core.clients import Clients
@@ -32,6 +32,8 @@ from replispec.wire.rocketmq.message_queue import MessageQueue
 
 QUEUES_TOLD_MAX: Final = 10_000
 """Queues of one answer; a group that reads more is told of the first ones, by topic and number."""
+NAMES_TOLD_MAX: Final = 10_000
+"""Groups or topics of one answer; likewise."""
 READ_BYTES_MAX: Final = 16 * 1024 * 1024
 """Bytes of messages that are read for the times of one answer; those of further queues are 0."""
 
@@ -85,7 +87,9 @@ class Statistics:
         self._clients = clients
         self._owner = owner
         self.table: Final = Answering(
-            wire.bound(self, rules), {"move_group": self._move_group}, version=BROKER_RELEASE
+            wire.bound(self, rules),
+            {"move_group": self._move_group, "clone_group": self._clone_group},
+            version=BROKER_RELEASE,
         ).table
 
     # What the machine asks
@@ -148,6 +152,18 @@ class Statistics:
             message_model=last.message_model,
         )
 
+    def readers(self, topic: str, /) -> Sequence[str]:
+        """The groups that have read a topic, ascending."""
+        return self._offsets.groups_of(topic)[:NAMES_TOLD_MAX]
+
+    def read_topics(self, group: str, /) -> Sequence[str]:
+        """The topics that a group has read, ascending."""
+        return self._offsets.topics_of(group)[:NAMES_TOLD_MAX]
+
+    def is_group(self, name: str, /) -> bool:
+        """Whether a text may name a group."""
+        return self._topics.is_name(name)
+
     def in_queue(self, topic: str, queue_id: int, position: int, /) -> bool:
         """Whether a position, negative for none, is one of this queue's messages, or its end."""
         config = self._topics.get(topic)
@@ -178,6 +194,13 @@ class Statistics:
         for key, position in (event.positions.offset_table or {}).items():
             number = MessageQueue.decode(key.encode()).queue_id or 0
             self._offsets.move((event.group, event.topic, number), position, host, request.now_ms)
+
+    def _clone_group(self, request: Request, event: machine.Cloned) -> None:
+        host = host_of(request.peer)
+        for name, number in self._queues_of(event.group, event.topic):
+            position = self._offsets.get(event.group, name, number)
+            if position is not None:
+                self._offsets.move((event.clone, name, number), position, host, request.now_ms)
 
     def _queues_of(self, group: str, topic: str) -> Iterator[tuple[str, int]]:
         left = QUEUES_TOLD_MAX

@@ -167,7 +167,8 @@ class RequestServer:
 
     `handle` is called with each request, in the order of each connection, and never from inside `answer`;
     it answers at once or keeps the request. `version` is what answers carry as the release of their sender.
-    `dropped` is told of each connection that ends on this side's account, as of a Closed that will not come.
+    `dropped` is told of each connection that ends on this side's account, as of a Closed that will not come;
+    `told`, where it is set, of what a peer answers to what `tell` asked it, or to nothing.
 
     When as many connections are open as may be, the host that has most of them gives way to others: first
     those that have not asked for anything, the oldest first, then the newest.
@@ -187,6 +188,7 @@ class RequestServer:
         self._limits = limits
         self._version = version
         self._dropped = dropped
+        self.told: Callable[[int, Command], None] = lambda _connection, _answer: None
         self._peers: dict[int, _Peer] = {}
         self._shares = Shares[int](limits.connections_max)
         self._told_full = False
@@ -382,6 +384,7 @@ class RequestServer:
                 return
             wants_answer = command.wants_answer
             if not wants_answer and command.is_answer:
+                self.told(connection, command)
                 continue
             peer.unanswered += wants_answer
             request = Request(
