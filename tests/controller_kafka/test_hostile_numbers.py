@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from replispec.controller.kafka.core.apache_form import ApacheStoreForm
 from replispec.controller.kafka.core.cluster import KnownTopic
+from replispec.runtime.kafka.stores.apache_form import ApacheStoreForm
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.wire.kafka.nodes import ApacheBrokerNode, ApacheTopicNode, BrokerIds
 

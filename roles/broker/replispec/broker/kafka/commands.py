@@ -52,6 +52,7 @@ class _Waiting:
     message: Command
     version: int
     say: Say
+    kept: frozenset[ReplicaKey] | None = None
 
 
 class ControllerCommands:
@@ -80,9 +81,17 @@ class ControllerCommands:
         self._is_busy = False
         self._deleted = 0
 
-    def take(self, message: Command, version: int, say: Say) -> None:
-        """Carry a command out at its turn."""
-        self._waiting.append(_Waiting(message, version, say))
+    @property
+    def controller_epoch(self) -> int:
+        """That of the newest controller it heard of."""
+        return self._variables.controller_epoch
+
+    def take(
+        self, message: Command, version: int, say: Say, *, kept: frozenset[ReplicaKey] | None = None
+    ) -> None:
+        """Carry a command out at its turn. One that says who leads may say, too, that nothing but these
+        replicas is `kept`."""
+        self._waiting.append(_Waiting(message, version, say, kept))
         self.go_on()
 
     def controller_seen(self, epoch: int) -> None:
@@ -120,6 +129,8 @@ class ControllerCommands:
                 one.say(said.encode(version=one.version))
             case ApacheLeaderAndIsrRequest():
                 errors = [] if is_refused else self._lead_all(message)
+                if one.kept is not None and not is_refused:
+                    self._leave_out(one.kept)
                 said_leaders = wire.answer_leaders(machine.LeadersTold(error, errors)).header
                 self._when_written(one, said_leaders.encode(version=one.version), is_refused=is_refused)
             case ApacheStopReplicaRequest():
@@ -210,6 +221,12 @@ class ControllerCommands:
                     raise LocalProtocolError(f"nobody does {effect}")
         return error
 
+    def _leave_out(self, kept: frozenset[ReplicaKey]) -> None:
+        """Delete all replicas but these, those of before this process began, too."""
+        for key in sorted({*self._replicas.by_key, *self._keeper.folder.logs} - kept):
+            self._outbox.note(Level.INFO, "left out", partition=key)
+            self._delete(key, replica_machine.LeftOut())
+
     # StopReplica
 
     def _stop_all(self, message: ApacheStopReplicaRequest) -> list[ApachePartitionError]:
@@ -220,12 +237,17 @@ class ControllerCommands:
         return errors
 
     def _stop(self, key: ReplicaKey) -> int:
+        return self._delete(key, replica_machine.StopReplica(DesignPartition(*key)))
+
+    def _delete(self, key: ReplicaKey, event: replica_machine.StopReplica | replica_machine.LeftOut) -> int:
         replica = self._replicas.get(key)
         if replica.log is None and key in self._keeper.folder.logs:
             # From before this process began.
             self._deleted += 1
             self._keeper.folder.delete(*key, f"{self._now_ms():x}{self._deleted:x}")
-        error = self._do(replica, replica.take(replica_machine.StopReplica(DesignPartition(*key))), {})
+        is_known = replica.state is not replica_machine.State.NONE
+        is_told = isinstance(event, replica_machine.StopReplica)
+        error = self._do(replica, replica.take(event), {}) if is_known or is_told else 0
         if replica.state is replica_machine.State.STOPPING:
             error = self._do(replica, replica.take(replica_machine.DirectoryDeleted()), {})
         del self._replicas.by_key[key]

@@ -11,7 +11,7 @@ from replispec.runtime.primitives.hosts import is_place
 from replispec.runtime.storage import Storage, Stores
 from replispec.runtime.world import Member
 from replispec.wire.kafka import parameters as p
-from replispec.wire.kafka.constants import PLAIN_PROTOCOL, PROFILE_APACHE
+from replispec.wire.kafka.constants import PLAIN_PROTOCOL
 from replispec.wire.kafka.options import KafkaBrokerOptions
 
 BROKER: Final = "broker"
@@ -31,8 +31,6 @@ def members(options: KafkaBrokerOptions, storage: Storage, seed: int) -> Sequenc
     told = _place_in(options.advertised_listeners)
     if told is None and options.advertised_listeners:
         raise p.ADVERTISED_LISTENERS.refuse(options, f"{PLAIN_PROTOCOL}://HOST:PORT, one of them")
-    if options.replication_profile != PROFILE_APACHE:
-        raise p.REPLICATION_PROFILE.refuse(options, f"{PROFILE_APACHE}: a broker speaks no other one yet")
     if "," in options.log_dirs:
         raise p.LOG_DIRS.refuse(options, "one folder")
     files = storage.files(options.log_dirs)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, Protocol
 
-from replispec.controller.kafka.core.forms import StoreForm
 from replispec.runtime.kafka import rules
+from replispec.runtime.kafka.stores.forms import StoreForm
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.machines import step
 from replispec.runtime.world import Level, Outbox

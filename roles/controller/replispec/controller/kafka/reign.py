@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from replispec.controller.kafka.core.cluster import Cluster, KnownTopic
 from replispec.controller.kafka.core.commands import BrokerCommands
-from replispec.controller.kafka.core.forms import LiveBroker
 from replispec.controller.kafka.core.partition import LedPartition, PartitionKey
 from replispec.controller.kafka.deletions import TopicDeletions
 from replispec.controller.kafka.leaders import Leaders
@@ -19,6 +18,7 @@ from replispec.controller.kafka.moves import PartitionMoves
 from replispec.controller.kafka.profiles import ReplicationProfile
 from replispec.controller.kafka.seeing_store import StoreWatch
 from replispec.controller.kafka.store import FencedStore
+from replispec.runtime.kafka.stores.forms import LiveBroker
 from replispec.runtime.primitives.exchanges import Message
 from replispec.runtime.world import Level, Outbox
 from replispec.wire.kafka.codes import ErrorCode

@@ -10,10 +10,10 @@ from functools import partial
 from typing import Protocol
 
 from replispec.controller.kafka.core.cluster import Cluster, KnownTopic
-from replispec.controller.kafka.core.forms import LiveBroker
 from replispec.controller.kafka.core.partition import LedPartition
 from replispec.controller.kafka.leaders import Leaders
 from replispec.controller.kafka.store import FencedStore
+from replispec.runtime.kafka.stores.forms import LiveBroker
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.texts import INT32, decimal_of
 from replispec.runtime.world import Level, Outbox

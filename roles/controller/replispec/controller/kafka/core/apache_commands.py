@@ -10,9 +10,9 @@ from typing import TypeVar
 
 from replispec.controller.kafka.core.cluster import Cluster
 from replispec.controller.kafka.core.commands import CommandRound, ToldOfAnswers
-from replispec.controller.kafka.core.forms import LiveBroker
 from replispec.controller.kafka.core.partition import LedPartition, PartitionKey
 from replispec.controller.kafka.links import BrokerCommand
+from replispec.runtime.kafka.stores.forms import LiveBroker
 from replispec.runtime.primitives.exchanges import Message
 from replispec.runtime.primitives.immutable import immutable
 from replispec.wire.kafka import constants

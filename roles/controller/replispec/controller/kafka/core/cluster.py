@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from replispec.controller.kafka.core.forms import LiveBroker, Replicas, SaidTopic, StoreForm
 from replispec.controller.kafka.core.partition import LedPartition, PartitionKey
+from replispec.runtime.kafka.stores.forms import LiveBroker, Replicas, SaidTopic, StoreForm
 from replispec.wire.kafka.constants import TOPIC_NODE_VERSION
 
 

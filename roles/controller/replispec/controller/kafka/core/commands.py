@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from replispec.controller.kafka.core.cluster import Cluster
-from replispec.controller.kafka.core.forms import LiveBroker
 from replispec.controller.kafka.core.partition import LedPartition, PartitionKey
 from replispec.controller.kafka.links import BrokerCommand
+from replispec.runtime.kafka.stores.forms import LiveBroker
 from replispec.runtime.primitives.exchanges import Message
 
 

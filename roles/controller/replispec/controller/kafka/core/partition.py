@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Final
 
-from replispec.controller.kafka.core.forms import SaidRecord, StoreForm
 from replispec.runtime.kafka import rules
+from replispec.runtime.kafka.stores.forms import SaidRecord, StoreForm
 from replispec.runtime.primitives.immutable import immutable
 from replispec.runtime.primitives.machines import Machine, step
 from replispec.wire.kafka.constants import NO_LEADER

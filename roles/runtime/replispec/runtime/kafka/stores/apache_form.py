@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from replispec.controller.kafka.core.forms import (
+from replispec.runtime.kafka.stores.forms import (
     LiveBroker,
     Replicas,
     SaidRecord,
@@ -16,9 +16,16 @@ from replispec.controller.kafka.core.forms import (
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.texts import INT32, decimal_of
 from replispec.wire.kafka import paths
-from replispec.wire.kafka.constants import PLAIN_PROTOCOL, STATE_NODE_VERSION, TOPIC_NODE_VERSION
+from replispec.wire.kafka.constants import (
+    BROKER_NODE_VERSION,
+    NO_JMX_PORT,
+    PLAIN_PROTOCOL,
+    STATE_NODE_VERSION,
+    TOPIC_NODE_VERSION,
+)
 from replispec.wire.kafka.nodes import (
     ApacheBrokerNode,
+    ApacheControllerNode,
     ApachePartitionStateNode,
     ApacheTopicNode,
     BrokerIds,
@@ -32,6 +39,16 @@ class ApacheStoreForm:
 
     software = "apache"
     release: tuple[int, ...] = (2, 8, 2)
+    parents: Sequence[str] = tuple(
+        each.at()
+        for each in (
+            paths.APACHE_BROKERS,
+            paths.APACHE_TOPICS,
+            paths.APACHE_TOPICS_DELETED,
+            paths.APACHE_ISR_CHANGES,
+        )
+    )
+    cluster: str | None = paths.APACHE_CLUSTER.at()
     controller = paths.APACHE_CONTROLLER.at()
     controller_epoch: str | None = paths.APACHE_CONTROLLER_EPOCH.at()
     brokers = paths.APACHE_BROKERS.at()
@@ -59,6 +76,23 @@ class ApacheStoreForm:
     def record(self, topic: str, number: int) -> str:
         """See `StoreForm`."""
         return paths.APACHE_STATE.at(topic=topic, partition=number)
+
+    def broker_node(self, host: str, port: int, now_ms: int) -> bytes:
+        """See `StoreForm`."""
+        name, place = PLAIN_PROTOCOL, f"[{host}]" if ":" in host else host
+        return ApacheBrokerNode(
+            listener_security_protocol_map={name: name},
+            endpoints=[f"{name}://{place}:{port}"],
+            jmx_port=NO_JMX_PORT,
+            port=port,
+            host=host,
+            version=BROKER_NODE_VERSION,
+            timestamp=str(now_ms),
+        ).encode()
+
+    def read_controller(self, data: bytes) -> int | None:
+        """See `StoreForm`."""
+        return ApacheControllerNode.decode(data).broker_id
 
     def read_broker(self, broker_id: int, epoch: int, data: bytes) -> LiveBroker:
         """See `StoreForm`."""

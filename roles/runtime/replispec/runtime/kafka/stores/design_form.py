@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
-from replispec.controller.kafka.core.forms import (
+from replispec.runtime.kafka.stores.forms import (
     BrokerListener,
     LiveBroker,
     SaidRecord,
@@ -16,6 +17,7 @@ from replispec.wire.kafka import paths
 from replispec.wire.kafka.constants import DESIGN_VERSION_2, PLAIN_PROTOCOL
 from replispec.wire.kafka.nodes import (
     BrokerIds,
+    DecimalNode,
     DesignBrokerNode,
     DesignLeaderAndIsrNode,
     DesignTopicNode,
@@ -30,6 +32,8 @@ class DesignStoreForm:
 
     software = "design"
     release: tuple[int, ...] = (3,)
+    parents: Sequence[str] = (paths.DESIGN_BROKERS.at(), paths.DESIGN_TOPICS.at())
+    cluster: str | None = None
     controller = paths.DESIGN_CONTROLLER.at()
     brokers = paths.DESIGN_BROKERS.at()
     topics = paths.DESIGN_TOPICS.at()
@@ -60,6 +64,14 @@ class DesignStoreForm:
     def record(self, topic: str, number: int) -> str:
         """See `StoreForm`."""
         return paths.DESIGN_LEADER_AND_ISR.at(topic=topic, partition=number)
+
+    def broker_node(self, host: str, port: int, now_ms: int) -> bytes:  # noqa: ARG002
+        """See `StoreForm`."""
+        return DesignBrokerNode(host, port).encode()
+
+    def read_controller(self, data: bytes) -> int | None:
+        """See `StoreForm`."""
+        return DecimalNode.decode(data).number
 
     def read_broker(self, broker_id: int, epoch: int, data: bytes) -> LiveBroker:
         """See `StoreForm`."""

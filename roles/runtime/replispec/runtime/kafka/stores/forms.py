@@ -74,6 +74,9 @@ class StoreForm(Protocol):
     software: str
     release: tuple[int, ...]
     """By whose overlays the machines go."""
+    parents: Sequence[str]
+    """Nodes that brokers make where they are missing, each with those above it."""
+    cluster: str | None
     controller: str
     controller_epoch: str | None
     brokers: str
@@ -100,6 +103,14 @@ class StoreForm(Protocol):
 
     def record(self, topic: str, number: int) -> str:
         """The path of the record of a partition."""
+        ...
+
+    def broker_node(self, host: str, port: int, now_ms: int) -> bytes:
+        """The node of a broker that listens there."""
+        ...
+
+    def read_controller(self, data: bytes) -> int | None:
+        """Which broker the node of the controller names. Raises RemoteProtocolError."""
         ...
 
     def read_broker(self, broker_id: int, epoch: int, data: bytes) -> LiveBroker:
