@@ -1,14 +1,26 @@
-"""Brokers and a controller of ours that go by the design alone: its paths, its requests, INIT, reading at a start."""
+"""Brokers and a controller of ours that go by the design alone: its paths, its requests, INIT, starts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
+from replispec.runtime.primitives.frames import FrameBuffer
+from replispec.runtime.world import Connected, Effect, Event, Member, Outbox, Received, Started
 from replispec.wire.kafka import paths
+from replispec.wire.kafka.codes import ErrorCode
+from replispec.wire.kafka.commands import DESIGN_RESPONSE_FRAME
+from replispec.wire.kafka.design import (
+    DesignLeaderAndIsr,
+    DesignLeaderAndIsrRequest,
+    DesignReplicaFetchRequest,
+)
 from replispec.wire.kafka.nodes import BrokerIds, DesignBrokerNode, DesignLeaderAndIsrNode, DesignTopicNode
-from tests.broker_kafka.led import LedCluster, fetch, only, produce, values_in
+from replispec.wire.kafka.requests import DesignRequestFrame, DesignResponseFrame
+from replispec.wire.kafka.streams import DESIGN_RESPONSES
+from tests.broker_kafka.led import PORT, LedCluster, fetch, only, produce, values_in
 from tests.controller_kafka.simulated import Record
 
 VERSIONS = (1, 2)
@@ -104,3 +116,92 @@ def test_what_is_not_assigned_any_more_when_a_broker_begins_is_deleted(cluster: 
     cluster.run(1_000)
     logs = cluster.node(2)._keeper.folder.logs
     assert sorted(logs) == [KEY]
+
+
+def test_a_broker_that_does_not_understand_a_topic_deletes_nothing_when_it_begins(
+    cluster: DesignedBrokers,
+) -> None:
+    path = paths.DESIGN_TOPIC.at(topic="t")
+    cluster.kill(2)
+    cluster.administrator.client.set_data(path, b"no JSON", -1, lambda _: None)
+    cluster.run(8_000)
+    cluster.start(2)
+    cluster.run(5_000)
+    assert cluster.data(paths.DESIGN_BROKER.at(broker_id=2)) is not None
+    assert KEY in cluster.node(2)._keeper.folder.logs
+
+
+class DesignCaller:
+    """Asks one broker by the design's requests, one after the other."""
+
+    listeners: Mapping[str, str] = {}
+
+    def __init__(self) -> None:
+        self.outbox = Outbox()
+        self.frames: list[DesignRequestFrame] = []
+        self.asked: list[DesignRequestFrame] = []
+        self.answers: list[Any] = []
+        self.buffer = FrameBuffer(DESIGN_RESPONSES)
+
+    def receive(self, event: Event) -> Sequence[Effect]:
+        match event:
+            case Started():
+                self.outbox.dial(f"10.0.2.1:{PORT}")
+            case Connected(connection):
+                for frame in self.frames:
+                    self.outbox.send(connection, frame.encode())
+            case Received(_, data):
+                for each in self.buffer.receive(data):
+                    asked = self.asked.pop(0)
+                    form = DESIGN_RESPONSE_FRAME.form_of(asked.request_type_id, asked.version_id)
+                    assert form is not None
+                    answer: Any = form.answer
+                    body = DesignResponseFrame.decode(each).body
+                    self.answers.append(answer.decode(body, version=asked.version_id))
+            case _:
+                pass
+        return self.outbox.take()
+
+    def deadline_ms(self) -> int | None:
+        return None
+
+
+def answers(cluster: DesignedBrokers, version: int, *messages: Any) -> list[Any]:
+    """What the first broker answers to these requests."""
+    caller = DesignCaller()
+    for each in messages:
+        (code,) = type(each).CODES
+        caller.frames.append(DesignRequestFrame(code, version, each.encode(version=version)))
+    caller.asked = list(caller.frames)
+    cluster.world.add("caller", "10.0.7.1", lambda _: [Member("caller", caller)])
+    cluster.world.start("caller")
+    assert cluster.run_until(lambda: len(caller.answers) == len(messages))
+    return caller.answers
+
+
+def test_a_follower_of_the_design_fetches_and_a_stranger_reads_what_is_committed() -> None:
+    cluster = DesignedBrokers(2)
+    cluster.create("t", [1])
+    assert cluster.run_until(lambda: cluster.leader() == 1)
+    cluster.run(2_000)
+    assert only(cluster.ask(produce("a"), 3)).error == 0
+    found, beyond = answers(
+        cluster, 2, DesignReplicaFetchRequest("t", 0, 99, 0), DesignReplicaFetchRequest("t", 0, 99, 5)
+    )
+    assert (found.error, found.high_watermark, values_in(found.messages)) == (0, 1, ["a"])
+    assert beyond.error == ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+def test_a_controller_that_was_followed_by_another_is_refused_for_each_partition_in_version_2() -> None:
+    cluster = DesignedBrokers(2)
+    cluster.create("t", [1])
+    assert cluster.run_until(lambda: cluster.leader() == 1)
+    cluster.run(2_000)
+    old = DesignLeaderAndIsrRequest(
+        client_id=9, controller_epoch=0, ack_timeout=1, is_init=True, partitions=[
+            DesignLeaderAndIsr("u", 0, 9, 7, [9], 0, [9, 1], 1)
+        ],
+    )  # fmt: skip
+    (answer,) = answers(cluster, 2, old)
+    assert [(each.topic, each.error) for each in answer.errors] == [("u", ErrorCode.STALE_EPOCH)]
+    assert KEY in cluster.node(1)._keeper.folder.logs
