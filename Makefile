@@ -99,14 +99,14 @@ spec-check: $(READY) ## since the last tag: no break of the wire that CHANGELOG.
 
 .PHONY: test-full
 test-full: jdk $(READY) ## the long proofs: 10,000 turned bits, more mixtures, every case against every fault, the whole site
-	@REPLISPEC_FLIPS=10000 REPLISPEC_ROT=300 REPLISPEC_MIXTURES=500 REPLISPEC_MESS=20 REPLISPEC_FAULTS=all REPLISPEC_EDITS=all REPLISPEC_SITE=whole REPLISPEC_SPREAD=all REPLISPEC_HDFS=all REPLISPEC_REFUSALS=all REPLISPEC_CRASHES=all REPLISPEC_GROUPS=100 REPLISPEC_QUEUE_SEEDS=104 REPLISPEC_PARTIAL_CAPTURES=12 $(BIN)/python -m pytest \
+	@REPLISPEC_FLIPS=10000 REPLISPEC_ROT=300 REPLISPEC_MIXTURES=500 REPLISPEC_MESS=20 REPLISPEC_FAULTS=all REPLISPEC_EDITS=all REPLISPEC_SITE=whole REPLISPEC_SPREAD=all REPLISPEC_HDFS=all REPLISPEC_REFUSALS=all REPLISPEC_CRASHES=all REPLISPEC_GROUPS=100 REPLISPEC_QUEUE_SEEDS=104 REPLISPEC_PARTITION_SEEDS=200 REPLISPEC_PARTIAL_CAPTURES=12 $(BIN)/python -m pytest \
 		tests/replay/test_damage.py tests/replay/test_mixtures.py tests/replay/test_mess.py tests/replay/test_order.py \
 		tests/replay/test_faults_on_spark.py tests/replay/test_spread_on_spark.py tests/replay/test_spread.py \
 		tests/replay/test_spread_on_cluster.py tests/replay/test_executors_die.py tests/replay/test_merged_on_spark.py tests/replay/test_watch_on_spark.py tests/replay/test_captured_hosts.py \
 		tests/conformance/test_faults_controller.py tests/conformance/test_faults_ha_master.py \
 		tests/conformance/test_alternatives.py tests/conformance/test_causes.py tests/conformance/test_metastore_cases.py \
 		tests/compiler/test_evolution_of_mutants.py tests/handbook/test_site.py tests/explorer/test_mended.py tests/explorer/test_at_length.py tests/explorer/test_search.py tests/explorer/test_stories_as_cases.py tests/replay/test_hdfs.py \
-		tests/sim/test_damage.py tests/sim/test_queue_worlds.py tests/sim/test_crash_tables.py tests/sim/test_controllers.py tests/sim/test_group_simulations.py tests/cli/test_three_controllers.py tests/cli/test_change_controllers.py tests/operate tests/broker/test_refusing_controllers.py tests/replay/test_missing_connections.py tests/replay/test_partial_captures.py
+		tests/sim/test_damage.py tests/sim/test_queue_worlds.py tests/sim/test_crash_tables.py tests/sim/test_controllers.py tests/sim/test_group_simulations.py tests/sim_kafka tests/cli/test_three_controllers.py tests/cli/test_change_controllers.py tests/operate tests/broker/test_refusing_controllers.py tests/replay/test_missing_connections.py tests/replay/test_partial_captures.py
 	@$(BIN)/python -m benchmarks.bench_watch
 
 .PHONY: generate

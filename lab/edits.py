@@ -38,12 +38,17 @@ _OPTIONS: tuple[tuple[str, Callable[[str], str]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One change of one file below spec/: `text` is the file's whole new content, `kind` what is edited."""
+    """One change of one file below spec/: `kind` is what is edited, `written` makes the file's whole text."""
 
     kind: str
     name: str
     path: Path
-    text: str
+    written: Callable[[], str]
+
+    @property
+    def text(self) -> str:
+        """The file's whole new content: of thousands of edits only few are asked for it."""
+        return self.written()
 
 
 def edits(spec: Path) -> Sequence[Edit]:
@@ -68,13 +73,14 @@ def _edits_of(spec: Path, family: str) -> Iterator[Edit]:
 def _edited(path: Path, changes: Callable[[Document], Iterable[Change]]) -> Iterator[Edit]:
     document: Document = yaml.load(path.read_text("utf-8"), yaml.CSafeLoader)
     for kind, name, change in changes(document):
-        changed = copy.deepcopy(document)
-        change(changed)
-        yield Edit(kind, f"{path.stem}: {name}", path, _written(changed))
+        yield Edit(kind, f"{path.stem}: {name}", path, partial(_written, document, change))
 
 
-def _written(document: Document) -> str:
-    return yaml.dump(document, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, width=10_000)
+def _written(document: Document, change: Callable[[Document], None]) -> str:
+    """A document after a change; it stays as it is."""
+    changed = copy.deepcopy(document)
+    change(changed)
+    return yaml.dump(changed, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, width=10_000)
 
 
 def _machine_changes(document: Document) -> Iterator[Change]:
@@ -178,7 +184,7 @@ def _option_edits(path: Path) -> Iterator[Edit]:
         for found in re.finditer(pattern, text):
             line = text.count("\n", 0, found.start()) + 1
             changed = text[: found.start(1)] + change(found[1]) + text[found.end(1) :]
-            yield Edit("option", f"{path.name}:{line}: {found[0]} changed", path, changed)
+            yield Edit("option", f"{path.name}:{line}: {found[0]} changed", path, partial(str, changed))
 
 
 def _default_edits(folder: Path) -> Iterator[Edit]:
@@ -189,10 +195,9 @@ def _default_edits(folder: Path) -> Iterator[Edit]:
         for name, parameter in document.get("parameters", {}).items():
             other = _other_default(parameter)
             if other is not None:
-                changed = copy.deepcopy(document)
-                changed["parameters"][name]["default"] = other
                 what = f"{path.stem}: {name} is {other} by default"
-                yield Edit("default", what, path, _written(changed))
+                change = _in("parameters", name, "default", other)
+                yield Edit("default", what, path, partial(_written, document, change))
 
 
 def _other_default(parameter: Document) -> object:

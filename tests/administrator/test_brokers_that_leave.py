@@ -20,7 +20,7 @@ from replispec.runtime.rocketmq.queues.forms import STATE_NAMES
 from replispec.wire.rocketmq.codes import LogicalQueueState, RequestCode
 from replispec.wire.rocketmq.logical_queue import CreateLogicalQueue
 from tests.administrator.own_brokers import CLUSTER, TOPIC, CutOffError, OwnBrokers
-from tests.administrator.test_logical_queues_of_ours import EPOCHS, NAMES, _told, made, move, table, typed
+from tests.administrator.test_logical_queues_of_ours import EPOCHS, NAMES, heard_of, made, move, table, typed
 
 __all__ = ["typed"]
 NAMED = ["broker1", "broker2"]
@@ -51,7 +51,7 @@ def read(
 
 def told(brokers: OwnBrokers) -> list[int]:
     """The logical queues that clients are told."""
-    return sorted(brokers.carried_out(_told())[0])
+    return sorted(brokers.carried_out(heard_of())[0])
 
 
 def gone_for_good(brokers: OwnBrokers, name: str) -> None:

@@ -27,7 +27,7 @@ from replispec.cli.rocketmq.admin import (
     update_topic_logical_queue_num,
 )
 from replispec.cli.rocketmq.admin.asking import RefusedToAskError
-from replispec.runtime.rocketmq.client import ConsumerNode, Reading, Stored
+from replispec.runtime.rocketmq.client import Stored
 from replispec.runtime.rocketmq.queues import rows
 from replispec.runtime.rocketmq.queues.forms import queues_heard
 from replispec.wire.rocketmq.broker import GetRouteInfoRequest, TopicRouteData
@@ -238,11 +238,11 @@ def test_tables_six_to_eight_of_the_proposal_a_broker_leaves_and_one_joins(typed
     brokers.world.kill("nameserver")
     brokers.world.start("nameserver")
     brokers.world.run_for(40_000)
-    found, _ = brokers.carried_out(_told())
+    found, _ = brokers.carried_out(heard_of())
     assert sorted(found) == [0, 1, 2, 3]
 
 
-def _told() -> Plan[tuple[dict[int, Any], None]]:
+def heard_of() -> Plan[tuple[dict[int, Any], None]]:
     """What a name server tells who knows logical queues."""
     header = GetRouteInfoRequest(TOPIC, sys_flag=RouteFlag.LOGICAL_QUEUE)
     (reply,) = yield [Asking(NAME_SERVER, RequestCode.GET_ROUTEINFO_BY_TOPIC, header)]
@@ -331,97 +331,6 @@ def test_whoever_dies_in_a_migration_comes_back_and_the_next_run_finishes_it(ste
     assert len(load.read) == len(load.came) + 20
 
 
-def _read_of(brokers: OwnBrokers) -> list[int]:
-    """The offsets that a reader of logical queue 0 is given, up to 102."""
-    found: list[int] = []
-    node = ConsumerNode(
-        tuple(NAMES),
-        Reading(TOPIC, idle_ms=20_000),
-        lambda message, _now_ms: found.append(message.offset) if message.queue.number == 0 else None,
-        lambda _queue, _why: None,
-        name="reader",
-    )
-    brokers.runs(node)
-    brokers.until(lambda: 102 in found, at_most_ms=180_000)
-    return found
-
-
-def test_a_broker_that_is_gone_for_good_is_passed_over_and_the_rest_of_the_queue_is_read() -> None:
-    brokers = OwnBrokers(3)
-    made(brokers, queues=1)
-    brokers.writes(1, 0, 10)
-    move(brokers, 0, 2)
-    brokers.writes(2, 1, 5)
-    brokers.world.kill("broker2")
-    brokers.world.run_for(5_000)
-    with pytest.raises(NotAsWantedError, match="where it is gone for good, -fd START says"):
-        move(brokers, 0, 3)
-    with pytest.raises(NotAsWantedError, match="known to have had 10 messages"):
-        brokers.carried_out(moved(NAMES, TOPIC, 0, "broker3", 9))
-    brokers.carried_out(moved(NAMES, TOPIC, 0, "broker3", 100))
-    brokers.carried_out(restated(NAMES, TOPIC, next(EPOCHS)))
-    brokers.world.run_for(2_000)
-    brokers.writes(3, 1, 3)
-    assert _read_of(brokers) == [*range(10), 100, 101, 102]
-
-
-@pytest.mark.parametrize("written", [0, 5])
-def test_a_broker_that_is_gone_before_a_name_server_heard_where_it_began_is_passed_over(written: int) -> None:
-    brokers = OwnBrokers(3)
-    made(brokers, queues=1)
-    brokers.writes(1, 0, 10)
-    brokers.carried_out(moved(NAMES, TOPIC, 0, "broker2"))
-    brokers.carried_out(restated(NAMES, TOPIC, next(EPOCHS)))
-    brokers.writes(2, 1, written)
-    brokers.world.kill("broker2")
-    brokers.world.run_for(5_000)
-    told = queues_heard(brokers.carried_out(_told())[0], TOPIC)
-    assert not told[0].segments[-1].is_decided
-    with pytest.raises(NotAsWantedError, match="where it is gone for good, -fd START says"):
-        move(brokers, 0, 3)
-    with pytest.raises(NotAsWantedError, match="known to have had 10 messages"):
-        brokers.carried_out(moved(NAMES, TOPIC, 0, "broker3", 9))
-    brokers.carried_out(moved(NAMES, TOPIC, 0, "broker3", 100))
-    brokers.carried_out(restated(NAMES, TOPIC, next(EPOCHS)))
-    brokers.world.run_for(2_000)
-    brokers.writes(3, 1, 3)
-    assert _read_of(brokers) == [*range(10), 100, 101, 102]
-
-
-def test_a_queue_whose_next_broker_went_before_a_name_server_heard_of_it_goes_on_when_that_is_back() -> None:
-    brokers = OwnBrokers(3)
-    made(brokers, queues=1)
-    brokers.writes(1, 0, 10)
-    brokers.carried_out(moved(NAMES, TOPIC, 0, "broker2"))
-    brokers.carried_out(restated(NAMES, TOPIC, next(EPOCHS)))
-    brokers.writes(2, 1, 5)
-    brokers.world.kill("broker2")
-    brokers.world.run_for(5_000)
-    brokers.carried_out(moved(NAMES, TOPIC, 0, "broker3", 100))
-    brokers.start("broker2")
-    brokers.until(lambda: brokers.broker(2).serves, at_most_ms=180_000)
-    brokers.world.run_for(40_000)
-    move(brokers, 0, 3)
-    brokers.world.run_for(2_000)
-    brokers.writes(3, 1, 3)
-    assert _read_of(brokers) == [*range(15), 100, 101, 102]
-
-
-def test_what_an_earlier_run_left_at_a_broker_that_is_gone_keeps_no_queue_from_moving() -> None:
-    brokers = OwnBrokers(3)
-    made(brokers, queues=1)
-    brokers.writes(1, 0, 10)
-    brokers.carried_out(
-        _asks(brokers.addresses["broker2"], CreateLogicalQueue(0, "WriteOnly", TOPIC).encode())
-    )
-    brokers.world.run_for(2_000)
-    brokers.world.kill("broker2")
-    brokers.world.run_for(5_000)
-    move(brokers, 0, 3)
-    brokers.writes(3, 1, 93)
-    assert _read_of(brokers) == list(range(103))
-
-
 @pytest.mark.parametrize("cut", range(10))
 def test_a_topic_whose_making_was_cut_off_is_made_by_the_same_command(cut: int) -> None:
     brokers = OwnBrokers(2)
@@ -432,72 +341,7 @@ def test_a_topic_whose_making_was_cut_off_is_made_by_the_same_command(cut: int) 
         brokers.world.run_for(500)
     made(brokers)
     assert [row.split()[2:] for row in table(brokers)] == [[str(index), "Normal"] for index in range(4)]
-    assert sorted(brokers.carried_out(_told())[0]) == [0, 1, 2, 3]
-
-
-def passed_over(brokers: OwnBrokers, start: int, *, late: int = 0) -> None:
-    """broker2 is passed over by broker3 at an offset, and comes back, and then takes some messages."""
-    made(brokers, queues=1)
-    brokers.writes(1, 0, 10)
-    move(brokers, 0, 2)
-    brokers.world.kill("broker2")
-    brokers.world.run_for(5_000)
-    brokers.carried_out(moved(NAMES, TOPIC, 0, "broker3", start))
-    brokers.carried_out(restated(NAMES, TOPIC, next(EPOCHS)))
-    brokers.writes(3, 1, 3)
-    brokers.start("broker2")
-    brokers.until(lambda: brokers.broker(2).serves, at_most_ms=180_000)
-    brokers.writes(2, 1, late)
-    brokers.world.run_for(40_000)
-
-
-@pytest.mark.parametrize(("start", "end"), [(100, 17), (12, 12)])
-def test_a_broker_that_was_passed_over_and_comes_back_ends_where_the_next_one_begins(
-    start: int, end: int, typed: Any
-) -> None:
-    """What it holds from there on is shown, and read by nobody who counts logically."""
-    brokers = OwnBrokers(3)
-    passed_over(brokers, start, late=7)
-    words = ("migrateTopicLogicalQueue", "-t", TOPIC, "-i", "0", "-b", "broker3")
-    text, code = typed(brokers)(*words)
-    assert code == 0
-    assert text == (
-        f"broker2 was passed over: it ends logical queue 0 at offset {end}; {17 - end} messages of its"
-        f" queue 1, from {end - 10} on, are of no logical offset\n"
-        f"logical queue 0 of {TOPIC} is written at broker3, queue 1, from offset {start} on.\n"
-    )
-    assert table(brokers) == [
-        "broker1 0 0(0-9) ReadOnly",
-        "broker2 0 1 Normal",
-        f"broker2 1 0(10-{end - 1}) ReadOnly",
-        "broker3 0 2 Normal",
-        f"broker3 1 0({start}-) Normal",
-    ]
-    move(brokers, 0, 1)
-    brokers.world.run_for(2_000)
-    brokers.writes(1, 1, 2)
-    found: list[int] = []
-    node = ConsumerNode(
-        tuple(NAMES),
-        Reading(TOPIC, idle_ms=20_000),
-        lambda message, _now_ms: found.append(message.offset) if message.queue.number == 0 else None,
-        lambda _queue, _why: None,
-        name="reader",
-    )
-    brokers.runs(node)
-    brokers.until(lambda: node.is_done, at_most_ms=180_000)
-    assert found == [*range(end), *range(start, start + 5)]
-
-
-def test_a_source_is_passed_over_behind_where_it_begins() -> None:
-    brokers = OwnBrokers(3)
-    made(brokers, queues=1)
-    brokers.writes(1, 0, 10)
-    move(brokers, 0, 2)
-    brokers.world.kill("broker2")
-    brokers.world.run_for(5_000)
-    with pytest.raises(NotAsWantedError, match="-fd 10: what broker2 writes begins there"):
-        brokers.carried_out(moved(NAMES, TOPIC, 0, "broker3", 10))
+    assert sorted(brokers.carried_out(heard_of())[0]) == [0, 1, 2, 3]
 
 
 def test_two_targets_that_two_administrators_left_are_both_finished_and_clients_are_told_of_them() -> None:
@@ -507,9 +351,9 @@ def test_two_targets_that_two_administrators_left_are_both_finished_and_clients_
     brokers.world.run_for(2_000)
     for number in (2, 3):
         target = brokers.addresses[f"broker{number}"]
-        brokers.carried_out(_asks(target, CreateLogicalQueue(0, "WriteOnly", TOPIC).encode()))
+        brokers.carried_out(asks(target, CreateLogicalQueue(0, "WriteOnly", TOPIC).encode()))
     brokers.world.run_for(1_000)
-    told, _ = brokers.carried_out(_told())
+    told, _ = brokers.carried_out(heard_of())
     queues = queues_heard(told, TOPIC)
     assert [each.is_decided for each in queues[0].segments] == [True, False, False]
     move(brokers, 0, 1)
@@ -518,7 +362,7 @@ def test_two_targets_that_two_administrators_left_are_both_finished_and_clients_
     judged(load, 3)
 
 
-def _asks(address: str, body: bytes) -> Plan[None]:
+def asks(address: str, body: bytes) -> Plan[None]:
     code = RequestCode.CREATE_MESSAGE_QUEUE_FOR_LOGICAL_QUEUE
     (reply,) = yield [Asking(address, code, body=body)]
     granted(reply)

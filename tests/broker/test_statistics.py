@@ -14,21 +14,27 @@ from replispec.wire.rocketmq.client import (
     ConsumeStats,
     GetConsumerConnectionsRequest,
     GetConsumeStatsRequest,
+    GetProducerConnectionsRequest,
     GetReadersRequest,
     GetReadTopicsRequest,
     GetTopicStatsRequest,
     GroupList,
     HeartbeatData,
     OffsetWrapper,
+    ProducerConnection,
+    ProducerData,
+    ProducerTable,
     QueryConsumerOffsetRequest,
     QueryConsumerOffsetResponse,
     QueueOffsets,
     ResetOffsetBody,
     ResetOffsetRequest,
     TopicStatsTable,
+    UnregisterClientRequest,
     UpdateConsumerOffsetRequest,
 )
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.constants import CLIENT_EXPIRY_MS
 from replispec.wire.rocketmq.message_queue import MessageQueue
 from tests.broker.simulated_set import NAME_SERVER, OK, BrokerSet, Header
 
@@ -258,3 +264,47 @@ def test_an_administrator_is_told_who_reads_what() -> None:
     assert GroupList.decode(answer.body).group_list == []
     answer = brokers.ask(address, RequestCode.QUERY_TOPICS_BY_CONSUMER, GetReadTopicsRequest("g"))
     assert TopicList.decode(answer.body).topic_list == ["T"]
+
+
+def _producing(client: str, *groups: str) -> bytes:
+    return HeartbeatData(client, [], None, [ProducerData(each) for each in groups]).encode()
+
+
+def _all_producers(brokers: BrokerSet, address: str) -> dict[str, list[str | None]]:
+    answer = brokers.ask(address, RequestCode.GET_ALL_PRODUCER_INFO)
+    told = ProducerTable.decode(answer.body).data or {}
+    return {group: [each.client_id for each in infos.producers or ()] for group, infos in told.items()}
+
+
+def test_an_administrator_is_told_who_the_producers_are() -> None:
+    brokers, address = _with_messages()
+    assert _all_producers(brokers, address) == {}
+    brokers.ask(address, RequestCode.HEART_BEAT, body=_producing("c", "p", "q"))
+    asked = GetProducerConnectionsRequest("p")
+    answer = brokers.ask(address, RequestCode.GET_PRODUCER_CONNECTION_LIST, asked)
+    told, *others = ProducerConnection.decode(answer.body).connection_set or []
+    assert not others
+    assert (told.client_id, (told.client_addr or "").split(":")[0]) == ("c", "10.0.0.3")
+    assert _all_producers(brokers, address) == {"p": ["c"], "q": ["c"]}
+    brokers.ask(address, RequestCode.UNREGISTER_CLIENT, UnregisterClientRequest("c", "p", None))
+    answer = brokers.ask(address, RequestCode.GET_PRODUCER_CONNECTION_LIST, asked)
+    assert answer.header.code == ResponseCode.SYSTEM_ERROR
+    assert answer.header.remark == "the producer group[p] not exist"
+    brokers.world.run_for(2 * CLIENT_EXPIRY_MS)
+    assert _all_producers(brokers, address) == {}
+
+
+def test_a_producer_is_no_member_of_a_group_of_consumers_of_the_same_name() -> None:
+    brokers, address = _with_messages()
+    brokers.ask(address, RequestCode.HEART_BEAT, body=_producing("c", "g"))
+    answer = brokers.ask(
+        address, RequestCode.GET_CONSUMER_CONNECTION_LIST, GetConsumerConnectionsRequest("g")
+    )
+    assert answer.header.code == ResponseCode.CONSUMER_NOT_ONLINE
+
+
+def test_producers_of_one_answer_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statistics, "NAMES_TOLD_MAX", 2)
+    brokers, address = _with_messages()
+    brokers.ask(address, RequestCode.HEART_BEAT, body=_producing("c", "p", "q", "r"))
+    assert _all_producers(brokers, address) == {"p": ["c"], "q": ["c"]}

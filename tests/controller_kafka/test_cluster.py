@@ -13,7 +13,12 @@ from replispec.wire.kafka.apache import (
     ApacheStopReplicaRequest,
     ApacheUpdateMetadataRequest,
 )
-from replispec.wire.kafka.nodes import ApacheTopicNode, BrokerIds
+from replispec.wire.kafka.nodes import (
+    ApacheReassignedPartition,
+    ApacheReassignmentNode,
+    ApacheTopicNode,
+    BrokerIds,
+)
 from tests.controller_kafka.simulated import Record, SimulatedCluster
 
 SESSION_MS = 8_000
@@ -218,6 +223,60 @@ def test_a_broker_that_comes_back_during_a_move_deletes_its_old_replica() -> Non
     stops = [each for each in cluster.doubles[1].commands if isinstance(each, ApacheStopReplicaRequest)]
     assert stops
     assert stops[-1].delete_partitions
+
+
+def test_who_was_to_join_another_target_leaves_with_the_old_replicas() -> None:
+    """Found by simulation: it may be in the ISR already."""
+    cluster = with_topic(SimulatedCluster(brokers=4), [1, 2])
+    cluster.doubles[2].refuses_to_delete = True
+    cluster.kill(4)
+    cluster.run(SESSION_MS)
+    cluster.administrator.move(("t", 0, [3]))
+    cluster.run(2_000)
+    assert cluster.record().isr == [3]  # type: ignore[union-attr]
+    cluster.start(4)
+    cluster.run(2_000)
+    node = ApacheReassignmentNode(1, [ApacheReassignedPartition("t", 0, [4])]).encode()
+    path = paths.APACHE_REASSIGNMENTS.at()
+    cluster.administrator.client.set_data(path, node, -1, lambda _: None)
+    cluster.doubles[2].refuses_to_delete = False
+    cluster.run(6_000)
+    assert cluster.record().isr == [4]  # type: ignore[union-attr]
+    assert cluster.data(path) is None
+    assert [double.replicas for number, double in cluster.doubles.items() if number != 4] == [{}, {}, {}]
+
+
+def test_a_topic_that_moves_goes_on_until_it_has_moved_and_is_deleted_then() -> None:
+    """Found by simulation: the deletion waited for the move, and the move for the deletion."""
+    cluster = with_topic(SimulatedCluster(brokers=3), [1, 2])
+    cluster.doubles[3].is_silent = True
+    cluster.administrator.move(("t", 0, [3, 2]))
+    cluster.run(1_000)
+    cluster.administrator.delete("t")
+    cluster.run(2_000)
+    assert cluster.record() is not None
+    cluster.kill(3)
+    cluster.run(SESSION_MS)
+    cluster.start(3)
+    cluster.run(8_000)
+    assert cluster.record() is None
+    assert cluster.data(paths.APACHE_REASSIGNMENTS.at()) is None
+    assert cluster.data(paths.APACHE_TOPIC_DELETED.at(topic="t")) is None
+
+
+def test_a_move_that_was_refused_by_the_store_is_made_from_what_it_says_then() -> None:
+    """Found by simulation: the version of the topic ran away from what the store has."""
+    cluster = with_topic(SimulatedCluster(brokers=3), [1, 2])
+    move = partial(cluster.administrator.move, ("t", 0, [3, 2]))
+    found = cluster.store.find(paths.APACHE_STATE.at(topic="t", partition=0))
+    asked = cluster.administrator.client
+    # The leader writes its record in the same moment.
+    asked.set_data(paths.APACHE_STATE.at(topic="t", partition=0), found.data, 0, lambda _: None)
+    move()
+    cluster.run(6_000)
+    assert sorted(cluster.record().isr) == [2, 3]  # type: ignore[union-attr]
+    topic = cluster.store.find(paths.APACHE_TOPIC.at(topic="t"))
+    assert topic.version == cluster.controller().reign.cluster.topics["t"].version < 6
 
 
 def test_a_move_that_cannot_be_made_is_removed_and_the_others_are_made(cluster: SimulatedCluster) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from replispec.explorer.conditions import Condition, fields_read
-from replispec.explorer.tables import Values
+from replispec.explorer.tables import Combinations, Values
 from replispec.explorer.visited import Visited
 from replispec.runtime.primitives.systems import Read
 
@@ -22,6 +22,21 @@ class Broker:
     number: int
     log: bytes = b""
     role: str = "replica"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """As what a machine has reached is."""
+
+    state: str
+    variables: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Admin:
+    """An instance with a machine."""
+
+    run: Run
 
 
 def test_names_in_loops_are_read_too() -> None:
@@ -58,6 +73,40 @@ def test_a_condition_is_asked_once_for_each_combination_of_what_it_names(
     assert len(seen) == asked
     if fields is None or "role" in fields:
         assert holds.tolist() == [False, False, False, True] * 2
+
+
+def test_of_a_field_no_more_than_what_is_read_of_it_tells_values_apart() -> None:
+    """What one expression reads of it, another may need whole."""
+    idle = Read(lambda world: all(a.run.state == "idle" for a in world.admin), ("world",))
+    same = Read(lambda self, told: told(self.run) and self.run.state, ("self", "told"))
+    values = Values()
+    runs = [Run("idle", (1,)), Run("idle", (2,)), Run("busy", (2,))]
+    rows = np.array([values.number(Admin(each)) for each in runs], np.int32)[:, None]
+    for reads, asked in (([idle], 2), ([idle, same], 3)):
+        seen: list[Any] = []
+
+        def is_idle(given: Mapping[int, Any], seen: list[Any] = seen) -> bool:
+            seen.append(given[0])
+            return bool(given[0].run.state == "idle")
+
+        condition = Condition([0], fields_read(reads), [values], is_idle)
+        assert condition.of(rows).tolist() == [True, True, False]
+        assert len(seen) == asked
+
+
+def test_pairs_have_the_same_numbers_in_a_table_and_in_their_order() -> None:
+    """Few pairs among many that could be leave no table; the numbers of those met before stay."""
+    random = np.random.default_rng(5)
+    met: dict[tuple[int, int, int], int] = {}
+    combinations = Combinations(3)
+    for size in (3, 40, 2_000, 2_000_000, 500):
+        columns = [random.integers(0, size, 400).astype(np.int32) for _ in range(3)]
+        numbers, fresh = combinations.of(columns)
+        rows = list(zip(*(column.tolist() for column in columns), strict=True))
+        assert {rows[index] for index in fresh} == set(rows) - met.keys()
+        for row, number in zip(rows, numbers.tolist(), strict=True):
+            assert met.setdefault(row, number) == number
+    assert len(set(met.values())) == len(met) > 1_500
 
 
 def test_values_that_come_later_have_kinds_too() -> None:

@@ -5,15 +5,29 @@ from __future__ import annotations
 import functools
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from replispec.handbook.book import Book, Checkout, make_book
-from replispec.handbook.knowledge import read_knowledge
+from replispec.handbook.knowledge import Knowledge, read_knowledge
+from replispec.handbook.places import Places
+from replispec.runtime import families
 
 ROOT = Path(__file__).parents[2]
-KNOWN = {each.name: each for each in read_knowledge(ROOT / "spec", ROOT / "conformance" / "cases")}
+NAMES = families.names()
 _LINK = re.compile(r"\]\(site:([^)#]+)(?:#([^)]*))?\)")
+
+
+@functools.cache
+def all_known() -> Mapping[str, Knowledge]:
+    """What is known of each family, by name: read when a test first asks, not where tests are collected."""
+    return {each.name: each for each in read_knowledge(ROOT / "spec", ROOT / "conformance" / "cases")}
+
+
+@functools.cache
+def places() -> Places:
+    """Where the pages of all that is known stand."""
+    return Places(all_known())
 
 
 @functools.cache

@@ -12,10 +12,16 @@ from replispec.compiler.generate import generate, write
 from replispec.handbook.book import Book, Checkout, make_book
 from replispec.handbook.documents import Reader
 from replispec.handbook.knowledge import Knowledge, read_knowledge
-from replispec.handbook.places import Places, anchor, bugs_of, case_place, document_page, edge_rows
-from tests.handbook.shared import KNOWN, ROOT, links, neighbours, whole_book
+from replispec.handbook.places import anchor, bugs_of, case_place, document_page, edge_rows
+from tests.handbook.shared import NAMES, ROOT, all_known, links, neighbours, places, whole_book
 
-every_family = pytest.mark.parametrize("known", KNOWN.values(), ids=list(KNOWN))
+every_family = pytest.mark.parametrize("known", NAMES, indirect=True)
+
+
+@pytest.fixture
+def known(request: pytest.FixtureRequest) -> Knowledge:
+    """What is known of the family that a test names."""
+    return all_known()[request.param]
 
 
 @every_family
@@ -156,7 +162,7 @@ def test_every_link_leads_to_a_page_or_a_file() -> None:
 
 def _linked(text: str) -> str:
     """A text of docs/ with what its names lead to."""
-    reader = Reader(ROOT, Places(KNOWN), {})
+    reader = Reader(ROOT, places(), {})
     return re.sub(r"\(ref:([^)]*)\)", r"(site:../\1.html)", reader.referring(text, "docs/x.md", "docs/x"))
 
 

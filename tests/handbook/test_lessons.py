@@ -9,11 +9,10 @@ import pytest
 import yaml
 
 from replispec.handbook.lessons import LessonError, played
-from replispec.handbook.places import Places, edge_rows
+from replispec.handbook.places import edge_rows
 from replispec.wire.rocketmq.vectors import RULES
-from tests.handbook.shared import KNOWN, ROOT, neighbours
+from tests.handbook.shared import ROOT, all_known, neighbours, places
 
-PLACES = Places(KNOWN)
 TEACHING = sorted((ROOT / "docs" / "teaching").glob("*.md"))
 TRUNCATIONS = "docs/teaching/rip-44-six-truncations"
 BLOCK = re.compile(r"```yaml play\n(.*?)```\n", re.DOTALL)
@@ -33,11 +32,11 @@ steps:
 
 
 def test_a_lesson_shows_each_step_with_the_clauses_of_the_edge_that_was_taken() -> None:
-    text = played(LESSON, "a page", PLACES)
+    text = played(LESSON, "a page", places())
     (line,) = (line for line in text.split("\n") if line.startswith("| 1 |"))
     assert "[RIP44-TRUNC-1](ref:rocketmq/clauses/RIP44-TRUNC-1)" in line
     (edge,) = re.findall(r"\[`TRANSFER`\]\(ref:rocketmq/machines/ha_replica#([a-z0-9-]+)\)", line)
-    rows = {row.anchor: row for row in edge_rows(KNOWN["rocketmq"].spec.machines["ha_replica"])[0]}
+    rows = {row.anchor: row for row in edge_rows(all_known()["rocketmq"].spec.machines["ha_replica"])[0]}
     assert (rows[edge].state, rows[edge].event) == ("HANDSHAKE", "handshake_answered")
     taken = rows[edge].edge
     assert taken is not None
@@ -62,9 +61,9 @@ steps:
 def test_a_step_leads_to_the_line_of_its_own_edge_beside_one_that_does_the_same() -> None:
     found = []
     for silent, becomes in (("true", "{silent: false}"), ("false", "{}")):
-        text = played(SENDS.replace("SILENT", silent).replace("BECOMES", becomes), "a page", PLACES)
+        text = played(SENDS.replace("SILENT", silent).replace("BECOMES", becomes), "a page", places())
         found += re.findall(r"ha_replica#([a-z0-9-]+)", text)
-    rows = {row.anchor: row.edge for row in edge_rows(KNOWN["rocketmq"].spec.machines["ha_replica"])[0]}
+    rows = {row.anchor: row.edge for row in edge_rows(all_known()["rocketmq"].spec.machines["ha_replica"])[0]}
     quiet, spoken = (rows[anchor] for anchor in found)
     assert quiet is not None
     assert spoken is not None
@@ -82,10 +81,10 @@ def test_a_step_leads_to_the_line_of_its_own_edge_beside_one_that_does_the_same(
     ],
 )
 def test_a_block_is_played_however_its_fence_is_written(written: str) -> None:
-    assert "yaml" not in played(written, "a page", PLACES)
+    assert "yaml" not in played(written, "a page", places())
     false = written.replace("state: TRANSFER", "state: READY")
     with pytest.raises(LessonError, match="block 1, step 1: the page says state 'READY'"):
-        played(false, "a page", PLACES)
+        played(false, "a page", places())
 
 
 @pytest.mark.parametrize(
@@ -93,7 +92,7 @@ def test_a_block_is_played_however_its_fence_is_written(written: str) -> None:
 )
 def test_what_looks_like_a_block_and_is_none_is_refused(written: str) -> None:
     with pytest.raises(LessonError, match="begins no block"):
-        played(written, "a page", PLACES)
+        played(written, "a page", places())
 
 
 @pytest.mark.parametrize(
@@ -114,7 +113,7 @@ def test_what_looks_like_a_block_and_is_none_is_refused(written: str) -> None:
 def test_a_block_of_another_form_is_refused_by_its_place(said: str, instead: str) -> None:
     assert LESSON.count(said) >= 1
     with pytest.raises(LessonError, match=r"^a page, block 1"):
-        played(LESSON.replace(said, instead), "a page", PLACES)
+        played(LESSON.replace(said, instead), "a page", places())
 
 
 @pytest.mark.parametrize(
@@ -139,7 +138,7 @@ def test_a_block_of_another_form_is_refused_by_its_place(said: str, instead: str
 def test_a_lesson_that_says_something_else_is_refused(said: str, instead: str, complaint: str) -> None:
     assert said in LESSON
     with pytest.raises(LessonError, match=re.escape(complaint)) as refusal:
-        played(LESSON.replace(said, instead, 1), "a page", PLACES)
+        played(LESSON.replace(said, instead, 1), "a page", places())
     assert str(refusal.value).startswith("a page, block 1")
 
 
@@ -149,13 +148,13 @@ def test_an_event_whose_fields_make_it_another_is_refused() -> None:
     )
     given = re.compile(r"given: .*")
     with pytest.raises(LessonError, match="it is not a batch_received"):
-        played(given.sub("given: {offset: 1000, body_size: 0}", lesson), "a page", PLACES)
+        played(given.sub("given: {offset: 1000, body_size: 0}", lesson), "a page", places())
 
 
 @pytest.mark.parametrize("path", TEACHING, ids=lambda path: path.stem)
 def test_every_teaching_page_is_played(path: Any) -> None:
     assert len(BLOCK.findall(path.read_text("utf-8"))) >= 2
-    assert "| 1 | **" in played(path.read_text("utf-8"), path.name, PLACES)
+    assert "| 1 | **" in played(path.read_text("utf-8"), path.name, places())
 
 
 def test_the_lesson_of_truncations_plays_the_golden_vectors_of_all_six_examples() -> None:
@@ -181,7 +180,7 @@ def test_the_lesson_of_truncations_plays_the_golden_vectors_of_all_six_examples(
 
 
 def test_each_clause_about_truncation_that_an_edge_follows_is_taught() -> None:
-    known = KNOWN["rocketmq"]
+    known = all_known()["rocketmq"]
     about = {
         clause
         for clause, uses in known.uses.items()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from tests.handbook.shared import KNOWN, ROOT
+from tests.handbook.shared import ROOT, all_known
 
 HEADING = "## Refused before it is an event\n"
 
 
 def test_what_a_machine_refuses_stands_on_its_page() -> None:
     told = 0
-    for family, known in KNOWN.items():
+    for family, known in all_known().items():
         for name, machine in known.spec.machines.items():
             page = (ROOT / "generated/docs" / family / "machines" / f"{name}.md").read_text("utf-8")
             section = page.partition(HEADING)[2].partition("\n## ")[0]

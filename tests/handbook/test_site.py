@@ -23,7 +23,7 @@ from replispec.handbook.__main__ import main
 from replispec.handbook.checking import check
 from replispec.handbook.places import edge_rows
 from replispec.handbook.printing import PrintingError, add_files, print_book
-from tests.handbook.shared import KNOWN, ROOT, whole_book
+from tests.handbook.shared import ROOT, all_known, whole_book
 from tests.replay.browser import Shown, screenshot, show
 
 WHOLE = os.environ.get("REPLISPEC_SITE") == "whole"
@@ -188,7 +188,7 @@ def test_invariants_lead_to_the_page_of_their_stream() -> None:
 def test_a_click_on_an_edge_leads_to_its_clauses_and_a_button_changes_the_colours(
     site: Path, tmp_path: Path
 ) -> None:
-    machine = KNOWN["rocketmq"].spec.machines[MACHINE.rpartition("/")[2]]
+    machine = all_known()["rocketmq"].spec.machines[MACHINE.rpartition("/")[2]]
     rows = (
         row for row in edge_rows(machine)[0] if row.edge and CLAUSE.rpartition("/")[2] in row.edge.clauses
     )

@@ -4,6 +4,7 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cache
 
 import yaml
 
@@ -31,7 +32,16 @@ def imports(source: str) -> Iterator[tuple[int, str]]:
 
     `from a import b` gives a.b: be it a module or a name in a, the same prefix decides about the layer.
     """
-    for node in ast.walk(ast.parse(source)):
+    yield from _imported(source)
+
+
+@cache
+def _imported(source: str) -> tuple[tuple[int, str], ...]:
+    return tuple(_imports_in(ast.parse(source)))
+
+
+def _imports_in(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

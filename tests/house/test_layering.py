@@ -2,6 +2,7 @@
 
 import tomllib
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,13 @@ def is_shell(path: Path) -> bool:
     return in_a_role and (name.endswith("_shell") or within(name, ("replispec.runtime.net",)))
 
 
+@cache
+def _modules() -> tuple[tuple[Path, str, bool], ...]:
+    """Every module of the rooms and the lab, its name, whether it is a shell: listed once for all layers."""
+    inside = (path for room in (*ROOMS, LAB) for path in files(room, suffix=".py"))
+    return tuple((path, module_name(path), is_shell(path)) for path in inside)
+
+
 @dataclass(frozen=True)
 class Layer:
     """A package, the packages of the house it may import, and what else it may not."""
@@ -80,11 +88,8 @@ class Layer:
 
     def paths(self) -> list[Path]:
         """The files of this package in the room that holds it."""
-        inside = [path for room in (*ROOMS, LAB) for path in files(room, suffix=".py")]
         return [
-            path
-            for path in inside
-            if within(module_name(path), (self.package,)) and is_shell(path) is self.shells
+            path for path, name, shell in _modules() if within(name, (self.package,)) and shell is self.shells
         ]
 
 

@@ -16,7 +16,7 @@ SPEC = ROOT / "spec"
 
 def edit_of(machine: str) -> Edit:
     path = SPEC / "statemachines" / "rocketmq" / f"{machine}.yaml"
-    return Edit("edge", f"{machine}: an edge", path, "")
+    return Edit("edge", f"{machine}: an edge", path, str)
 
 
 def test_the_explorer_is_asked_with_the_systems_that_compose_the_machine() -> None:
@@ -36,7 +36,7 @@ def test_the_suite_is_asked_with_the_kinds_that_play_the_machine() -> None:
 
 
 def test_whatever_is_not_a_machine_is_looked_at_by_all() -> None:
-    option = Edit("option", "an option", SPEC / "proto" / "ha.proto", "")
+    option = Edit("option", "an option", SPEC / "proto" / "ha.proto", str)
     assert "tests/wire" in judges_of(option, SPEC)["unit tests"]
 
 

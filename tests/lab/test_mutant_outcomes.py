@@ -77,7 +77,7 @@ def _run(
     trees: SimpleQueue[Path] = SimpleQueue()
     trees.put(tmp_path / "tree")
     (tmp_path / "tree" / source.relative_to(mutants.ROOT)).parent.mkdir(parents=True, exist_ok=True)
-    asking.ask(Edit("edge", outcome.edit, source, "edited"), outcome, trees)
+    asking.ask(Edit("edge", outcome.edit, source, lambda: "edited"), outcome, trees)
     return outcome
 
 
@@ -124,9 +124,9 @@ def test_a_copy_of_which_nothing_was_compiled_is_asked_nothing(
 
 
 def test_of_another_source_nothing_is_believed() -> None:
-    edit = Edit("edge", "an edit", Path("a.yaml"), "new")
+    edit = Edit("edge", "an edit", Path("a.yaml"), lambda: "new")
     fresh = mutants._begun(edit, {})
     fresh.asked["suite"] = "FAILED"
     assert mutants._begun(edit, {"an edit": fresh}).asked == {"suite": "FAILED"}
-    other = Edit("edge", "an edit", Path("a.yaml"), "newer")
+    other = Edit("edge", "an edit", Path("a.yaml"), lambda: "newer")
     assert mutants._begun(other, {"an edit": fresh}).asked == {}

@@ -14,7 +14,7 @@ from replispec.runtime.rocketmq.client.steps import Steps
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.broker import SendMessageRequest, SendMessageResponse
 from replispec.wire.rocketmq.codes import MessageFlag, RequestCode, ResponseCode
-from tests.broker.simulated_set import OK, message
+from tests.broker.simulated_set import NAME_SERVER, OK, message
 from tests.queues.logical_sets import LogicalSets
 from tests.queues.test_static_topics import detail, put
 
@@ -117,21 +117,70 @@ class SilentPeers:
         self.asked.append((whom, then))
 
 
-def test_who_waits_for_a_name_server_is_let_go_once() -> None:
-    """When the broker stops, those that wait are its own to answer; a late answer finds none of them."""
-    peers, told = SilentPeers(), []
-    new: Any = NewTopics(cast("Any", peers), ["one", "two"])
+def asked_of(*servers: str) -> tuple[SilentPeers, Any, list[tuple[str, bool | None, int]]]:
+    """Two messages that ask about one topic, and what they are told."""
+    peers, told = SilentPeers(), list[tuple[str, bool | None, int]]()
+    new: Any = NewTopics(cast("Any", peers), servers)
     for each in ("first", "second"):
         new.ask("T", each, lambda *said: told.append(said), 0)
-    assert (len(peers.asked), new.count) == (1, 2)
+    assert [whom for whom, _ in peers.asked] == [*servers]
+    return peers, new, told
+
+
+SILENT, DOUBTS = Failed("silent"), Failed("not all is known", code=int(ResponseCode.SERVICE_NOT_AVAILABLE))
+
+
+@pytest.mark.parametrize(
+    ("results", "comes_to"),
+    [
+        # One that began a moment ago knows nothing yet, whichever answers first.
+        ((False, True), True),
+        ((True, False), True),
+        ((DOUBTS, True), True),
+        ((False, False), False),
+        # Who is silent keeps nobody waiting for ever, who refuses may know of logical queues.
+        ((SILENT, False), False),
+        ((False, SILENT), False),
+        ((False, DOUBTS), None),
+        ((DOUBTS, False), None),
+        ((SILENT, SILENT), None),
+    ],
+)
+def test_all_name_servers_are_asked_at_once(
+    results: tuple[bool | Failed, bool | Failed], comes_to: bool | None
+) -> None:
+    peers, new, told = asked_of("one", "two")
+    for each, (_, then) in zip(results, peers.asked, strict=True):
+        then(each, 5)
+    assert told == [("first", comes_to, 5), ("second", comes_to, 5)]
+    assert new.count == 0
+
+
+def test_who_waits_for_a_name_server_is_let_go_once() -> None:
+    """When the broker stops, those that wait are its own to answer; a late answer finds none of them."""
+    peers, new, told = asked_of("one")
+    assert new.count == 2
     assert (new.take_all(), new.count) == (["first", "second"], 0)
-    peers.asked[0][1](Failed("silent"), 5)
-    assert told == []
-    # Whoever was silent is asked last the next time.
     new.ask("T", "third", lambda *said: told.append(said), 6)
-    assert [whom for whom, _ in peers.asked] == ["one", "two"]
-    peers.asked[1][1](True, 7)
-    assert (told, new.count) == ([("third", True, 7)], 0)
+    late, asked = peers.asked
+    late[1](False, 7)
+    assert told == []
+    asked[1](True, 8)
+    assert (told, new.count) == ([("third", True, 8)], 0)
+
+
+def test_a_topic_is_not_made_plain_that_any_name_server_knows() -> None:
+    """The first of two is out of reach."""
+    sets = LogicalSets()
+    first = sets.at["broker-a"]
+    sets.mapped(first, 1)
+    assert sets.commit(first, 1, 1) == (OK, "")
+    sets.world.run_for(3_000)
+    node = sets.broker(2)
+    node._sends._new_topics._name_servers = ("10.9.9.9:9876", NAME_SERVER)
+    assert sent(sets, "broker-b", "L", code=RequestCode.SEND_MESSAGE_V2).header.code == (
+        ResponseCode.TOPIC_NOT_EXIST
+    )
 
 
 def test_a_broker_without_name_servers_asks_nobody() -> None:

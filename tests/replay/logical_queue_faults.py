@@ -153,7 +153,11 @@ LOGICAL_FAULTS = (
     fault(a_route_with_a_segment_that_nobody_registered, "routes-tell-what-is-registered"),
     fault(two_normal_segments, "one-writable-segment"),
     fault(an_end_that_moves, "segment-ends-stay"),
-    fault(a_segment_that_moves, "decided-segments-stay", doubts=["message-lies-in-its-segment"]),
+    fault(
+        a_segment_that_moves,
+        "decided-segments-stay",
+        doubts=["message-lies-in-its-segment", "acknowledged-is-read"],
+    ),
     fault(
         a_start_off_by_one,
         *("segments-follow", "logical-offset-is-one-message", "message-lies-in-its-segment"),

@@ -18,7 +18,7 @@ from pathlib import Path
 from replispec.compiler.check.own_messages import OwnFile, check_files, read_file
 from replispec.compiler.emit.docs.own_messages import own_page
 from replispec.compiler.emit.python.format import format_files
-from replispec.compiler.read.descriptors import Contents, proto_contents, run_protoc, unpack
+from replispec.compiler.read.descriptors import Contents, needed, proto_contents, run_protoc, unpack
 from replispec.compiler.read.own_messages import parse_own
 
 # betterproto indents the second line of a comment by one blank more than the first.
@@ -38,7 +38,8 @@ def compile_own(proto: Path, packages: Sequence[str]) -> dict[str, bytes]:
         return {}
     check_files(files)
     named = tuple((file.parsed.name, file.parsed.package) for file in files)
-    outputs = dict(_compiled(proto_contents(proto), named))
+    contents = needed(proto_contents(proto), [name for name, _ in named])
+    outputs = dict(_compiled(contents, named))
     for package in packages:
         outputs[f"replispec/{package}/py.typed"] = b""
     for file in files:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import cast
 
@@ -73,6 +74,16 @@ def load(kind: str, folder: Path | None = None, added: Path | None = None) -> tu
     An added folder may use the givens of the first and have more. Raises CaseError for the first case that
     does not fit the language, and for a folder without cases.
     """
+    return _shipped(kind) if folder is None and added is None else _load(kind, folder, added)
+
+
+@cache
+def _shipped(kind: str) -> tuple[Case, ...]:
+    """The cases that come with the suite: no process changes them."""
+    return _load(kind, None, None)
+
+
+def _load(kind: str, folder: Path | None, added: Path | None) -> tuple[Case, ...]:
     family = family_of(kind)
     shared = _Shared(family)
     found: dict[str, Case] = {}

@@ -33,21 +33,23 @@ def kinds() -> Mapping[str, Family]:
     """Every kind of subject with its family. Raises FamilyError for a kind that two families have."""
     found: dict[str, Family] = {}
     for name in families.with_part(ROOM):
-        for kind in family_named(name).kinds:
+        family = family_named(name)
+        for kind in family.kinds:
             if kind.name in found:
                 raise FamilyError(
                     f"{families.part(ROOM, name).__name__}: the kind {kind.name!r} is one of "
                     f"{found[kind.name].name} already: give it another name"
                 )
-            found[kind.name] = family_named(name)
+            found[kind.name] = family
     return found
 
 
 def family_of(kind: str) -> Family:
     """The family of a kind. Raises FamilyError for a kind that none has."""
-    if kind not in kinds():
-        raise FamilyError(f"{kind}: no family has this kind of subject: there are {', '.join(kinds())}")
-    return kinds()[kind]
+    known = kinds()
+    if kind not in known:
+        raise FamilyError(f"{kind}: no family has this kind of subject: there are {', '.join(known)}")
+    return known[kind]
 
 
 def clauses() -> Mapping[str, ClauseOfFamily]:

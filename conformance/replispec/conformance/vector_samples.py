@@ -21,6 +21,8 @@ _NUMBERS = {
     NEGATIVE: (*(-(1 << bits) for bits in (63, 31, 15, 7)), -1),
     MAXIMUM: tuple((1 << bits) - 1 for bits in (63, 32, 31, 16, 15, 8, 7)),
 }
+# Of messages that were asked for: there are as many as the specification has.
+_HINTS: dict[type[Any], Mapping[str, Any]] = {}
 RoundTrip = Callable[[Any], bool]
 
 
@@ -131,10 +133,13 @@ def _holds(message: Any, round_trip: RoundTrip) -> bool:
         return False
 
 
-def hints(kind: type[Any]) -> dict[str, Any]:
+def hints(kind: type[Any]) -> Mapping[str, Any]:
     """The types of the fields that a message has on the wire, by name."""
-    found = typing.get_type_hints(kind)
-    return {each.name: found[each.name] for each in dataclasses.fields(kind) if each.name != "unknown"}
+    if kind not in _HINTS:
+        found = typing.get_type_hints(kind)
+        named = (each.name for each in dataclasses.fields(kind))
+        _HINTS[kind] = {name: found[name] for name in named if name != "unknown"}
+    return _HINTS[kind]
 
 
 def _present(hint: Any) -> Any:

@@ -6,20 +6,24 @@ that are alike in what an expression names are one to it, however many there are
 
 from __future__ import annotations
 
+import dis
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from types import CodeType
 from typing import Any, Final
 
 import numpy as np
 
-from replispec.explorer.tables import Column, Combinations, Mask, Numbers, Rows, Values
+from replispec.explorer.tables import Column, Combinations, Mask, Numbers, Rows, Values, names_of
 from replispec.runtime.primitives.systems import Read
 
 _UNMET: Final = np.empty(0, np.int32)
 
 
 def fields_read(reads: Sequence[Read]) -> frozenset[str] | None:
-    """The names that these expressions may read of an instance, and maybe others; None when nobody knows."""
+    """What these expressions may read of an instance, and maybe more; None when nobody knows.
+
+    `run.state`: of the field `run` no more than its `state`.
+    """
     found: set[str] = set()
     for read in reads:
         code = getattr(read.of, "__code__", None)
@@ -31,11 +35,38 @@ def fields_read(reads: Sequence[Read]) -> frozenset[str] | None:
 
 
 def _names_in(code: CodeType) -> Iterator[str]:
-    """All names in a compiled expression, those of the loops inside it, too."""
-    yield from code.co_names
+    """All names in a compiled expression, those of the loops inside it, too; with what is read of each."""
+    chain: list[str] = []
+    for each in dis.get_instructions(code):
+        if each.opname == "LOAD_ATTR":
+            chain.append(each.argval)
+            continue
+        yield from _ends_of(chain)
+        chain.clear()
+        # Of what is named otherwise, as by a call, all may be read.
+        if each.argval in code.co_names:
+            yield each.argval
     for each in code.co_consts:
         if isinstance(each, CodeType):
             yield from _names_in(each)
+
+
+def _ends_of(chain: Sequence[str]) -> Iterator[str]:
+    """Of a.b.c also b.c and c: whatever one of them is read of may be an instance."""
+    for begin in range(len(chain)):
+        yield ".".join(chain[begin:])
+
+
+def _part_of(value: Hashable, path: Sequence[str]) -> Hashable:
+    """What a path leads to in a value of `Values.parts`; all of the value where it is no field of it."""
+    for name in path:
+        if not (isinstance(value, tuple) and value and isinstance(value[0], type)):
+            return value
+        names = names_of(value[0])
+        if name not in names:
+            return value
+        value = value[1 + names.index(name)]
+    return value
 
 
 class _Kinds:
@@ -44,6 +75,10 @@ class _Kinds:
     def __init__(self, values: Values, fields: frozenset[str] | None) -> None:
         self._values = values
         self._fields = fields
+        self._paths: dict[str, list[list[str]]] = {}
+        for each in sorted(fields or ()):
+            name, *path = each.split(".")
+            self._paths.setdefault(name, []).append(path)
         self._known: dict[Hashable, int] = {}
         self._kinds: Numbers = _UNMET
 
@@ -59,7 +94,9 @@ class _Kinds:
 
     def _kind(self, number: int) -> int:
         parts = self._values.parts(number)
-        read = tuple(part for name, part in parts.items() if name in (self._fields or ()))
+        read = tuple(
+            _part_of(part, path) for name, part in parts.items() for path in self._paths.get(name, ())
+        )
         return self._known.setdefault(read, len(self._known))
 
 

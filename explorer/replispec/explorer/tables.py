@@ -18,6 +18,9 @@ Keys = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 _SHIFT = 32
+_LOW = (1 << _SHIFT) - 1
+# A table of pairs has as many places as it likes up to here (of four bytes), then so many for each pair met.
+_TABLE_LEAST, _TABLE_PLACES = 1 << 18, 16
 # Of classes that were asked for: there are as many as a system has.
 _NAMES: dict[type[Any], tuple[str, ...]] = {}
 # Most of what a value is made of: nothing that can be looked up is inside it.
@@ -90,14 +93,53 @@ class Values:
 
 
 class _Pairs:
-    """Pairs of numbers with a number each, looked up by columns."""
+    """Pairs of numbers with a number each, looked up by columns.
+
+    While the pairs that were met fill enough of it, a table has a place for each pair that could be; it is
+    looked up many times faster than what then takes its place, all that were met in their order.
+    """
 
     def __init__(self) -> None:
+        self._table: Numbers | None = np.empty((0, 0), np.int32)
+        self._count = 0
         self._keys: Keys = np.empty(0, np.int64)
         self._numbers: Numbers = np.empty(0, np.int32)
 
     def of(self, left: Numbers, right: Numbers) -> Numbers:
-        """The number of each pair."""
+        """The number of each pair. The new ones are numbered in their order."""
+        table = self._room_for(int(left.max(initial=0)) + 1, int(right.max(initial=0)) + 1)
+        if table is None:
+            return self._sought(left, right)
+        found: Numbers = table[left, right]
+        unmet = np.flatnonzero(found < 0)
+        if len(unmet):
+            fresh = np.unique((left[unmet].astype(np.int64) << _SHIFT) | right[unmet])
+            begin, self._count = self._count, self._count + len(fresh)
+            table[fresh >> _SHIFT, fresh & _LOW] = np.arange(begin, self._count, dtype=np.int32)
+            found[unmet] = table[left[unmet], right[unmet]]
+        return found
+
+    def _room_for(self, rows: int, columns: int) -> Numbers | None:
+        """The table with a place for pairs below these; None when it would be too empty, from then on."""
+        table = self._table
+        if table is None or (rows <= table.shape[0] and columns <= table.shape[1]):
+            return table
+        shape = tuple(
+            old if new <= old else 1 << (new - 1).bit_length()
+            for new, old in zip((rows, columns), table.shape, strict=True)
+        )
+        if shape[0] * shape[1] > max(_TABLE_LEAST, _TABLE_PLACES * self._count):
+            lefts, rights = np.nonzero(table >= 0)
+            self._keys = (lefts.astype(np.int64) << _SHIFT) | rights
+            self._numbers = table[lefts, rights]
+            self._table = None
+            return None
+        self._table = np.full(shape, -1, np.int32)
+        self._table[: table.shape[0], : table.shape[1]] = table
+        return self._table
+
+    def _sought(self, left: Numbers, right: Numbers) -> Numbers:
+        """The number of each pair, sought among all in their order."""
         keys = (left.astype(np.int64) << _SHIFT) | right
         places = np.searchsorted(self._keys, keys)
         known = np.zeros(len(keys), np.bool_)

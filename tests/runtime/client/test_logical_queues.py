@@ -34,7 +34,7 @@ from replispec.wire.rocketmq.client import (
 )
 from replispec.wire.rocketmq.codes import LogicalQueueState as State
 from replispec.wire.rocketmq.codes import MessageFlag, PullFlag, RequestCode, ResponseCode, RouteFlag
-from replispec.wire.rocketmq.constants import LOGICAL_QUEUE_BROKER, REDIRECTS_MAX
+from replispec.wire.rocketmq.constants import LOGICAL_QUEUE_BROKER, REDIRECTS_MAX, TEMPLATE_TOPIC
 from replispec.wire.rocketmq.logical_queue import LogicalQueueSegments
 from tests.runtime.client.scripted import (
     NAME_SERVER,
@@ -358,6 +358,26 @@ def test_who_has_a_route_of_logical_queues_keeps_it_where_he_is_refused_or_told_
     world.now_ms += 3_600_000
     assert (sent(world).offset, sent(world).queue) == (102, QUEUE)
     assert len(world.questions(RequestCode.GET_ROUTEINFO_BY_TOPIC)) == 2
+
+
+def test_who_has_a_route_makes_no_topic_where_a_name_server_that_began_empty_knows_none() -> None:
+    """Another broker may make it by a first message; it would be a plain one."""
+    told = iter((MOVED,))
+    template = TopicRouteData(MOVED.broker_datas, queue_datas=MOVED.queue_datas)
+
+    def names(command: Command) -> Said:
+        if next(told, None):
+            return telling(MOVED)(command)
+        asked = GetRouteInfoRequest.from_ext_fields(command.header.ext_fields or {}).topic
+        return telling(template)(command) if asked == TEMPLATE_TOPIC else answer(ResponseCode.TOPIC_NOT_EXIST)
+
+    world = among(names, a=Holder(), b=Holder())
+    assert sent(world).offset == 101
+    world.now_ms += 3_600_000
+    assert (sent(world).offset, sent(world).queue) == (102, QUEUE)
+    # Who has none yet, and asks for a topic that nobody has, is sent where topics are made.
+    fresh = among(names, a=Holder(), b=Holder())
+    assert sent(fresh).queue.broker in {"a", "b"}
 
 
 def test_who_has_none_yet_and_is_refused_sends_nothing() -> None:

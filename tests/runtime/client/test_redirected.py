@@ -101,6 +101,26 @@ def test_an_older_route_does_not_bring_an_old_leader_back(older: TopicRouteData)
     assert {at for at, _ in world.questions(SEND)} == {place("b")}
 
 
+def test_a_static_topic_that_is_told_without_its_mapping_stays_one() -> None:
+    """Its physical queues have other offsets."""
+    plain = TopicRouteData(OLD.broker_datas, queue_datas=OLD.queue_datas)
+    world = Scripted({NAME_SERVER: telling(OLD, plain), place("a"): stores})
+    before = world.carried_out(looked_up(TOPIC))
+    world.now_ms += 3_600_000
+    assert world.carried_out(looked_up(TOPIC)) is before
+    assert len(world.questions(RequestCode.GET_ROUTEINFO_BY_TOPIC)) == 2
+
+
+def test_a_route_without_queues_is_known_and_asked_for_again() -> None:
+    """A topic that nobody may write, or a broker that is gone."""
+    empty = TopicRouteData(broker_datas=[], queue_datas=[])
+    world = Scripted({NAME_SERVER: telling(empty, OLD), place("a"): stores})
+    found = world.carried_out(looked_up(TOPIC))
+    assert (found.published, found.subscribed) == ([], [])
+    assert world.carried_out(looked_up(TOPIC)) is found
+    assert isinstance(world.carried_out(sending()), Stored)
+
+
 def test_queues_that_nobody_leads_are_read_by_nobody_and_take_nothing() -> None:
     world = Scripted({NAME_SERVER: telling(static({"a": (10, {1: 0})}, 3)), place("a"): stores})
     route = world.carried_out(looked_up(TOPIC))

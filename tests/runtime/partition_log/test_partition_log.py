@@ -172,6 +172,19 @@ def test_a_cut_log_ends_there_and_goes_on_there(offset: int) -> None:
     assert again.epochs.entries == ([EpochStart(0, 0)] if offset else []) + [EpochStart(1, offset)]
 
 
+def test_an_epoch_in_which_nothing_was_written_goes_with_a_cut_at_the_end() -> None:
+    """Found by simulation: a leader that wrote nothing copies what an older epoch wrote elsewhere."""
+    _, log, _, _ = opened()
+    log.append_as_leader(batch(1), 0, NOW_MS)
+    log.begin_epoch(1)
+    log.truncate(log.end)
+    assert log.epochs.entries == [EpochStart(0, 0)]
+    _, other, _, _ = opened()
+    for _ in range(2):
+        other.append_as_leader(batch(1), 0, NOW_MS)
+    assert log.append_as_follower(other.read(1, 1 << 20, other.end), NOW_MS) == 1
+
+
 def test_a_cut_inside_a_batch_takes_all_of_it() -> None:
     _, log, _, _ = opened()
     log.append_as_leader(batch(5), 0, NOW_MS)

@@ -115,9 +115,8 @@ def _objects(part: Any) -> Iterator[object]:
 def _node(parent: SpecNode, thing: Any, name: str, identity: str, owned: set[int]) -> SpecNode:
     place = getattr(thing, "place", None) or parent.place
     node = SpecNode(_kind(thing), name, identity, place, thing, parent)
-    for each in fields(thing):
-        if each.name not in _NAMES and each.compare:
-            _take(node, each.name, getattr(thing, each.name), owned)
+    for each in _form(type(thing)).compared:
+        _take(node, each, getattr(thing, each), owned)
     return node
 
 
@@ -133,8 +132,8 @@ def _take(node: SpecNode, attribute: str, value: Any, owned: set[int]) -> None:
     elif isinstance(value, (list, tuple)) and all(map(_is_object, value)):
         _listed(node, attribute, value, owned)
     elif _is_dataclass(value) and not _is_object(value) and _holds_objects(value):
-        for each in fields(value):
-            _take(node, each.name, getattr(value, each.name), owned)
+        for each in _form(type(value)).names:
+            _take(node, each, getattr(value, each), owned)
     elif _is_object(value):
         identity = _joined(node, attribute)
         node.children.setdefault(attribute, {})[attribute] = _node(node, value, attribute, identity, owned)
@@ -187,21 +186,47 @@ def _joined(node: SpecNode, name: str) -> str:
     return f"{node.id}.{name}" if node.id else name
 
 
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """What is asked of the values of a class, each thousands of times: see below, and what they hold."""
+
+    is_dataclass: bool
+    is_object: bool
+    names: tuple[str, ...]
+    compared: tuple[str, ...]
+
+
+# Of classes that were met: there are as many as the model has.
+_FORMS: Final[dict[type[Any], _Form]] = {}
+
+
+def _form(kind: type[Any]) -> _Form:
+    found = _FORMS.get(kind)
+    if found is None:
+        held = fields(kind) if is_dataclass(kind) else ()
+        names = tuple(each.name for each in held)
+        is_more = is_dataclass(kind) and not issubclass(kind, (Expression, Type, VersionRange, Place, type))
+        is_named = any(name in names or hasattr(kind, name) for name in _NAMES)
+        compared = tuple(each.name for each in held if each.name not in _NAMES and each.compare)
+        found = _FORMS[kind] = _Form(is_more, is_more and is_named, names, compared)
+    return found
+
+
 def _is_dataclass(value: object) -> bool:
     """True for a dataclass that is more than one value."""
-    return is_dataclass(value) and not isinstance(value, (Expression, Type, VersionRange, Place, type))
+    return _form(type(value)).is_dataclass
 
 
 def _is_object(value: object) -> bool:
     """True for a dataclass that is worth a node of its own."""
-    return _is_dataclass(value) and any(hasattr(value, name) for name in _NAMES)
+    return _form(type(value)).is_object
 
 
 def _holds_objects(value: Any) -> bool:
     """True when an object without a name, as all bindings of a machine, only holds objects that have one."""
     return any(
         any(map(_is_object, held.values() if isinstance(held, Mapping) else held))
-        for held in (getattr(value, each.name) for each in fields(value))
+        for held in (getattr(value, name) for name in _form(type(value)).names)
         if isinstance(held, (Mapping, tuple, list))
     )
 

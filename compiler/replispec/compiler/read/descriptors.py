@@ -6,6 +6,7 @@ It comes from grpcio-tools, never from the system.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,7 @@ from google.protobuf import descriptor_pb2
 from replispec.compiler.model.faults import SpecificationErrors, attempt
 from replispec.compiler.model.message import SpecificationError
 
+_IMPORT = re.compile(rb"""\bimport\s*(?:public\b|weak\b)?\s*["']([^"']+)["']""")
 _ADVICE = "see docs/specification.md for the options of the language"
 
 
@@ -35,19 +37,19 @@ def read_descriptors(proto: Path, sources: Iterable[str]) -> list[descriptor_pb2
             raise SpecificationError(f"proto/{name}", "the file is not UTF-8", "save it as UTF-8") from error
     contents = proto_contents(proto)
     try:
-        found = _descriptor_set(contents, tuple(names))
+        found = _descriptor_set(needed(contents, names), tuple(names))
     except SpecificationError:
         # protoc stops at the first file that it cannot read: ask for each, to hear of all.
         for name in names:
             with attempt():
-                _descriptor_set(contents, (name,))
+                _descriptor_set(needed(contents, [name]), (name,))
         raise
     return list(descriptor_pb2.FileDescriptorSet.FromString(found).file)
 
 
 Contents = tuple[tuple[str, bytes], ...]
 """Files by name, sorted."""
-REMEMBERED: Final = 32
+REMEMBERED: Final = 256
 """Answers of protoc that are kept, by all that it read: a process that compiles copies, as tests do, asks for
 the same again and again."""
 
@@ -55,6 +57,20 @@ the same again and again."""
 def proto_contents(proto: Path) -> Contents:
     """All that protoc may read below `proto`."""
     return tuple((name, (proto / name).read_bytes()) for name in proto_files(proto))
+
+
+def needed(contents: Contents, names: Sequence[str]) -> Contents:
+    """Of these files those with such names, and what they import, directly or through others.
+
+    What protoc answers depends on nothing else: an edit of another file asks it nothing anew.
+    """
+    known, wanted, waiting = dict(contents), set[str](), list(names)
+    while waiting:
+        name = waiting.pop()
+        if name in known and name not in wanted:
+            wanted.add(name)
+            waiting += [each.decode("utf-8", "replace") for each in _IMPORT.findall(known[name])]
+    return tuple(each for each in contents if each[0] in wanted)
 
 
 def unpack(contents: Contents, proto: Path) -> None:

@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "brokerStatus": f"{_HERE}.broker_status",
     "topicRoute": f"{_HERE}.topic_route",
     "updateTopic": f"{_HERE}.update_topic",
+    "updateTopicPerm": f"{_HERE}.update_topic_perm",
     "updateTopicLogicalQueueMapping": f"{_HERE}.update_topic_logical_queue_mapping",
     "deleteTopicLogicalQueueMapping": f"{_HERE}.delete_topic_logical_queue_mapping",
     "queryTopicLogicalQueueMapping": f"{_HERE}.query_topic_logical_queue_mapping",

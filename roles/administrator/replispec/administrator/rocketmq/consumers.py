@@ -5,12 +5,12 @@ Source: apache/rocketmq rocketmq-all-5.4.0, DefaultMQAdminExtImpl.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 from replispec.administrator.rocketmq.brokers import route
-from replispec.administrator.rocketmq.logical_resets import moved_to
+from replispec.administrator.rocketmq.logical_resets import MovedPlace, moved_to
 from replispec.administrator.rocketmq.plans import (
     Asking,
     NotAsWantedError,
@@ -21,6 +21,7 @@ from replispec.administrator.rocketmq.plans import (
     granted,
     header_of,
 )
+from replispec.administrator.rocketmq.static_resets import moved_over_items
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.headers import Header
 from replispec.wire.rocketmq import constants
@@ -195,11 +196,14 @@ class Reset:
 
 def reset(name_servers: Sequence[str], wanted: Reset) -> Plan[Mapping[TopicQueue, int] | Sequence[Rollback]]:
     """Have a group read on from a time: the new position of each queue, of brokers whose consumers were
-    told; or what was moved, where a broker cannot tell them, and of logical queues. Raises
-    NotAsWantedError."""
+    told; or what was moved, where a broker cannot tell them, and of topics with logical queues or a mapping.
+    Raises NotAsWantedError."""
     told = yield from route(name_servers, wanted.topic, flag=RouteFlag.LOGICAL_QUEUE)
     if told.logical_queues_info is not None:
-        return (yield from _moved_logically(name_servers, wanted))
+        return (yield from _moved_logically(name_servers, wanted, moved_to, constants.LOGICAL_QUEUE_BROKER))
+    if told.topic_queue_mapping_by_broker:
+        of = moved_over_items, constants.MOCK_BROKER_GLOBAL
+        return (yield from _moved_logically(name_servers, wanted, *of))
     holders = list(_holders(told))
     header = ResetOffsetRequest(
         topic=wanted.topic,
@@ -221,12 +225,15 @@ def reset(name_servers: Sequence[str], wanted: Reset) -> Plan[Mapping[TopicQueue
     return moved or found
 
 
-def _moved_logically(name_servers: Sequence[str], wanted: Reset) -> Plan[list[Rollback]]:
+def _moved_logically(
+    name_servers: Sequence[str], wanted: Reset, moving: Callable[..., Plan[Sequence[MovedPlace]]], shown: str
+) -> Plan[list[Rollback]]:
+    """Moved by who knows its form; `shown`: the broker that clients see."""
     of = wanted.topic, wanted.group, wanted.at_ms
-    places = yield from moved_to(name_servers, *of, force=wanted.force)
+    places = yield from moving(name_servers, *of, force=wanted.force)
     return [
         Rollback(
-            TopicQueue(wanted.topic, constants.LOGICAL_QUEUE_BROKER, each.index),
+            TopicQueue(wanted.topic, shown, each.index),
             each.ends,
             max(0, each.before),
             each.then,

@@ -273,6 +273,7 @@ class _Moving:
         self._told = iter(self._others)
         self.topic, self.index = run.topic, run.index
         self.queue_id = UNDECIDED if run.queue_id is None else run.queue_id
+        self.perm = found.perm_for(run.source.queue.broker_name)
 
     def steps(self) -> Plan[SegmentKey | None]:
         """All steps; the segment that follows. Raises NotAsWantedError, _NotTakenAgainError."""

@@ -78,11 +78,16 @@ def _start(segment: Segment) -> int:
 def positions_kept(found: LogicalTopic, queue: LogicalQueue) -> Plan[Mapping[str, Positions]]:
     """What groups read next, by broker, at those of a logical queue that answer."""
     names = sorted({each.queue.broker_name for each in queue.segments} & found.parts.keys())
+    return (yield from positions_at({each: found.parts[each].address for each in names}, found.name))
+
+
+def positions_at(addresses: Mapping[str, str], topic: str) -> Plan[Mapping[str, Positions]]:
+    """What groups read next of a topic, by broker, at these. Raises NotAsWantedError."""
     code, header = RequestCode.GET_ALL_CONSUMER_OFFSET, GetAllConsumerOffsetRequest()
-    replies = yield [Asking(found.parts[each].address, code, header) for each in names]
+    replies = yield [Asking(each, code, header) for each in addresses.values()]
     return {
-        name: _of_topic(body_of(reply, ConsumerOffsetTable), found.name)
-        for name, reply in zip(names, replies, strict=True)
+        name: _of_topic(body_of(reply, ConsumerOffsetTable), topic)
+        for name, reply in zip(addresses, replies, strict=True)
     }
 
 

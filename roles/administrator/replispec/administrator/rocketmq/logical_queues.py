@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from replispec.administrator.rocketmq.logical_places import before_taken, carried_over
 from replispec.administrator.rocketmq.logical_topics import LogicalPart, LogicalTopic, known
@@ -101,10 +102,24 @@ def made(name_servers: Sequence[str], wanted: TopicWanted, cluster: str, now_ms:
     found = yield from known(name_servers, wanted.name)
     parts = found.of_cluster(cluster)
     _all_read(wanted.name, "a broker", wanted.reads, wanted.writes)
-    new = [each.address for each in parts if not each.queues and each.stated is None]
-    yield from updated_at(new, wanted)
+    if found.stated is None:
+        yield from updated_at([each.address for each in parts if not each.queues], wanted)
+    else:
+        yield from _joined(found, parts, wanted.writes)
     yield from mapped(name_servers, wanted.name, cluster, now_ms)
     return [each.address for each in parts]
+
+
+def _joined(found: LogicalTopic, parts: Sequence[LogicalPart], writes: int) -> Plan[None]:
+    """Brokers that came since the topic was enabled get so many more logical queues of it: none is to have a
+    plain queue, of which clients would not be told."""
+    total = found.stated.enabled.total if found.stated is not None else 0
+    _not_smaller(found)
+    free = (index for index in count() if index not in found.queues)
+    for part in parts:
+        if part.stated is None and all(index >= total for index in part.queues):
+            for _ in range(part.writes, writes):
+                yield from _created(found, part, next(free))
 
 
 def mapped(
@@ -292,7 +307,7 @@ def _made(found: LogicalTopic, cluster: str, index: int) -> Plan[None]:
             yield from before_taken(found, free)
             if (yield from _taken_again(found.name, part, index, free.queue_id)):
                 return
-    yield from _created(found.name, parts[0], index)
+    yield from _created(found, parts[0], index)
 
 
 def _written_again(found: LogicalTopic, index: int) -> Plan[None]:
@@ -308,7 +323,7 @@ def _written_again(found: LogicalTopic, index: int) -> Plan[None]:
         if is_free and (yield from _taken_again(found.name, part, index, last.queue.queue_id)):
             return
         try:
-            yield from _created(found.name, part, index)
+            yield from _created(found, part, index)
         except NotGrantedError as error:
             refused = refused or error
         else:
@@ -328,8 +343,9 @@ def _taken_again(topic: str, part: LogicalPart, index: int, queue_id: int) -> Pl
     return True
 
 
-def _created(topic: str, part: LogicalPart, index: int) -> Plan[None]:
-    body = CreateLogicalQueue(index, STATE_NAMES[State.NORMAL], topic).encode()
+def _created(found: LogicalTopic, part: LogicalPart, index: int) -> Plan[None]:
+    state, perm = STATE_NAMES[State.NORMAL], found.perm_for(part.broker)
+    body = CreateLogicalQueue(index, state, found.name, perm).encode()
     code = RequestCode.CREATE_MESSAGE_QUEUE_FOR_LOGICAL_QUEUE
     (reply,) = yield [Asking(part.address, code, body=body)]
     granted(reply)

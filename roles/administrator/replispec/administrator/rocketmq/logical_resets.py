@@ -55,7 +55,7 @@ def moved_to(
     would say again where they were."""
     found = yield from known(name_servers, topic)
     found.checked()
-    yield from _is_away(found, group)
+    yield from is_away([each.address for each in found.holders], group)
     places: list[tuple[LogicalQueue, MovedPlace, Mapping[str, Positions]]] = []
     # Looked for everywhere before anything is moved.
     for index, queue in found.queues.items():
@@ -75,10 +75,11 @@ def moved_to(
     return [place for _, place, _ in places]
 
 
-def _is_away(found: LogicalTopic, group: str) -> Plan[None]:
+def is_away(brokers: Sequence[str], group: str) -> Plan[None]:
+    """Nobody of a group is connected to any of these brokers. Raises NotAsWantedError."""
     header = GetConsumerConnectionsRequest(consumer_group=group)
     code = RequestCode.GET_CONSUMER_CONNECTION_LIST
-    for reply in (yield [Asking(each.address, code, header) for each in found.holders]):
+    for reply in (yield [Asking(each, code, header) for each in brokers]):
         try:
             clients = body_of(reply, ConsumerConnection).connection_set
         except NotGrantedError:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from replispec.administrator.rocketmq.brokers import Brokers, clusters_of_all
+from replispec.administrator.rocketmq.mappings import PERM
 from replispec.administrator.rocketmq.plans import (
     Asking,
     LookingAgain,
@@ -55,7 +56,7 @@ TOLD_LOOKS_MAX: Final = 5 * constants.ANNOUNCED_EVERY_MS // constants.TOLD_PAUSE
 class LogicalPart:
     """What one broker holds: `writes` message queues of the topic, of which `reads` are read, or more than
     are written; segments by index, and what it registers beside them. `has_topic`: it may hold none of it and
-    have the topic."""
+    have the topic. `perm`: what clients may do with it there."""
 
     broker: str
     address: str
@@ -64,6 +65,7 @@ class LogicalPart:
     queues: Mapping[int, LogicalQueue] = field(default_factory=dict)
     stated: Statement | None = None
     reads: int = 0
+    perm: int = PERM
 
     @property
     def unmapped(self) -> Sequence[int]:
@@ -130,6 +132,12 @@ class LogicalTopic:
             for index, intervals in (part.stated.gone if part.stated is not None else {}).items():
                 found.setdefault(index, []).extend(intervals)
         return found
+
+    def perm_for(self, *brokers: str) -> int:
+        """What clients are to be allowed where the topic is made: what they are at the first of these brokers
+        that has it, else at any."""
+        asked = (self.parts[name] for name in brokers if name in self.parts)
+        return next((each.perm for each in (*asked, *self.parts.values()) if each.has_topic), PERM)
 
     @property
     def fault(self) -> str | None:
@@ -305,14 +313,15 @@ def _part(broker: str, topic: str, config: Reply, mapping: Reply) -> LogicalPart
     if said.mapping_detail is not None:
         raise NotAsWantedError(f"{topic} is a static topic")
     writes, reads = said.write_queue_nums or 0, said.read_queue_nums or 0
+    perm = PERM if said.perm is None else said.perm
     if answered(mapping).header.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
-        return LogicalPart(broker, address, True, writes, reads=reads)
+        return LogicalPart(broker, address, True, writes, reads=reads, perm=perm)
     try:
         queues = queues_of(_listed(mapping).queues or {}, topic)
         stated = None if said.logical_queues_enabled is None else statement_of(said.logical_queues_enabled)
     except RemoteProtocolError as error:
         raise NotAsWantedError(f"what {broker} holds of {topic} cannot be: {error}") from error
-    part = LogicalPart(broker, address, True, writes, queues, stated, reads)
+    part = LogicalPart(broker, address, True, writes, queues, stated, reads, perm)
     if any(each.queue.broker_name != broker for each in part.segments()):
         raise NotAsWantedError(f"{broker} says what others hold of {topic}")
     return part

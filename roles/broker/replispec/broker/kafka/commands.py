@@ -55,8 +55,17 @@ class _Waiting:
     kept: frozenset[ReplicaKey] | None = None
 
 
+@immutable
+class _LeftOut:
+    """A log that the store assigns to others. `epoch`: that of the replica when the store was asked."""
+
+    key: ReplicaKey
+    epoch: int
+
+
 class ControllerCommands:
-    """Carries commands out. `own_epoch` tells the epoch of the registration, `now_ms` the time."""
+    """Carries commands out. `own_epoch` tells the epoch of the registration, `now_ms` the time; `made` is
+    told the topic of each log that is made."""
 
     def __init__(
         self,
@@ -77,9 +86,10 @@ class ControllerCommands:
         self._own_epoch = own_epoch
         self._now_ms = now_ms
         self._variables = machine.MACHINE.variables
-        self._waiting: deque[_Waiting] = deque()
+        self._waiting: deque[_Waiting | _LeftOut] = deque()
         self._is_busy = False
         self._deleted = 0
+        self.made: Callable[[str], None] = lambda _: None
 
     @property
     def controller_epoch(self) -> int:
@@ -94,6 +104,12 @@ class ControllerCommands:
         self._waiting.append(_Waiting(message, version, say, kept))
         self.go_on()
 
+    def leave_out(self, key: ReplicaKey, epoch: int) -> None:
+        """The store assigns a log to others: give it up at its turn, unless the replica, which was of this
+        epoch when the store was asked, was commanded since."""
+        self._waiting.append(_LeftOut(key, epoch))
+        self.go_on()
+
     def controller_seen(self, epoch: int) -> None:
         """The store says which controller is the newest."""
         self._step(machine.ControllerSeen(epoch))
@@ -102,6 +118,9 @@ class ControllerCommands:
         """Carry out what waits, unless the disk is waited for."""
         while self._waiting and not self._is_busy and self._keeper.folder.is_taken:
             one = self._waiting.popleft()
+            if isinstance(one, _LeftOut):
+                self._leave_out(one)
+                continue
             message = one.message
             effect = self._step(
                 machine.Commanded(
@@ -130,7 +149,7 @@ class ControllerCommands:
             case ApacheLeaderAndIsrRequest():
                 errors = [] if is_refused else self._lead_all(message)
                 if one.kept is not None and not is_refused:
-                    self._leave_out(one.kept)
+                    self._keep_only(one.kept)
                 said_leaders = wire.answer_leaders(machine.LeadersTold(error, errors)).header
                 self._when_written(one, said_leaders.encode(version=one.version), is_refused=is_refused)
             case ApacheStopReplicaRequest():
@@ -141,12 +160,15 @@ class ControllerCommands:
     def _when_written(self, one: _Waiting, said: bytes, *, is_refused: bool) -> None:
         if is_refused:
             one.say(said)
-            return
+        else:
+            self._wait_for_disk(lambda: one.say(said))
+
+    def _wait_for_disk(self, then: Callable[[], None]) -> None:
         self._is_busy = True
 
         def written() -> None:
             self._is_busy = False
-            one.say(said)
+            then()
             self.go_on()
 
         self._keeper.folder.checkpoint()
@@ -195,6 +217,7 @@ class ControllerCommands:
             match effect:
                 case "open_log":
                     replica.log = log = self._keeper.folder.make(*replica.key, self._now_ms())
+                    self.made(replica.key[0])
                     started = replica_machine.Started(log.high_watermark, log.end)
                     error = self._do(replica, replica.take(started), leaders)
                 case "start_commits":
@@ -221,33 +244,35 @@ class ControllerCommands:
                     raise LocalProtocolError(f"nobody does {effect}")
         return error
 
-    def _leave_out(self, kept: frozenset[ReplicaKey]) -> None:
+    def _keep_only(self, kept: frozenset[ReplicaKey]) -> None:
         """Delete all replicas but these, those of before this process began, too."""
         for key in sorted({*self._replicas.by_key, *self._keeper.folder.logs} - kept):
             self._outbox.note(Level.INFO, "left out", partition=key)
-            self._delete(key, replica_machine.LeftOut())
+            self._give_up(key, replica_machine.LeftOut())
 
     # StopReplica
 
     def _stop_all(self, message: ApacheStopReplicaRequest) -> list[ApachePartitionError]:
         errors = []
         for key in _stopped(message):
-            error = self._stop(key) if message.delete_partitions else machine.ANSWERS["take_replica"]
+            stop = replica_machine.StopReplica(DesignPartition(*key))
+            error = self._give_up(key, stop) if message.delete_partitions else machine.ANSWERS["take_replica"]
             errors.append(ApachePartitionError(*key, error))
         return errors
 
-    def _stop(self, key: ReplicaKey) -> int:
-        return self._delete(key, replica_machine.StopReplica(DesignPartition(*key)))
+    def _leave_out(self, one: _LeftOut) -> None:
+        if one.key in self._keeper.folder.logs and self._replicas.epoch_of(one.key) == one.epoch:
+            self._outbox.record(Level.WARNING, "log is assigned to others", partition=one.key)
+            self._give_up(one.key, replica_machine.LeftOut())
+            self._wait_for_disk(lambda: None)
 
-    def _delete(self, key: ReplicaKey, event: replica_machine.StopReplica | replica_machine.LeftOut) -> int:
+    def _give_up(self, key: ReplicaKey, event: replica_machine.StopReplica | replica_machine.LeftOut) -> int:
         replica = self._replicas.get(key)
         if replica.log is None and key in self._keeper.folder.logs:
             # From before this process began.
             self._deleted += 1
             self._keeper.folder.delete(*key, f"{self._now_ms():x}{self._deleted:x}")
-        is_known = replica.state is not replica_machine.State.NONE
-        is_told = isinstance(event, replica_machine.StopReplica)
-        error = self._do(replica, replica.take(event), {}) if is_known or is_told else 0
+        error = self._do(replica, replica.take(event), {})
         if replica.state is replica_machine.State.STOPPING:
             error = self._do(replica, replica.take(replica_machine.DirectoryDeleted()), {})
         del self._replicas.by_key[key]

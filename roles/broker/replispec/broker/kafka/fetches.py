@@ -5,8 +5,8 @@ Source: apache/kafka 2.8.2, ReplicaManager.fetchMessages, DelayedFetch.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from replispec.broker.kafka.core.deciding import AskedPartition
@@ -42,7 +42,7 @@ class _WaitingFetch:
     version: int
     say: SayFetched
     late_at_ms: int
-    keys: frozenset[ReplicaKey] = field(default_factory=frozenset)
+    keys: Sequence[ReplicaKey] = ()
     is_over: bool = False
 
 
@@ -65,7 +65,7 @@ class Fetches:
         if request.max_wait <= 0 or self._is_enough(request, parts):
             say(_answer_of(one, parts))
             return
-        one.keys = frozenset((each.topic, each.said.partition) for each in parts)
+        one.keys = tuple(dict.fromkeys((each.topic, each.said.partition) for each in parts))
         self._waiting.add(one, one.keys)
 
     def settle(self, now_ms: int) -> None:

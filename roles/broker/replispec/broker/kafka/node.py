@@ -23,6 +23,7 @@ from replispec.broker.kafka.questions import PartitionQuestions, versions_told
 from replispec.broker.kafka.registering import BrokerRegistration
 from replispec.broker.kafka.replicas import LocalReplicas
 from replispec.broker.kafka.store_view import StoreView
+from replispec.broker.kafka.strays import StrayLogs
 from replispec.broker.kafka.view import PartitionsBrokerView
 from replispec.runtime.kafka.log import LogFolder, PartitionLogSettings
 from replispec.runtime.kafka.stores import design_version, store_form
@@ -111,6 +112,7 @@ class PartitionsBrokerNode:
         self._questions: Final = PartitionQuestions(self.replicas, self._places)
         self._keeper: LogKeeper | None = None
         self._commands: ControllerCommands | None = None
+        self._strays: StrayLogs | None = None
         self._produces: Produces | None = None
         self._fetches: Fetches | None = None
         self._copied: CopiedPartitions | None = None
@@ -192,10 +194,16 @@ class PartitionsBrokerNode:
         times = [self._client.deadline_ms(), self.registration.deadline_ms(), self._isr.deadline_ms()]
         if self._produces is not None and self._fetches is not None:
             times += [self._produces.deadline_ms(), self._fetches.deadline_ms()]
+        if self._has_folder:
             times += [self._checkpoint_at_ms, self._age_at_ms]
         if self._copied is not None:
             times.append(self._copied.follower.deadline_ms())
         return min((each for each in times if each is not None), default=None)
+
+    @property
+    def _has_folder(self) -> bool:
+        """Whether the folder is this broker's: nothing is due in it before the store names the cluster."""
+        return self._keeper is not None and self._keeper.folder.is_taken
 
     # Beginning and end
 
@@ -232,6 +240,7 @@ class PartitionsBrokerNode:
             own_epoch=lambda: self.registration.epoch,
             now_ms=self._clock,
         )
+        self._strays = StrayLogs(outbox, self._client, self._form, self.replicas, folder, self._commands)
         self._produces = Produces(options, self.replicas, keeper)
         self._fetches = Fetches(options, self.replicas, keeper, self._isr)
         if is_design:
@@ -252,7 +261,7 @@ class PartitionsBrokerNode:
         assert self._view is not None, "it is what has read"
         # Where leaders are is known before they are followed.
         self._view.settle()
-        self._designed.start(self.registration.begin)
+        self._designed.start(self._take_part)
 
     def _stop(self) -> None:
         if self._keeper is not None:
@@ -280,7 +289,12 @@ class PartitionsBrokerNode:
             self._outbox.halt(f"the folder of logs is of broker and cluster {named}, not of {own}")
             return
         # Known to others once the folder is taken: commands come then.
-        keeper.when_written(self.registration.begin if self._view is None else self._view.begin)
+        keeper.when_written(self._take_part if self._view is None else self._view.begin)
+
+    def _take_part(self) -> None:
+        self.registration.begin()
+        if self._strays is not None:
+            self._strays.watch_all()
 
     def _controller_seen(self, epoch: int) -> None:
         if self._commands is not None:
@@ -309,7 +323,7 @@ class PartitionsBrokerNode:
         if self._copied is not None:
             self._copied.follower.ticked(now_ms)
         keeper, options = self._keeper, self._options
-        if keeper is None or not keeper.folder.is_taken:
+        if keeper is None or not self._has_folder:
             return
         if now_ms >= self._checkpoint_at_ms:
             self._checkpoint_at_ms = now_ms + options.replica_high_watermark_checkpoint_interval_ms

@@ -8,6 +8,7 @@ from replispec.broker.kafka.core.deciding import AskedPartition
 from replispec.broker.kafka.core.places import ToldPlaces
 from replispec.broker.kafka.core.replica import LocalReplica, ReplicaKey
 from replispec.runtime.kafka.stores.forms import StoreForm
+from replispec.wire.kafka.constants import NO_OFFSET
 
 
 class LocalReplicas:
@@ -25,6 +26,11 @@ class LocalReplicas:
         if key not in self.by_key:
             self.by_key[key] = LocalReplica(self._form, key, self.broker_id)
         return self.by_key[key]
+
+    def epoch_of(self, key: ReplicaKey) -> int:
+        """The epoch of the leader that was commanded last; NO_OFFSET for no command."""
+        found = self.by_key.get(key)
+        return NO_OFFSET if found is None else found.known.leader_epoch
 
     def led(self) -> Iterator[LocalReplica]:
         """Those that this broker leads."""

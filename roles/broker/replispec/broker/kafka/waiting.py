@@ -49,7 +49,7 @@ class WaitingRequests(Generic[One]):
     def due(self, touched: AbstractSet[ReplicaKey], now_ms: int) -> list[One]:
         """Those that wait for one of these replicas, and those that are late now, each once."""
         wanted: dict[One, None] = {}
-        for key in touched & self._by_key.keys():
+        for key in sorted(touched & self._by_key.keys()):
             wanted |= self._by_key[key]
         while self._late and (self._late[0][0] <= now_ms or self._late[0][2].is_over):
             one = heappop(self._late)[2]

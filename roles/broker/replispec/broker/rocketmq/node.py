@@ -107,7 +107,8 @@ class BrokerNode:
         self._delays = Delays(self._outbox, store, options, self, copied.delays, self._topics.is_name)
         groups = SubscriptionGroups(copied.groups)
         self._peers = Peers(self._outbox, options.namesrv_addr, security.sign)
-        asked = self._delays, groups, NewTopics(self._peers, options.namesrv_addr)
+        new_topics = NewTopics(self._peers, options.namesrv_addr)
+        asked = self._delays, groups, new_topics
         self._sends = Sends(self._outbox, store, self._topics, options, self, *asked)
         self._pulls = Pulls(store, self._topics, self._offsets, groups, self)
         known = self._topics, self._mappings, self._offsets, self._pulls, self._peers
@@ -115,14 +116,13 @@ class BrokerNode:
         self._mapped.recorder.store_ip = self._sends.store_ip
         consumed = self._offsets, self._pulls, self._topics, store, self._mapped.recorder
         self._groups = Groups(self._server, *consumed, self._sends, options.broker_name, self)
-        name, clients = options.broker_name, self._groups.clients
-        statistics = Statistics(name, self._topics, self._offsets, self._pulls, clients, self)
+        told = self._topics, self._offsets, self._pulls, self._groups.clients, self._mappings.static
+        statistics = Statistics(options.broker_name, *told, self)
         mappings = self._mappings.static, self._mappings.logical
-        self._admin = Admin(
-            store, self._topics, *mappings, self._offsets, copied, groups, options, self, self._mapped.forget
-        )
-        kept = self._topics, self._mappings.static, self._offsets
-        self._slave = SlaveSync(self._outbox, self._calls, *kept, copied, options)
+        kept = self._topics, *mappings, self._offsets, copied, groups
+        self._admin = Admin(store, *kept, options, self, self._mapped, new_topics)
+        tables = self._topics, self._mappings.static, self._offsets, copied
+        self._slave = SlaveSync(self._outbox, self._calls, *tables, options)
         self._digests = DigestAnswers(store, self)
         self._serve(statistics)
         traffic = self._sends, self._pulls, self._topics, self._groups, self._offsets

@@ -73,7 +73,6 @@ class TopicDeletions:
                 wish = DeleteRequest(paths.APACHE_TOPIC_DELETED.at(topic=name), ANY_VERSION)
                 self._store.change_all([BatchItem((wish,), lambda _: None)])
             elif name not in self._by_topic:
-                topic.is_deleted = True
                 self._by_topic[name] = _Deletion(topic)
 
     def go_on(self, *, is_agents_turn: bool = False) -> None:
@@ -83,7 +82,10 @@ class TopicDeletions:
                 brokers = each.topic.brokers()
                 is_writing = any(one.is_writing for one in each.topic.partitions.values())
                 moving = is_writing or self._is_moving(each.topic.name)
-                self._carry_out(each, each.take(machine.Begun(brokers, moving)))
+                effects = each.take(machine.Begun(brokers, moving))
+                # While it waits for what moves, it is led and its moves go on as ever.
+                each.topic.is_deleted = each.is_begun
+                self._carry_out(each, effects)
             elif each.undone and is_agents_turn:
                 each.undone = False
                 self._carry_out(each, each.take(machine.Refused()))
@@ -97,7 +99,7 @@ class TopicDeletions:
 
     def stopped(self, broker_id: int, errors: dict[tuple[str, int], int]) -> None:
         """A broker answered which replicas it deleted: 0 each where it did."""
-        for topic in {topic for topic, _ in errors}:
+        for topic in dict.fromkeys(topic for topic, _ in errors):
             deletion = self._by_topic.get(topic)
             if deletion is None:
                 continue

@@ -97,8 +97,9 @@ class Leaders:
             self._store.change_all(items)
 
     def read(self, one: LedPartition, then: Callable[[], None]) -> None:
-        """Go by what the store holds of a partition."""
-        self._store.read(self._path(one), partial(self._found, one, then))
+        """Go by what the store holds of a partition, unless a write of it has begun before that is told: how
+        the write ends tells more."""
+        self._store.read(self._path(one), partial(self._looked, one, then))
 
     def forget(self, topic: str) -> None:
         """A topic is gone, with the nodes of its partitions."""
@@ -118,12 +119,19 @@ class Leaders:
             self._settled(one)
         else:
             # Somebody else wrote, or nobody knows: what the store says counts.
-            self.read(one, partial(self._refused, one, done))
+            then = partial(self._refused, one, done)
+            self._store.read(self._path(one), partial(self._found, one, then))
 
     def _refused(self, one: LedPartition, done: Done) -> None:
         one.is_writing = False
         done(False)
         self._settled(one)
+
+    def _looked(self, one: LedPartition, then: Callable[[], None], data: bytes | None, version: int) -> None:
+        if one.is_writing:
+            then()
+        else:
+            self._found(one, then, data, version)
 
     def _found(self, one: LedPartition, then: Callable[[], None], data: bytes | None, version: int) -> None:
         """`version` is negative when there is no such node."""

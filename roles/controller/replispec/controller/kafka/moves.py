@@ -122,7 +122,8 @@ class PartitionMoves:
             if key not in self._refused:
                 self._want(key, target)
         for move in tuple(self._by_key.values()):
-            if not move.one.is_writing and not move.one.is_broken and not move.topic.is_deleted:
+            is_held = move.one.is_writing or move.topic.is_stale
+            if not is_held and not move.one.is_broken:
                 self._wake(move)
         self._drop_refused()
         self._flush()
@@ -135,20 +136,23 @@ class PartitionMoves:
         if one is None or topic is None:
             self._refuse(key, "no such partition")
             return
-        adding = topic.adding.get(key[1], ())
-        is_begun = set(adding) <= set(target) and (bool(adding) or key[1] in topic.removing)
+        replicas, adding = topic.replicas.get(key[1], ()), topic.adding.get(key[1], ())
+        removing = topic.removing.get(key[1], ())
+        is_begun = bool(adding or removing) and set(target) == set(replicas).difference(removing)
         is_sound = bool(target) and len(set(target)) == len(target)
         if not is_sound or not (is_begun or set(target) <= self._cluster.live):
             self._refuse(key, "brokers that do not live, or one of them twice")
             return
-        if one.record is None or one.is_writing:
+        is_ending = move is not None and move.state is machine.State.FINISHING
+        if one.record is None or one.is_writing or is_ending:
             return
         if move is None:
             move = self._by_key[key] = _Move(topic, one, target)
             path = paths.APACHE_STATE.at(topic=key[0], partition=key[1])
             move.watching = self._store.watch(path, partial(self._record_seen, move))
         move.target = tuple(target)
-        origin = frozenset(topic.replicas.get(key[1], ())).difference(adding)
+        # Who was to join another target may be in the ISR: it leaves as old replicas do.
+        origin = frozenset(replicas).difference(adding if is_begun else ())
         self._outbox.note(Level.INFO, "partition moves", topic=key[0], partition=key[1], to=list(target))
         move.take(machine.Requested(origin, frozenset(target)))
 
@@ -198,9 +202,9 @@ class PartitionMoves:
             self._added(move, False)
 
     def _added(self, move: _Move, is_done: bool) -> None:
-        move.topic.writing -= 1
+        self._topic_written(move.topic, is_done=is_done)
         if not is_done:
-            self._retry(move)
+            move.take(machine.Refused())
 
     def _kept(self, move: _Move, is_done: bool) -> None:
         if not is_done:
@@ -236,7 +240,7 @@ class PartitionMoves:
 
     def _finished(self, move: _Move, error: int) -> None:
         self._is_writing = False
-        move.topic.writing -= 1
+        self._topic_written(move.topic, is_done=error == ErrorCode.OK)
         if self._store.is_over:
             return
         if error == ErrorCode.OK:
@@ -248,14 +252,17 @@ class PartitionMoves:
             self._outbox.note(Level.INFO, "partition moved", topic=topic, partition=number)
             self._commands.show(move.one)
         else:
-            self._retry(move)
+            move.take(machine.Refused())
         if self._is_stale or error != ErrorCode.OK:
             self._look_at_requests()
 
-    def _retry(self, move: _Move) -> None:
-        """A change was refused: read the topic, and go on from there."""
-        move.take(machine.Refused())
-        self._look_again(move.topic)
+    def _topic_written(self, topic: KnownTopic, *, is_done: bool) -> None:
+        """A change of a topic is over. After one that was refused it is read, and its moves go on from there;
+        what was written meanwhile rests on the same version, and is refused, too."""
+        topic.writing -= 1
+        topic.is_stale = topic.is_stale or not is_done
+        if topic.is_stale and not topic.writing:
+            self._look_again(topic)
 
     # The node of requests
 

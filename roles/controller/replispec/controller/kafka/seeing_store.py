@@ -111,7 +111,7 @@ class StoreWatch:
     def _brokers_seen(self, node: SeenNode) -> None:
         numbers = (decimal_of(name, INT32[1]) for name in node.children)
         named = {number for number in numbers if number is not None}
-        for broker_id in self._brokers.keys() - named:
+        for broker_id in sorted(self._brokers.keys() - named):
             self._brokers.pop(broker_id).stop()
             self._told.broker_left(broker_id)
         for broker_id in sorted(named):
@@ -139,7 +139,7 @@ class StoreWatch:
 
     def _topics_seen(self, node: SeenNode) -> None:
         named = set(node.children)
-        for name in self._topics.keys() - named:
+        for name in sorted(self._topics.keys() - named):
             self._forget(name)
         for name in sorted(named - self._topics.keys()):
             path = self._cluster.form.topic(name)
@@ -177,6 +177,7 @@ class StoreWatch:
             return
         self._cluster.odd.discard(name)
         fresh.version = node.stat.version
+        fresh.is_stale = False
         self._cluster.topics[name] = fresh
         for number, replicas in sorted(fresh.replicas.items()):
             if number not in fresh.partitions:

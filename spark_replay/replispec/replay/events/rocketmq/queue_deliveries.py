@@ -16,11 +16,17 @@ from replispec.replay.events.rocketmq.queue_reads import held_of, is_removed
 from replispec.replay.events.rocketmq.queue_seen import SeenTopic, Where
 from replispec.replay.events.rocketmq.queue_wishes import Wish, why_not, wish_of
 from replispec.replay.events.stream_event import StreamEvent
+from replispec.runtime.primitives.unknown import UNKNOWN
 from replispec.wire.rocketmq.codes import ResponseCode
+from replispec.wire.rocketmq.constants import OFFSET_MAX
 
 _LEADING_ON: Final = (ResponseCode.SUCCESS, ResponseCode.PULL_RETRY_IMMEDIATELY)
 _REMOVED: Final = "retention may have removed it"
 _NOT_LED: Final = "it may have meant to leave it out, or what led it there was not seen"
+_NO_END: Final = "it was sent to another segment, and nobody told where this one ends"
+_NOWHERE: Final = -1
+"""Instead of the index of a logical queue, that nobody told which one it is."""
+_NOT_PLACED: Final = "nobody told which logical queue it read there"
 _NOT_ALL: Final = "not all was seen that brokers answered"
 
 
@@ -40,7 +46,8 @@ class _Acknowledged:
 class _Went:
     """What one group read of one logical queue. `passed`: acknowledged offsets that it went past, each with
     the answer that led it, and why it is not sure that it had to get it, empty where it is; `redirected`:
-    those from before which it was sent to another segment. `first`: the least offset that it asked for;
+    those from before which it was sent to another segment; `unplaced`: answers with messages of which nobody
+    told the logical queue, by broker and message queue. `first`: the least offset that it asked for;
     `last`: the greatest that it read, with the answer and what was wanted."""
 
     read: set[int] = field(default_factory=set)
@@ -49,6 +56,7 @@ class _Went:
     unread: bool = False
     first: int | None = None
     last: tuple[int, Pulled, Wish] | None = None
+    unplaced: dict[tuple[str | None, int], Pulled] = field(default_factory=dict)
 
     def takes(self, row: Pulled, asked: int, read: Sequence[int], wish: Wish) -> None:
         """What it asked for in an answer, and read."""
@@ -91,8 +99,10 @@ def delivery_events(seen: SeenTopic) -> Iterator[StreamEvent]:
     for row in seen.pulled:
         if row.queue_id is not None:
             _go(seen, went, row, acknowledged, kept)
+    yield from _unplaced_events(seen, went)
     all_seen = not seen.unseen & {address for address, name in seen.brokers.items() if name}
     for (reader, index), own in sorted(went.items()):
+        all_placed = not went[reader, _NOWHERE].unplaced
         own.leaves_out(acknowledged[index])
         for offset, (row, why) in sorted(own.passed.items()):
             unsure = "" if own.was_led_past(offset) else why
@@ -104,9 +114,27 @@ def delivery_events(seen: SeenTopic) -> Iterator[StreamEvent]:
                 offset=offset,
                 reader=reader,
                 read=offset in own.read,
-                why=unsure or ("" if all_seen and not own.unread else _NOT_ALL),
+                why=unsure or ("" if all_seen and all_placed and not own.unread else _NOT_ALL),
                 in_doubt=seen.in_doubt,
                 within=offset,
+            )
+
+
+def _unplaced_events(seen: SeenTopic, went: Mapping[tuple[str, int], _Went]) -> Iterator[StreamEvent]:
+    """Every message queue that a group read, and of which nobody told the logical queue: what it went past
+    there is not known."""
+    for (reader, _), own in sorted(went.items()):
+        for row in own.unplaced.values():
+            yield seen.event(
+                "deliveries",
+                "passed",
+                row,
+                index=UNKNOWN,
+                offset=UNKNOWN,
+                reader=reader,
+                read=UNKNOWN,
+                why=_NOT_PLACED,
+                in_doubt=seen.in_doubt,
             )
 
 
@@ -124,6 +152,10 @@ def _go(
     if not is_logical and seen.mapping.form != LOGICAL:
         return
     where = seen.where(row) or (Where(row.queue_id or 0, 0) if is_logical and not row.pulled else None)
+    if where is None and not is_logical and row.pulled:
+        broker = seen.brokers.get(row.address or "")
+        went[row.consumer_group or "", _NOWHERE].unplaced.setdefault((broker, row.queue_id or 0), row)
+        return
     own = went[row.consumer_group or "", row.queue_id or 0 if where is None else where.index]
     if where is None or row.pulled is None:
         own.unread = True
@@ -135,6 +167,11 @@ def _go(
     if where.index not in acknowledged:
         return
     sent = acknowledged[where.index]
+    if row.redirected and _has_no_end(seen, row):
+        for offset in sent.between(asked, OFFSET_MAX):
+            if wish.has(sent.tags[offset]) is not False:
+                own.passes(offset, row, _NO_END)
+        return
     next_begin = _redirected_to(seen, row) if row.redirected else row.next_begin + shift
     gone = _gone_below(seen, row, where, kept, read)
     is_led = bool(row.pulled) or (is_logical and _is_border(seen, row))
@@ -158,13 +195,19 @@ def _gone_below(seen: SeenTopic, row: Pulled, where: Where, kept: Kept, read: Se
     return gone if is_removed(seen, kept, row, where, first) is False else first
 
 
-def _redirected_to(seen: SeenTopic, row: Pulled) -> int:
-    """Where a group goes on that is sent to another segment: at the end of this one, if its messages are
-    there and its end is known; else nobody can tell."""
+def _has_no_end(seen: SeenTopic, row: Pulled) -> bool:
+    """Whether nobody told where the segment ends that a redirect leaves: what it passes over, if anything,
+    and what lies in the next one, cannot be told apart."""
     held = seen.held(row, row.asked)
-    if held is None or held.segment.logical_end is None or seen.mapping.is_expired(held):
-        return -1
-    return held.segment.logical_end
+    return held is None or held.segment.logical_end is None
+
+
+def _redirected_to(seen: SeenTopic, row: Pulled) -> int:
+    """Where a group goes on that is sent to another segment: at the end of this one; before all, where its
+    messages are gone."""
+    held = seen.held(row, row.asked)
+    end = None if held is None else held.segment.logical_end
+    return -1 if held is None or end is None or seen.mapping.is_expired(held) else end
 
 
 def _is_border(seen: SeenTopic, row: Pulled) -> bool:

@@ -6,13 +6,14 @@ Source: apache/rocketmq rocketmq-all-5.4.0, AdminBrokerProcessor, SlaveSynchroni
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final, Protocol
 
 from replispec.broker.rocketmq.core.copied import CopiedTables
 from replispec.broker.rocketmq.core.logical_mappings import LogicalMappings
 from replispec.broker.rocketmq.core.mappings import Mappings
+from replispec.broker.rocketmq.core.new_topics import NewTopics
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.subscription_groups import SubscriptionGroups
 from replispec.broker.rocketmq.core.topics import Kept, Topics
@@ -25,6 +26,7 @@ from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import TopicConfig, TopicConfigTable
 from replispec.wire.rocketmq.client import (
     ConsumerOffsetTable,
+    CreateTopicRequest,
     DelayOffsetTable,
     HaRuntimeInfo,
     MessageRequestModes,
@@ -79,6 +81,18 @@ class Described(Protocol):
         ...
 
 
+class MappingKeeper(Protocol):
+    """Who records what becomes of topics with mapped queues."""
+
+    def forget(self, topic: str, now_ms: int, then: Kept, /) -> None:
+        """Record that a topic is deleted."""
+        ...
+
+    def configure(self, config: TopicConfig, now_ms: int, then: Kept, /) -> None:
+        """Record what a topic with logical queues is, but for how many message queues it has."""
+        ...
+
+
 class Admin:
     """Answers administrators and replicas. It is what only this broker knows; see `local` of the machine."""
 
@@ -93,7 +107,8 @@ class Admin:
         groups: SubscriptionGroups,
         options: BrokerOptions,
         broker: Described,
-        forget: Callable[[str, int, Kept], None],
+        keeper: MappingKeeper,
+        new_topics: NewTopics,
     ) -> None:
         self._store = store
         self._topics = topics
@@ -104,11 +119,14 @@ class Admin:
         self._groups = groups
         self._options = options
         self._broker = broker
-        self._forget = forget
+        self._keeper = keeper
+        self._new_topics = new_topics
         answering = Answering(
             wire.bound(self),
             {
                 "keep_topic": self._keep_topic,
+                "record_topic": self._record_topic,
+                "ask_name_server": self._ask_name_server,
                 "forget_topic": self._forget_topic,
                 "keep_group": self._keep_group,
                 "forget_group": self._forget_group,
@@ -143,8 +161,26 @@ class Admin:
         return found
 
     def is_static(self, name: str, /) -> bool:
-        """Whether a topic has a mapping."""
-        return self._mappings.newest(name) is not None or self._logical.newest(name) is not None
+        """Whether it is a static topic."""
+        return self._mappings.newest(name) is not None
+
+    def is_logical(self, name: str, /) -> bool:
+        """Whether the broker holds logical queues of a topic."""
+        return self._logical.newest(name) is not None
+
+    def is_asked_for(self, name: str, /) -> bool:
+        """Whether name servers are asked of a topic before it is made, and there are any."""
+        return self._new_topics.asks(name)
+
+    def read_queues(self, name: str, /) -> int:
+        """How many queues of a topic are read, 0 without one."""
+        config = self._topics.get(name)
+        return 0 if config is None else config.read_queue_nums or 0
+
+    def write_queues(self, name: str, /) -> int:
+        """How many of them are written, likewise."""
+        config = self._topics.get(name)
+        return 0 if config is None else config.write_queue_nums or 0
 
     def is_unsure(self, name: str, /) -> bool:
         """Whether a topic has a mapping, and none of which it is known that it is kept."""
@@ -199,25 +235,35 @@ class Admin:
 
     # Effects of the machine
 
-    def _keep_topic(self, request: Request, event: machine.TopicWanted) -> None:
-        said = event.said
-        config = TopicConfig(
-            attributes={},
-            order=said.order or False,
-            perm=said.perm,
-            read_queue_nums=said.read_queue_nums,
-            topic_filter_type=said.topic_filter_type or constants.SINGLE_TAG,
-            topic_name=said.topic,
-            topic_sys_flag=said.topic_sys_flag or 0,
-            write_queue_nums=said.write_queue_nums,
-        )
+    def _keep_topic(self, request: Request, event: machine.TopicWanted | machine.TopicUnclaimed) -> None:
+        self._topics.put(_config(event.said), request.now_ms, partial(self._topic_kept, request))
 
-        def kept(reason: str, now_ms: int) -> None:
-            self._take(request, machine.TopicLost(reason) if reason else machine.TopicKept())
-            if not reason:
-                self._broker.announce_topics(now_ms)
+    def _record_topic(self, request: Request, event: machine.TopicWanted) -> None:
+        self._keeper.configure(_config(event.said), request.now_ms, partial(self._topic_kept, request))
 
-        self._topics.put(config, request.now_ms, kept)
+    def _topic_kept(self, request: Request, reason: str, now_ms: int) -> None:
+        self._take(request, machine.TopicLost(reason) if reason else machine.TopicKept())
+        if not reason:
+            self._broker.announce_topics(now_ms)
+
+    def _ask_name_server(self, request: Request, event: machine.TopicWanted) -> None:
+        """Nothing is kept of a topic before it is known that it may be plain."""
+        topic = event.said.topic or ""
+
+        def told(request: Request, is_mapped: bool | None, now_ms: int) -> None:
+            request.now_ms = now_ms
+            if not self.serves:
+                self._take(request, machine.TopicLost("this broker is no master any more"))
+            elif is_mapped is False and not (self.is_static(topic) or self.is_logical(topic)):
+                self._take(request, machine.TopicUnclaimed(event.said))
+            else:
+                self._take(request, machine.TopicClaimed(topic, is_told=is_mapped is not None))
+
+        if self._new_topics.is_full:
+            self._take(request, machine.TopicLost("too many wait for a name server"))
+        else:
+            request.is_held = True
+            self._new_topics.ask(topic, request, told, request.now_ms)
 
     def _forget_topic(self, request: Request, event: machine.DeletionWanted) -> None:
         """First of the table, then of the log: what the log says outlives a fail-over."""
@@ -231,7 +277,7 @@ class Admin:
             if reason:
                 forgotten(reason, now_ms)
             else:
-                self._forget(event.topic, now_ms, forgotten)
+                self._keeper.forget(event.topic, now_ms, forgotten)
 
         self._topics.drop(event.topic, request.now_ms, dropped)
 
@@ -261,3 +307,17 @@ class Admin:
         stored, given = self._broker.counts()
         serves = self._broker.serves
         return runtime_info(self._store, BROKER_RELEASE, now_ms, serves=serves, stored=stored, given=given)
+
+
+def _config(said: CreateTopicRequest) -> TopicConfig:
+    """A topic as an administrator wants it."""
+    return TopicConfig(
+        attributes={},
+        order=said.order or False,
+        perm=said.perm,
+        read_queue_nums=said.read_queue_nums,
+        topic_filter_type=said.topic_filter_type or constants.SINGLE_TAG,
+        topic_name=said.topic,
+        topic_sys_flag=said.topic_sys_flag or 0,
+        write_queue_nums=said.write_queue_nums,
+    )

@@ -6,12 +6,12 @@ Source: apache/rocketmq rocketmq-all-5.4.0, ClientManageProcessor, ConsumerManag
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from replispec.runtime.primitives.bindings import TEXT_MAX
 from replispec.runtime.rocketmq.remoting import Shares, host_of
-from replispec.wire.rocketmq.client import ConsumerData
+from replispec.wire.rocketmq.client import ConsumerData, ProducerData
 from replispec.wire.rocketmq.constants import CLIENT_EXPIRY_MS
 
 GROUPS_MAX: Final = 1_000
@@ -33,45 +33,36 @@ class ClientSaid:
 
 @dataclass(frozen=True, slots=True)
 class GroupClient:
-    """A member of one group: who it is, and how it consumes, without what it subscribes to."""
+    """A member of one group: who it is, when it was heard last, and how it consumes if it does, without
+    what it subscribes to."""
 
     heard: ClientSaid
-    consumer: ConsumerData
+    heard_ms: int
+    consumer: ConsumerData = field(default_factory=ConsumerData)
 
 
-class Clients:
-    """Members of consumer groups by their connections. Whoever keeps this asks with `take_news` for those
-    that have to be told that a member of their group came or left."""
+class MembersOfGroups:
+    """Members of groups by their connections."""
 
     def __init__(self) -> None:
-        # Groups that changed, and connections of the first of them that are to be told of it.
-        self._changed: dict[str, None] = {}
-        self._telling: tuple[str, list[int]] | None = None
         self._groups: dict[str, dict[int, GroupClient]] = {}
         self._joined: dict[int, set[str]] = {}
         self._shares = Shares[tuple[int, str]](MEMBERS_MAX)
-        # When each connection was heard last, the longest silence first.
-        self._heard: dict[int, int] = {}
 
-    def heartbeat_received(
-        self, connection: int, heard: ClientSaid, groups: Sequence[ConsumerData], now_ms: int
-    ) -> None:
-        """A client says which groups it belongs to. Longer names than anybody needs are not
-        noted."""
-        self._heard.pop(connection, None)
-        self._heard[connection] = now_ms
-        host = host_of(heard.address)
-        heard = replace(heard, language=heard.language[:TEXT_MAX])
-        for each in groups[:GROUPS_MAX]:
-            group = each.group_name or ""
-            if max(len(heard.client), len(group)) <= TEXT_MAX and self._admits(connection, host, group):
-                self._join(connection, host, group, GroupClient(heard, _how(each)))
+    def join(self, connection: int, group: str, client: GroupClient) -> bool:
+        """A client is in a group; whether that is another group now. Longer names than anybody needs are not
+        noted, and who comes when there is no room may find none."""
+        host = host_of(client.heard.address)
+        is_short = max(len(client.heard.client), len(group)) <= TEXT_MAX
+        return (
+            is_short and self._admits(connection, host, group) and self._join(connection, host, group, client)
+        )
 
-    def left(self, connection: int, group: str) -> None:
-        """A client leaves one group."""
+    def left(self, connection: int, group: str) -> bool:
+        """A client leaves one group; whether it was in it."""
         joined = self._joined.get(connection, set())
         if group not in joined:
-            return
+            return False
         joined.discard(group)
         if not joined:
             del self._joined[connection]
@@ -80,27 +71,12 @@ class Clients:
         del members[connection]
         if not members:
             del self._groups[group]
-        self._changed[group] = None
+        return True
 
     def closed(self, connection: int) -> None:
         """A connection is gone, and its client from all groups."""
-        self._heard.pop(connection, None)
         for group in sorted(self._joined.get(connection, ())):
             self.left(connection, group)
-
-    def silent(self, now_ms: int) -> list[int]:
-        """Connections of which no heartbeat came any more, for too long."""
-        found = []
-        for connection, heard_ms in self._heard.items():
-            if now_ms < heard_ms + CLIENT_EXPIRY_MS:
-                break
-            found.append(connection)
-        return found
-
-    def deadline_ms(self) -> int | None:
-        """When a connection may be silent for too long."""
-        oldest_ms = next(iter(self._heard.values()), None)
-        return None if oldest_ms is None else oldest_ms + CLIENT_EXPIRY_MS
 
     def members(self, group: str) -> list[str]:
         """The ids of a group's clients."""
@@ -115,10 +91,93 @@ class Clients:
         """A group's clients, in the order of their joining."""
         return list(self._groups.get(group, {}).values())
 
+    def groups(self) -> list[str]:
+        """The groups that have a client, ascending."""
+        return sorted(self._groups)
+
     def sizes(self) -> Iterator[tuple[str, int]]:
         """Every group, and how many connections its clients have."""
         for group, members in self._groups.items():
             yield group, len(members)
+
+    def _admits(self, connection: int, host: str, group: str) -> bool:
+        joined = self._joined.get(connection, ())
+        if group in joined or not self._shares.is_full:
+            return group in joined or len(joined) < GROUPS_MAX
+        going = self._shares.giving_way(host)
+        if going is not None and len(joined) < GROUPS_MAX:
+            self.left(*going)
+        return not self._shares.is_full
+
+    def _join(self, connection: int, host: str, group: str, client: GroupClient) -> bool:
+        joined = self._joined.setdefault(connection, set())
+        if group not in joined:
+            joined.add(group)
+            self._shares.take(host, (connection, group))
+        members = self._groups.setdefault(group, {})
+        known = members.get(connection)
+        members[connection] = client
+        return known is None or known.heard.client != client.heard.client
+
+
+class Clients(MembersOfGroups):
+    """Members of consumer groups, and beside them those of producer groups. Whoever keeps this asks with
+    `take_news` for those that have to be told that a member of their group came or left."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.producers: Final = MembersOfGroups()
+        # Groups that changed, and connections of the first of them that are to be told of it.
+        self._changed: dict[str, None] = {}
+        self._telling: tuple[str, list[int]] | None = None
+        # When each connection was heard last, the longest silence first.
+        self._heard: dict[int, int] = {}
+
+    def heartbeat_received(
+        self,
+        connection: int,
+        heard: ClientSaid,
+        groups: Sequence[ConsumerData],
+        now_ms: int,
+        producers: Sequence[ProducerData] = (),
+    ) -> None:
+        """A client says which groups it belongs to."""
+        self._heard.pop(connection, None)
+        self._heard[connection] = now_ms
+        heard = replace(heard, language=heard.language[:TEXT_MAX])
+        for consumer in groups[:GROUPS_MAX]:
+            group = consumer.group_name or ""
+            if self.join(connection, group, GroupClient(heard, now_ms, _how(consumer))):
+                self._changed[group] = None
+        for producer in producers[:GROUPS_MAX]:
+            self.producers.join(connection, producer.group_name or "", GroupClient(heard, now_ms))
+
+    def left(self, connection: int, group: str) -> bool:
+        """A client leaves one group of consumers; whether it was in it."""
+        was_in_it = super().left(connection, group)
+        if was_in_it:
+            self._changed[group] = None
+        return was_in_it
+
+    def closed(self, connection: int) -> None:
+        """A connection is gone, and its client from all groups."""
+        self._heard.pop(connection, None)
+        super().closed(connection)
+        self.producers.closed(connection)
+
+    def silent(self, now_ms: int) -> list[int]:
+        """Connections of which no heartbeat came any more, for too long."""
+        found = []
+        for connection, heard_ms in self._heard.items():
+            if now_ms < heard_ms + CLIENT_EXPIRY_MS:
+                break
+            found.append(connection)
+        return found
+
+    def deadline_ms(self) -> int | None:
+        """When a connection may be silent for too long."""
+        oldest_ms = next(iter(self._heard.values()), None)
+        return None if oldest_ms is None else oldest_ms + CLIENT_EXPIRY_MS
 
     @property
     def has_news(self) -> bool:
@@ -140,26 +199,6 @@ class Clients:
                 self._telling = None
             count_max -= max(1, len(told))
             yield group, told
-
-    def _admits(self, connection: int, host: str, group: str) -> bool:
-        joined = self._joined.get(connection, ())
-        if group in joined or not self._shares.is_full:
-            return group in joined or len(joined) < GROUPS_MAX
-        going = self._shares.giving_way(host)
-        if going is not None and len(joined) < GROUPS_MAX:
-            self.left(*going)
-        return not self._shares.is_full
-
-    def _join(self, connection: int, host: str, group: str, client: GroupClient) -> None:
-        joined = self._joined.setdefault(connection, set())
-        if group not in joined:
-            joined.add(group)
-            self._shares.take(host, (connection, group))
-        members = self._groups.setdefault(group, {})
-        known = members.get(connection)
-        members[connection] = client
-        if known is None or known.heard.client != client.heard.client:
-            self._changed[group] = None
 
 
 def _how(consumer: ConsumerData) -> ConsumerData:

@@ -118,8 +118,10 @@ class Groups:
         """What a group reads next of a queue; None when it never said."""
         if self._view is not None and self._view.told is not None:
             return None if self._view.told == constants.UNDECIDED else self._view.told
-        found = self._offsets.get(group, topic, queue_id)
-        return found if self._view is None or found is None else self._view.segment.logical_of(found)
+        if self._view is None:
+            return self._offsets.get(group, topic, queue_id)
+        found = self._offsets.place(group, topic, queue_id)
+        return None if found is None else self._view.segment.logical_of(found)
 
     def oldest(self, topic: str, queue_id: int, /) -> int:
         """Where the oldest message of a queue is."""
@@ -140,7 +142,8 @@ class Groups:
         consumers = event.consumers or ()
         said = request.command.header
         heard = ClientSaid(request.peer, event.client_id, said.language, said.version)
-        self.clients.heartbeat_received(request.connection, heard, consumers, request.now_ms)
+        producers = event.producers or ()
+        self.clients.heartbeat_received(request.connection, heard, consumers, request.now_ms, producers)
         if self._owner.serves:
             for each in consumers[:GROUPS_MAX]:
                 self._topics.for_retries(each.group_name or "", request.now_ms)
@@ -148,6 +151,8 @@ class Groups:
     def _drop_client(self, request: Request, event: machine.Left) -> None:
         if event.group:
             self.clients.left(request.connection, event.group)
+        if event.producers:
+            self.clients.producers.left(request.connection, event.producers)
 
     def _keep_position(self, request: Request, event: machine.PositionSaid) -> None:
         if self._view is not None and self._view.told is not None:

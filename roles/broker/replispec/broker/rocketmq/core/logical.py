@@ -238,7 +238,7 @@ class LogicalRequests:
         be asked; the newest of all where there is none."""
         of = header.consumer_group or "", header.topic or ""
         for each in reversed(segments):
-            if not self._is_here(each) or self._offsets.get(*of, each.queue.queue_id) is not None:
+            if not self._is_here(each) or self._offsets.place(*of, each.queue.queue_id) is not None:
                 return each
         return segments[-1]
 
@@ -389,7 +389,7 @@ class LogicalRequests:
         topic, group = header.topic or "", header.consumer_group or ""
         for segment, item in reversed(self._decided(asking, topic)):
             if self._is_here(segment):
-                found = self._offsets.get(group, topic, item.queue_id)
+                found = self._offsets.place(group, topic, item.queue_id)
             else:
                 found = yield from holders.position_in_item(item, header)
             if found is not None:

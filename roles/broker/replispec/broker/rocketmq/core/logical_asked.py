@@ -7,7 +7,7 @@ Source: apache/rocketmq 5.0.0-PREVIEW, the bodies of AdminBrokerProcessor.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from replispec.runtime.primitives.bindings import TEXT_MAX
@@ -18,7 +18,7 @@ from replispec.runtime.rocketmq.queues.forms import message_of, segment_of
 from replispec.runtime.rocketmq.queues.telling import Interval, statement_of
 from replispec.runtime.rocketmq.remoting.server import Request
 from replispec.wire.rocketmq import constants
-from replispec.wire.rocketmq.codes import RequestCode
+from replispec.wire.rocketmq.codes import Permission, RequestCode
 from replispec.wire.rocketmq.logical_queue import (
     CreateLogicalQueue,
     DeleteLogicalQueueMappingRequest,
@@ -34,10 +34,13 @@ _TAKING: Final = frozenset(
     (RequestCode.REUSE_TOPIC_LOGICAL_QUEUE, RequestCode.CREATE_MESSAGE_QUEUE_FOR_LOGICAL_QUEUE)
 )
 
+_PERM_MAX: Final = int(Permission.READ | Permission.WRITE | Permission.INHERIT)
+
 
 @dataclass(frozen=True, slots=True)
 class AskedOfQueues:
-    """One request. `index` and `queue_id` are UNDECIDED where it names none."""
+    """One request. `index` and `queue_id` are UNDECIDED where it names none; `perm`: what clients may do with
+    a topic that it makes."""
 
     code: int
     now_ms: int
@@ -50,6 +53,7 @@ class AskedOfQueues:
     source_segment: Segment | None = None
     target_segment: Segment | None = None
     fault: str | None = None
+    perm: int | None = None
 
     @property
     def takes_queue(self) -> bool:
@@ -124,7 +128,10 @@ def _reuse(request: Request, _broker_name: str) -> AskedOfQueues:
 
 def _create(request: Request, _broker_name: str) -> AskedOfQueues:
     said = CreateLogicalQueue.decode(request.command.body)
-    return _of_queue(request, said.topic, said.logical_queue_index, 0)
+    asked = _of_queue(request, said.topic, said.logical_queue_index, 0)
+    if said.perm is not None and not 0 <= said.perm <= _PERM_MAX:
+        return replace(asked, fault=f"no permission is {said.perm}")
+    return replace(asked, perm=said.perm)
 
 
 def _migrate(request: Request, broker_name: str) -> AskedOfQueues:

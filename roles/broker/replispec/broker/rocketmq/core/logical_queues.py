@@ -415,7 +415,7 @@ class LogicalQueueAdmin:
     def _mapping_after(self, turn: _Turn) -> TopicMapping:
         asked, mapping = turn.asked, turn.mapping
         if mapping is None:
-            config = self._topics.get(asked.topic) or self._topics.without_queues(asked.topic)
+            config = self._topics.get(asked.topic) or self._topics.without_queues(asked.topic, asked.perm)
             mapping = TopicMapping(self._broker_name, asked.topic, config)
         if asked.makes_queue and turn.held is None:
             config, count = mapping.config, asked.queue_id + 1

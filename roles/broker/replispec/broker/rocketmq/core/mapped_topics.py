@@ -4,6 +4,7 @@ it, and who serves it. The node knows them as one part."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from replispec.broker.rocketmq.core.logical import LogicalRequests
@@ -200,6 +201,26 @@ class MappedTopics:
 
         said = LogicalQueueMapping(broker_name=self._broker_name, topic=topic)
         self._record(logical, said.encode(), now_ms, forgotten)
+
+    def configure(self, config: TopicConfig, now_ms: int, then: Kept) -> None:
+        """Record what a topic with logical queues is, but for how many message queues it has: those are what
+        other records make of it."""
+        mapped = self._known.logical.newest(config.topic_name or "")
+        if mapped is None:
+            then("it has no logical queues any more", now_ms)
+            return
+        known = mapped.said.config
+        reads, writes = known.read_queue_nums, known.write_queue_nums
+        config = replace(config, read_queue_nums=reads, write_queue_nums=writes)
+        body = self._known.logical.record_of(replace(mapped.said, config=config))
+
+        def again(reason: str, at_ms: int) -> None:
+            if reason:
+                then(reason, at_ms)
+            else:
+                self.configure(config, at_ms, then)
+
+        self.recorder.record(self._known.logical, body, now_ms, then, again)
 
     def _record(self, table: RecordedMappings[Any], body: bytes, now_ms: int, then: Kept) -> None:
         def again(reason: str, at_ms: int) -> None:

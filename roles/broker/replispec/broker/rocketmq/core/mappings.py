@@ -18,7 +18,7 @@ from replispec.broker.rocketmq.core.table_file import counted, later
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import MessageStore
-from replispec.runtime.rocketmq.queues import LogicalQueue
+from replispec.runtime.rocketmq.queues import LogicalQueue, Segment
 from replispec.runtime.rocketmq.queues.forms import queues_of_items
 from replispec.runtime.storage import FilesReader
 from replispec.runtime.world import Level, Outbox, Writes
@@ -47,6 +47,16 @@ class Mapped:
     def queues(self) -> Mapping[int, LogicalQueue]:
         """Its logical queues by index."""
         return queues_of_items(self.detail, self.detail.topic or "")
+
+    @cached_property
+    def own_items(self) -> Mapping[int, tuple[LogicalQueue, Segment]]:
+        """Its items at this broker, with their logical queues, by physical queue: each serves once."""
+        return {
+            each.queue.queue_id: (queue, each)
+            for queue in self.queues.values()
+            for each in queue.segments
+            if each.queue.broker_name == self.detail.bname
+        }
 
     @cached_property
     def without_queues(self) -> Mapped:

@@ -62,15 +62,22 @@ class ConsumerOffsets:
         """The next position that a group reads; None when it never said."""
         return self._table.get(f"{topic}{constants.TOPIC_GROUP_SEPARATOR}{group}", {}).get(queue)
 
+    def place(self, group: str, topic: str, queue: int) -> int | None:
+        """The same where it counts: None also where a group was moved to older items of a static topic."""
+        found = self.get(group, topic, queue)
+        return None if found is None or found < 0 else found
+
     def put(self, queue_of: QueueOf, position: int, host: str, now_ms: int) -> None:
         """A group has read up to here; a client on this host says so."""
         if queue_of not in self._moved:
             self._put(queue_of, position, host, now_ms)
 
     def move(self, queue_of: QueueOf, position: int, host: str, now_ms: int) -> None:
-        """A group is to read on from here; an administrator on this host says so."""
+        """A group is to read on from here, below 0 somewhere else; an administrator on this host says so."""
         self._put(queue_of, position, host, now_ms)
-        if len(self._moved) < MOVED_MAX:
+        if position < 0:
+            self._moved.discard(queue_of)
+        elif len(self._moved) < MOVED_MAX:
             self._moved.add(queue_of)
 
     def take_moved(self, queue_of: QueueOf) -> int | None:

@@ -141,7 +141,7 @@ class StaticTopicAging:
         for each in reversed(newer):
             item = _item(topic, each)
             if self._is_here(item):
-                found = self._offsets.get(group, topic, item.queue_id)
+                found = self._offsets.place(group, topic, item.queue_id)
             else:
                 asked = QueryConsumerOffsetRequest(consumer_group=group, topic=topic)
                 found = yield from holders.position_in_item(item, asked)

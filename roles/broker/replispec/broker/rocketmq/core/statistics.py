@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
-from replispec.broker.rocketmq.core.clients import Clients
+from replispec.broker.rocketmq.core.clients import Clients, GroupClient
+from replispec.broker.rocketmq.core.mappings import Mapped
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.topics import Topics
 from replispec.runtime.rocketmq import rules
+from replispec.runtime.rocketmq.queues import LogicalQueue, Segment
 from replispec.runtime.rocketmq.remoting import host_of
 from replispec.runtime.rocketmq.remoting.answering import Answering
 from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, Request
@@ -22,6 +24,10 @@ from replispec.wire.rocketmq.client import (
     ConsumerConnection,
     ConsumeStats,
     OffsetWrapper,
+    ProducerConnection,
+    ProducerInfo,
+    ProducerInfos,
+    ProducerTable,
     ResetOffsetBody,
     TopicOffset,
     TopicStatsTable,
@@ -58,6 +64,14 @@ class QueuesShown(Protocol):
         ...
 
 
+class MappedItems(Protocol):
+    """What is asked of the mappings of static topics."""
+
+    def newest(self, topic: str, /) -> Mapped | None:
+        """The mapping that was recorded last."""
+        ...
+
+
 class StatisticsOwner(Protocol):
     """What a broker tells of itself."""
 
@@ -78,6 +92,7 @@ class Statistics:
         offsets: ConsumerOffsets,
         queues: QueuesShown,
         clients: Clients,
+        mappings: MappedItems,
         owner: StatisticsOwner,
     ) -> None:
         self._broker_name = broker_name
@@ -85,6 +100,7 @@ class Statistics:
         self._offsets = offsets
         self._queues = queues
         self._clients = clients
+        self._mappings = mappings
         self._owner = owner
         self.table: Final = Answering(
             wire.bound(self, rules),
@@ -143,14 +159,27 @@ class Statistics:
             return None
         last = found[-1].consumer
         return ConsumerConnection(
-            connection_set=[
-                ClientConnection(said.address, said.client, said.language, said.version)
-                for said in (each.heard for each in found)
-            ],
+            connection_set=[_connection(each) for each in found],
             consume_from_where=last.consume_from_where,
             consume_type=last.consume_type,
             message_model=last.message_model,
         )
+
+    def producers(self, group: str, /) -> ProducerConnection | None:
+        """The clients of a group of producers; None while it has none."""
+        found = self._clients.producers.described(group)
+        return ProducerConnection([_connection(each) for each in found]) if found else None
+
+    @property
+    def all_producers(self) -> ProducerTable:
+        """All producers, by group; of very many the first ones."""
+        found: dict[str, ProducerInfos] = {}
+        left = NAMES_TOLD_MAX
+        for group in self._clients.producers.groups():
+            every = self._clients.producers.described(group)[:left]
+            found |= {group: ProducerInfos(list(map(_producer, every)))} if every else {}
+            left -= len(every)
+        return ProducerTable(found)
 
     def readers(self, topic: str, /) -> Sequence[str]:
         """The groups that have read a topic, ascending."""
@@ -180,11 +209,17 @@ class Statistics:
         count = min((config and config.read_queue_nums) or 0, QUEUES_TOLD_MAX)
         numbers = range(count) if queue_id < 0 else range(queue_id, queue_id + 1)
         is_place = queue_id >= 0 and position >= 0
-        found = {}
+        mapped = self._mappings.newest(topic)
+        items = {} if mapped is None or is_place else mapped.own_items
+        found: dict[str, int] = {}
         for number in numbers:
             target = position if is_place else self._at_time(topic, number, timestamp)
-            now = max(0, self._offsets.get(group, topic, number) or 0)
-            found[self._key(topic, number)] = target if forward else min(target, now)
+            now = self._offsets.place(group, topic, number)
+            if number in items:
+                within = _in_item(*items[number], target, now, forward=forward)
+                found |= {} if within is None else {self._key(topic, number): within}
+            else:
+                found[self._key(topic, number)] = target if forward else min(target, now or 0)
         return ResetOffsetBody(found)
 
     # Effects of the machine
@@ -217,6 +252,32 @@ class Statistics:
 
     def _key(self, topic: str, number: int) -> str:
         return MessageQueue(self._broker_name, number, topic).encode().decode()
+
+
+def _in_item(
+    queue: LogicalQueue, item: Segment, target: int, now: int | None, *, forward: bool
+) -> int | None:
+    """Where a group is to read on of an item of a static topic, given the physical position of a time and the
+    one that it has; None where nothing is said. Positions are looked for from the newest item back: one with
+    no message of before that time says UNDECIDED, so that an older one counts."""
+    if not forward:
+        # Another broker may hold older items, and this one does not know what it keeps.
+        return None if now is None else min(max(target, item.physical_start), now)
+    border = queue.border_of(item)
+    end = constants.OFFSET_MAX if border == constants.UNDECIDED else item.physical_of(border)
+    is_oldest = item.key == queue.segments[0].key
+    is_read_on = item.is_decided and target > item.physical_start
+    return min(max(target, item.physical_start), end) if is_oldest or is_read_on else constants.UNDECIDED
+
+
+def _connection(member: GroupClient) -> ClientConnection:
+    said = member.heard
+    return ClientConnection(said.address, said.client, said.language, said.version)
+
+
+def _producer(member: GroupClient) -> ProducerInfo:
+    said = member.heard
+    return ProducerInfo(said.client, said.language, member.heard_ms, said.address, said.version)
 
 
 class _Times:

@@ -88,9 +88,9 @@ class Topics:
         empty = DataVersion(0, 0, 0)
         return TopicConfigTable(version, empty, dict(self._table), {}, {})
 
-    def without_queues(self, name: str) -> TopicConfig:
-        """What a topic is that has no message queue yet."""
-        return _config(name, 0, READ_WRITE)
+    def without_queues(self, name: str, perm: int | None) -> TopicConfig:
+        """What a topic is that has no message queue yet; without permissions it is read and written."""
+        return _config(name, 0, READ_WRITE if perm is None else perm)
 
     def for_message(self, name: str, wanted_queues: int) -> TopicConfig | None:
         """What a topic that is not there would be, by its first message; None when it is not to be made."""

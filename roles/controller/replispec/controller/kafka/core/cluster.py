@@ -13,8 +13,9 @@ from replispec.wire.kafka.constants import TOPIC_NODE_VERSION
 @dataclass(slots=True, eq=False)
 class KnownTopic:
     """A topic: its node, and its partitions by number. `version` is that of the node after all writes that
-    are under way, of which there are `writing`. `replicas` is what the node says of the assignment, `adding`
-    and `removing` what it says of partitions that move."""
+    are under way, of which there are `writing`; `is_stale`: one was refused, and what the node holds was not
+    read since, so that none is begun; `is_deleted`: brokers were told that it goes. `replicas` is what the
+    node says of the assignment, `adding` and `removing` what it says of partitions that move."""
 
     form: StoreForm
     name: str
@@ -27,6 +28,7 @@ class KnownTopic:
     node_version: int = TOPIC_NODE_VERSION
     partitions: dict[int, LedPartition] = field(default_factory=dict)
     writing: int = 0
+    is_stale: bool = False
     is_deleted: bool = False
 
     def read(self, data: bytes | None) -> None:

@@ -216,6 +216,8 @@ class PartitionLog:
     def truncate(self, offset: int) -> None:
         """End at an offset, or before it where a batch goes beyond it."""
         if offset >= self.end:
+            # An epoch in which this broker led and nothing was written may be none of the leader's.
+            self.epochs.end_at(self.end)
             return
         if offset < max(self.start, self.first_base):
             self.start_anew(offset)

@@ -35,7 +35,7 @@ from replispec.wire.rocketmq.client import (
 )
 from replispec.wire.rocketmq.codes import PullFlag, RequestCode, ResponseCode
 from replispec.wire.rocketmq.commands import RESPONSE_HEADERS
-from replispec.wire.rocketmq.constants import OFFSET_MAX, TOPIC_GROUP_SEPARATOR
+from replispec.wire.rocketmq.constants import OFFSET_MAX, TOPIC_GROUP_SEPARATOR, UNDECIDED
 from replispec.wire.rocketmq.store import LogRecord
 from replispec.wire.rocketmq.streams import COMMIT_LOG
 
@@ -135,7 +135,11 @@ def position_in_item(item: HeldItem, asked: QueryConsumerOffsetRequest) -> Steps
     answer = yield from _at_holder(item, RequestCode.QUERY_CONSUMER_OFFSET, header)
     if answer.header.code == ResponseCode.QUERY_NOT_FOUND:
         return None
-    return _offset(item, answer, header_in(QueryConsumerOffsetResponse, answer).offset)
+    found = header_in(QueryConsumerOffsetResponse, answer).offset
+    if answer.header.code == ResponseCode.SUCCESS and found is not None and found < 0:
+        # The group was moved to older items.
+        return None
+    return _offset(item, answer, found)
 
 
 def commit_in_item(item: HeldItem, asked: UpdateConsumerOffsetRequest, offset: int) -> Steps[int]:
@@ -171,7 +175,7 @@ def groups_of(table: ConsumerOffsetTable, item: HeldItem) -> Sequence[str]:
     return sorted(
         key.removeprefix(before)
         for key, queues in (table.offset_table or {}).items()
-        if key.startswith(before) and item.queue_id in (queues.offsets or {})
+        if key.startswith(before) and (queues.offsets or {}).get(item.queue_id, UNDECIDED) >= 0
     )
 
 

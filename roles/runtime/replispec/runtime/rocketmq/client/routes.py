@@ -137,7 +137,8 @@ class Route:
 
 def route_of(topic: str, said: TopicRouteData, before: Route | None = None) -> Route:
     """The route that a name server tells. What a broker led as of a greater epoch, by the route before,
-    counts more; one of logical queues stays one. Raises RemoteProtocolError for what cannot be."""
+    counts more; one of logical queues, or of a static topic, stays one. Raises RemoteProtocolError for what
+    cannot be."""
     members = {
         data.broker_name: {number: at for number, at in (data.broker_addrs or {}).items() if number >= 0}
         for data in said.broker_datas or ()
@@ -152,6 +153,8 @@ def route_of(topic: str, said: TopicRouteData, before: Route | None = None) -> R
     mappings = said.topic_queue_mapping_by_broker
     if mappings:
         return _static(topic, members, said, before)
+    if before is not None and before.is_static:
+        raise RemoteProtocolError(f"{topic[:40]} is told without its mapping")
     datas = [each for each in said.queue_datas or () if each.broker_name in members]
     published = _queues(datas, Permission.WRITE)
     return Route(topic, members, published, _queues(datas, Permission.READ))
