@@ -129,6 +129,7 @@ RUNTIME_PARTS = (
     "kafka.batches",
     "kafka.log",
     "kafka.questions",
+    "kafka.stores",
 )
 PARTS = tuple(f"replispec.runtime.{name}" for name in RUNTIME_PARTS)
 BELOW_ROLES = (

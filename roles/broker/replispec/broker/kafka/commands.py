@@ -52,6 +52,7 @@ class _Waiting:
     message: Command
     version: int
     say: Say
+    kept: frozenset[ReplicaKey] | None = None
 
 
 @immutable
@@ -90,9 +91,17 @@ class ControllerCommands:
         self._deleted = 0
         self.made: Callable[[str], None] = lambda _: None
 
-    def take(self, message: Command, version: int, say: Say) -> None:
-        """Carry a command out at its turn."""
-        self._waiting.append(_Waiting(message, version, say))
+    @property
+    def controller_epoch(self) -> int:
+        """That of the newest controller it heard of."""
+        return self._variables.controller_epoch
+
+    def take(
+        self, message: Command, version: int, say: Say, *, kept: frozenset[ReplicaKey] | None = None
+    ) -> None:
+        """Carry a command out at its turn. One that says who leads may say, too, that nothing but these
+        replicas is `kept`."""
+        self._waiting.append(_Waiting(message, version, say, kept))
         self.go_on()
 
     def leave_out(self, key: ReplicaKey, epoch: int) -> None:
@@ -139,6 +148,8 @@ class ControllerCommands:
                 one.say(said.encode(version=one.version))
             case ApacheLeaderAndIsrRequest():
                 errors = [] if is_refused else self._lead_all(message)
+                if one.kept is not None and not is_refused:
+                    self._keep_only(one.kept)
                 said_leaders = wire.answer_leaders(machine.LeadersTold(error, errors)).header
                 self._when_written(one, said_leaders.encode(version=one.version), is_refused=is_refused)
             case ApacheStopReplicaRequest():
@@ -232,6 +243,12 @@ class ControllerCommands:
                 case _:
                     raise LocalProtocolError(f"nobody does {effect}")
         return error
+
+    def _keep_only(self, kept: frozenset[ReplicaKey]) -> None:
+        """Delete all replicas but these, those of before this process began, too."""
+        for key in sorted({*self._replicas.by_key, *self._keeper.folder.logs} - kept):
+            self._outbox.note(Level.INFO, "left out", partition=key)
+            self._give_up(key, replica_machine.LeftOut())
 
     # StopReplica
 

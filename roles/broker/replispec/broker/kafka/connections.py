@@ -10,15 +10,25 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from replispec.runtime.kafka.stores import design_version
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.frames import FrameBuffer
 from replispec.runtime.world import Accepted, Level, Outbox, Received, Writable
+from replispec.wire.kafka.commands import DESIGN_RESPONSE_FRAME
 from replispec.wire.kafka.options import KafkaBrokerOptions
-from replispec.wire.kafka.requests import ApacheRequestFrame, ApacheResponseFrame
+from replispec.wire.kafka.requests import (
+    ApacheRequestFrame,
+    ApacheResponseFrame,
+    DesignRequestFrame,
+    DesignResponseFrame,
+)
 from replispec.wire.kafka.streams import APACHE_REQUESTS
 
 _FRAME_HEAD: Final = APACHE_REQUESTS.form(ApacheRequestFrame.__name__).fixed
 """The bytes of a frame that its size does not count."""
+
+
+AskedFrame = ApacheRequestFrame | DesignRequestFrame
 
 
 @dataclass(slots=True, eq=False)
@@ -28,7 +38,7 @@ class Asker:
     number: int
     address: str
     buffer: FrameBuffer
-    asked: ApacheRequestFrame | None = None
+    asked: AskedFrame | None = None
     waiting: deque[bytes] = field(default_factory=deque)
     waiting_bytes: int = 0
     held_bytes: int = 0
@@ -43,12 +53,13 @@ class Askers:
         self,
         outbox: Outbox,
         options: KafkaBrokerOptions,
-        serve: Callable[[Asker, ApacheRequestFrame, int], None],
+        serve: Callable[[Asker, AskedFrame, int], None],
     ) -> None:
         self._outbox = outbox
         self._connections_max = options.max_connections
         self._frame_bytes_max = options.socket_request_max_bytes + _FRAME_HEAD
         self._held_bytes_max = options.request_bytes_max
+        self._is_design = design_version(options.replication_profile) is not None
         self._serve = serve
         self._by_number: dict[int, Asker] = {}
         self._ready: dict[int, Asker] = {}
@@ -93,10 +104,17 @@ class Askers:
         asker.waiting_bytes -= len(frame)
         self.served += 1
         try:
-            asker.asked = ApacheRequestFrame.decode(frame)
+            asker.asked = self._read(frame)
             self._serve(asker, asker.asked, now_ms)
         except RemoteProtocolError as error:
             self.drop(asker, str(error))
+
+    def _read(self, frame: bytes) -> AskedFrame:
+        """A request of the design, where its type and version are one of those, or of Kafka's."""
+        code, version = (int.from_bytes(frame[at : at + 2], signed=True) for at in (4, 6))
+        if self._is_design and DESIGN_RESPONSE_FRAME.form_of(code, version) is not None:
+            return DesignRequestFrame.decode(frame)
+        return ApacheRequestFrame.decode(frame)
 
     def _hold(self, asker: Asker) -> None:
         """Take bytes of a connection only while none of its requests wait; bound what all of them hold."""
@@ -123,8 +141,12 @@ class Askers:
             return
         # What was asked stays until the answer has left: who does not read is not served.
         asker.asked = frame
-        data = ApacheResponseFrame(frame.correlation_id, body).encode()
-        self._outbox.send(asker.number, data, tell=True)
+        answer: ApacheResponseFrame | DesignResponseFrame
+        if isinstance(frame, DesignRequestFrame):
+            answer = DesignResponseFrame(frame.version_id, body)
+        else:
+            answer = ApacheResponseFrame(frame.correlation_id, body)
+        self._outbox.send(asker.number, answer.encode(), tell=True)
 
     def writable(self, event: Writable) -> None:
         """An answer has left."""

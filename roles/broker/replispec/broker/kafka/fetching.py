@@ -14,17 +14,23 @@ from replispec.wire.kafka.options import KafkaBrokerOptions
 
 
 class CopiedPartitions:
-    """See `ReplicaFetching`. Whatever is put into logs is written with the rest, after each event."""
+    """See `ReplicaFetching`; `generation` says how leaders are followed. Whatever is put into logs is written
+    with the rest, after each event."""
 
     def __init__(
-        self, outbox: Outbox, options: KafkaBrokerOptions, keeper: LogKeeper, now_ms: Callable[[], int]
+        self,
+        outbox: Outbox,
+        options: KafkaBrokerOptions,
+        generation: str,
+        keeper: LogKeeper,
+        now_ms: Callable[[], int],
     ) -> None:
         self._outbox = outbox
         self._now_ms = now_ms
         self.follower: Final = PartitionsFollower(
             outbox,
             options.broker_id,
-            versions_of(options.inter_broker_protocol_version),
+            versions_of(generation),
             options,
             flush=lambda: None,
             broken=lambda _, reason: keeper.fail(reason),

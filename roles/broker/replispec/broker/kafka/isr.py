@@ -10,22 +10,14 @@ from functools import partial
 
 from replispec.broker.kafka.core.replica import LocalReplica, ReplicaKey
 from replispec.broker.kafka.replicas import LocalReplicas
+from replispec.runtime.kafka.stores.forms import SaidRecord, StoreForm
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.world import Level, Outbox
 from replispec.runtime.zookeeper.client import MetastoreAnswer, MetastoreClient
 from replispec.wire.kafka import paths
-from replispec.wire.kafka.constants import (
-    ISR_NOTICE_MS,
-    ISR_NOTICE_VERSION,
-    NO_OFFSET,
-    STATE_NODE_VERSION,
-)
+from replispec.wire.kafka.constants import ISR_NOTICE_MS, ISR_NOTICE_VERSION
 from replispec.wire.kafka.machines import replica as machine
-from replispec.wire.kafka.nodes import (
-    ApacheIsrChangeNode,
-    ApachePartitionStateNode,
-    ApacheTopicPartition,
-)
+from replispec.wire.kafka.nodes import ApacheIsrChangeNode, ApacheTopicPartition
 from replispec.wire.zookeeper.codes import CreateFlags, ErrorCode
 from replispec.wire.zookeeper.operations import GetDataRequest
 
@@ -37,12 +29,14 @@ class IsrKeeper:
         self,
         outbox: Outbox,
         client: MetastoreClient,
+        form: StoreForm,
         replicas: LocalReplicas,
         lag_ms: int,
         now_ms: Callable[[], int],
     ) -> None:
         self._outbox = outbox
         self._client = client
+        self._form = form
         self._replicas = replicas
         self._lag_ms = lag_ms
         self._now_ms = now_ms
@@ -77,16 +71,12 @@ class IsrKeeper:
         replica.is_writing = True
         known = replica.known
         order = [each for each in replica.assigned if each in members]
-        node = ApachePartitionStateNode(
-            controller_epoch=replica.decided_by,
-            leader=known.leader,
-            version=STATE_NODE_VERSION,
-            leader_epoch=known.leader_epoch,
-            isr=order,
-        )
+        said = SaidRecord(known.leader, known.leader_epoch, order, replica.decided_by)
         asked = (known.leader_epoch, tuple(order), known.version + 1)
         written = partial(self._written, replica, asked)
-        self._client.set_data(_path(replica), node.encode(), known.version, written)
+        self._client.set_data(
+            self._form.record(*replica.key), self._form.record_node(said), known.version, written
+        )
 
     def _written(
         self, replica: LocalReplica, asked: tuple[int, tuple[int, ...], int], answer: MetastoreAnswer
@@ -94,10 +84,12 @@ class IsrKeeper:
         if answer.error == ErrorCode.OK:
             self.changes += 1
             self._decided(replica, machine.IsrDecided(*asked))
-            self._changed.add(replica.key)
+            if self._form.isr_changes is not None:
+                self._changed.add(replica.key)
         else:
             # Refused, or nobody knows: what the store says counts.
-            self._client.read(GetDataRequest(_path(replica), False), partial(self._read, replica))
+            asked_for = GetDataRequest(self._form.record(*replica.key), False)
+            self._client.read(asked_for, partial(self._read, replica))
 
     def _read(self, replica: LocalReplica, answer: MetastoreAnswer) -> None:
         stat = getattr(answer.message, "stat", None)
@@ -105,15 +97,14 @@ class IsrKeeper:
             replica.is_writing = False
             return
         try:
-            found = ApachePartitionStateNode.decode(getattr(answer.message, "data", None) or b"")
+            found = self._form.read_record(getattr(answer.message, "data", None) or b"")
         except RemoteProtocolError as error:
             replica.is_writing = False
             self._outbox.note(
                 Level.WARNING, "record not understood", partition=replica.key, reason=str(error)
             )
             return
-        epoch = NO_OFFSET if found.leader_epoch is None else found.leader_epoch
-        self._decided(replica, machine.IsrDecided(epoch, tuple(found.isr or ()), stat.version))
+        self._decided(replica, machine.IsrDecided(found.leader_epoch, tuple(found.isr), stat.version))
 
     def _decided(self, replica: LocalReplica, event: machine.IsrDecided) -> None:
         replica.is_writing = False
@@ -136,8 +127,3 @@ class IsrKeeper:
                 self._changed |= set(changed)
 
         self._client.create(prefix, node.encode(), told, flags=CreateFlags.PERSISTENT_SEQUENTIAL)
-
-
-def _path(replica: LocalReplica) -> str:
-    topic, partition = replica.key
-    return paths.APACHE_STATE.at(topic=topic, partition=partition)

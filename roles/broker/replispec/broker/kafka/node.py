@@ -10,9 +10,10 @@ from functools import partial
 from typing import Final
 
 from replispec.broker.kafka.commands import ControllerCommands
-from replispec.broker.kafka.connections import Asker, Askers
+from replispec.broker.kafka.connections import AskedFrame, Asker, Askers
 from replispec.broker.kafka.core.places import ToldPlaces
 from replispec.broker.kafka.core.replica import LocalReplica
+from replispec.broker.kafka.designed import DesignLimits, DesignRequests
 from replispec.broker.kafka.fetches import Fetches
 from replispec.broker.kafka.fetching import CopiedPartitions
 from replispec.broker.kafka.isr import IsrKeeper
@@ -21,9 +22,11 @@ from replispec.broker.kafka.produces import Produces
 from replispec.broker.kafka.questions import PartitionQuestions, versions_told
 from replispec.broker.kafka.registering import BrokerRegistration
 from replispec.broker.kafka.replicas import LocalReplicas
+from replispec.broker.kafka.store_view import StoreView
 from replispec.broker.kafka.strays import StrayLogs
 from replispec.broker.kafka.view import PartitionsBrokerView
 from replispec.runtime.kafka.log import LogFolder, PartitionLogSettings
+from replispec.runtime.kafka.stores import design_version, store_form
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.rng import Rng
 from replispec.runtime.storage import FoldersReader, StorageFailed
@@ -59,8 +62,9 @@ from replispec.wire.kafka.clients import (
 )
 from replispec.wire.kafka.codes import ApiKey
 from replispec.wire.kafka.commands import APACHE_RESPONSE_FRAME
+from replispec.wire.kafka.constants import FOLLOWS_0_11
 from replispec.wire.kafka.options import KafkaBrokerOptions
-from replispec.wire.kafka.requests import ApacheRequestFrame
+from replispec.wire.kafka.requests import DesignRequestFrame
 
 CLIENTS: Final = "clients"
 
@@ -89,10 +93,12 @@ class PartitionsBrokerNode:
             self._outbox, servers, options.zookeeper_session_timeout_ms, stands=self._stands
         )
         self._places: Final = ToldPlaces()
-        self.replicas: Final = LocalReplicas(options.broker_id, self._places)
+        form = self._form = store_form(options.replication_profile)
+        self.replicas: Final = LocalReplicas(form, options.broker_id, self._places)
         self.registration: Final = BrokerRegistration(
             self._outbox,
             self._client,
+            form,
             options.broker_id,
             Rng(seed),
             named=self._named,
@@ -101,7 +107,7 @@ class PartitionsBrokerNode:
         )
         self.askers: Final = Askers(self._outbox, options, self._serve)
         self._isr: Final = IsrKeeper(
-            self._outbox, self._client, self.replicas, options.replica_lag_time_max_ms, self._clock
+            self._outbox, self._client, form, self.replicas, options.replica_lag_time_max_ms, self._clock
         )
         self._questions: Final = PartitionQuestions(self.replicas, self._places)
         self._keeper: LogKeeper | None = None
@@ -110,6 +116,8 @@ class PartitionsBrokerNode:
         self._produces: Produces | None = None
         self._fetches: Fetches | None = None
         self._copied: CopiedPartitions | None = None
+        self._view: StoreView | None = None
+        self._designed: DesignRequests | None = None
         self._begins_again = False
         self._checkpoint_at_ms = self._age_at_ms = 0
         self.view: Final = PartitionsBrokerView(self)
@@ -219,7 +227,10 @@ class PartitionsBrokerNode:
         keeper = self._keeper = LogKeeper(
             outbox, self._writes, folder, flushed=self._flushed, failed=self._failed
         )
-        self._copied = CopiedPartitions(outbox, options, keeper, self._clock)
+        is_design = design_version(options.replication_profile) is not None
+        # The design knows no epochs of logs: followers cut as the generation does that knew none either.
+        generation = FOLLOWS_0_11 if is_design else options.inter_broker_protocol_version
+        self._copied = CopiedPartitions(outbox, options, generation, keeper, self._clock)
         self._commands = ControllerCommands(
             outbox,
             self.replicas,
@@ -229,9 +240,28 @@ class PartitionsBrokerNode:
             own_epoch=lambda: self.registration.epoch,
             now_ms=self._clock,
         )
-        self._strays = StrayLogs(outbox, self._client, self.replicas, folder, self._commands)
+        self._strays = StrayLogs(outbox, self._client, self._form, self.replicas, folder, self._commands)
         self._produces = Produces(options, self.replicas, keeper)
         self._fetches = Fetches(options, self.replicas, keeper, self._isr)
+        if is_design:
+            follows = options.follower
+            limits = DesignLimits(
+                follows.replica_fetch_max_bytes,
+                follows.replica_fetch_min_bytes,
+                follows.replica_fetch_wait_max_ms,
+            )
+            self._view = StoreView(outbox, self._client, self._form, self._places, self._store_read)
+            self._designed = DesignRequests(
+                options.broker_id, self._commands, self._fetches, self._view, limits
+            )
+
+    def _store_read(self) -> None:
+        """All that the store holds was read: begin with it, and be known to others then."""
+        assert self._designed is not None, "who reads the store goes by the design"
+        assert self._view is not None, "it is what has read"
+        # Where leaders are is known before they are followed.
+        self._view.settle()
+        self._designed.start(self._take_part)
 
     def _stop(self) -> None:
         if self._keeper is not None:
@@ -259,7 +289,7 @@ class PartitionsBrokerNode:
             self._outbox.halt(f"the folder of logs is of broker and cluster {named}, not of {own}")
             return
         # Known to others once the folder is taken: commands come then.
-        keeper.when_written(self._take_part)
+        keeper.when_written(self._take_part if self._view is None else self._view.begin)
 
     def _take_part(self) -> None:
         self.registration.begin()
@@ -311,6 +341,8 @@ class PartitionsBrokerNode:
             return
         if self._questions.cluster_id is not None:
             self._keeper.write()
+        if self._view is not None:
+            self._view.settle()
         if self._commands is not None:
             self._commands.go_on()
         self._produces.settle(now_ms)
@@ -319,9 +351,14 @@ class PartitionsBrokerNode:
 
     # Requests
 
-    def _serve(self, asker: Asker, frame: ApacheRequestFrame, now_ms: int) -> None:
+    def _serve(self, asker: Asker, frame: AskedFrame, now_ms: int) -> None:
         """Serve a request. Raises RemoteProtocolError when it breaks the protocol, or is none of ours."""
         say: Callable[[bytes | None], None] = partial(self.askers.reply, asker)
+        if isinstance(frame, DesignRequestFrame):
+            if self._designed is None:
+                raise RemoteProtocolError("this broker is only beginning")
+            self._designed.take(frame, now_ms, say)
+            return
         version = frame.api_version
         if frame.api_key == ApiKey.API_VERSIONS:
             say(versions_told(version))

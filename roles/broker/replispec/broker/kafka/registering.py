@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
-from typing import Final
+from functools import partial
 
+from replispec.runtime.kafka.stores.forms import StoreForm
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.rng import Rng
 from replispec.runtime.world import Level, Outbox
@@ -19,17 +20,10 @@ from replispec.runtime.zookeeper.client import (
     SessionStanding,
     Watching,
 )
-from replispec.wire.kafka import constants, paths
-from replispec.wire.kafka.nodes import ApacheBrokerNode, ApacheClusterNode, DecimalNode
+from replispec.wire.kafka import constants
+from replispec.wire.kafka.nodes import ApacheClusterNode, DecimalNode
 from replispec.wire.zookeeper.codes import CreateFlags, ErrorCode
 from replispec.wire.zookeeper.operations import GetDataRequest
-
-_PARENTS: Final = (
-    paths.APACHE_BROKERS,
-    paths.APACHE_TOPICS,
-    paths.APACHE_TOPICS_DELETED,
-    paths.APACHE_ISR_CHANGES,
-)
 
 
 class BrokerRegistration:
@@ -40,6 +34,7 @@ class BrokerRegistration:
         self,
         outbox: Outbox,
         client: MetastoreClient,
+        form: StoreForm,
         broker_id: int,
         rng: Rng,
         *,
@@ -49,12 +44,13 @@ class BrokerRegistration:
     ) -> None:
         self._outbox = outbox
         self._client = client
+        self._form = form
         self._broker_id = broker_id
         self._rng = rng
         self._named = named
         self._controller_seen = controller_seen
         self._now_ms = now_ms
-        self._path = paths.APACHE_BROKER.at(broker_id=broker_id)
+        self._path = form.broker(broker_id)
         self._watching: Watching | None = None
         self._controller: Watching | None = None
         self._is_named = False
@@ -86,8 +82,8 @@ class BrokerRegistration:
         elif standing is SessionStanding.CONNECTED and not self._is_named:
             self._make_parents()
             self._read_cluster()
-        if standing is SessionStanding.CONNECTED and self._controller is None:
-            path = paths.APACHE_CONTROLLER_EPOCH.at()
+        path = self._form.controller_epoch
+        if standing is SessionStanding.CONNECTED and self._controller is None and path is not None:
             self._controller = self._client.watch(path, self._epoch_seen)
 
     def begin(self) -> None:
@@ -95,31 +91,36 @@ class BrokerRegistration:
         self._watching = self._client.watch(self._path, self._seen)
 
     def _make_parents(self) -> None:
-        for each in _PARENTS:
-            parts = each.at().split("/")[1:]
+        for each in self._form.parents:
+            parts = each.split("/")[1:]
             for number in range(len(parts)):
                 self._client.create("/" + "/".join(parts[: number + 1]), None, lambda _: None)
 
     # The cluster's name
 
     def _read_cluster(self) -> None:
-        self._client.read(GetDataRequest(paths.APACHE_CLUSTER.at(), False), self._cluster_read)
+        path = self._form.cluster
+        if path is None:
+            # Clusters have no names.
+            self._is_named = True
+            self._named("")
+        else:
+            self._client.read(GetDataRequest(path, False), partial(self._cluster_read, path))
 
-    def _cluster_read(self, answer: MetastoreAnswer) -> None:
+    def _cluster_read(self, path: str, answer: MetastoreAnswer) -> None:
         if self._is_named:
             return
         if answer.error == ErrorCode.NO_NODE:
             chance = b"".join(self._rng.bits().to_bytes(8, "big") for _ in range(2))
             name = base64.urlsafe_b64encode(chance[: constants.CLUSTER_ID_BYTES]).decode().rstrip("=")
             node = ApacheClusterNode(version=constants.CLUSTER_NODE_VERSION, cluster_id=name)
-            path = paths.APACHE_CLUSTER.at()
             self._client.create(path.rpartition("/")[0], None, lambda _: None)
             self._client.create(path, node.encode(), lambda _: self._read_cluster())
         elif answer.error == ErrorCode.OK:
             try:
                 found = ApacheClusterNode.decode(getattr(answer.message, "data", None) or b"").cluster_id
             except RemoteProtocolError as error:
-                self._outbox.halt(f"{paths.APACHE_CLUSTER.at()}: {error}")
+                self._outbox.halt(f"{path}: {error}")
                 return
             self._is_named = True
             self._named(found or "")
@@ -151,17 +152,7 @@ class BrokerRegistration:
             self._try_at_ms = self._now_ms() + constants.REGISTRATION_RETRY_MS
 
     def _register(self) -> None:
-        name = constants.PLAIN_PROTOCOL
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        node = ApacheBrokerNode(
-            listener_security_protocol_map={name: name},
-            endpoints=[f"{name}://{host}:{self.port}"],
-            jmx_port=constants.NO_JMX_PORT,
-            port=self.port,
-            host=self.host,
-            version=constants.BROKER_NODE_VERSION,
-            timestamp=str(self._now_ms()),
-        )
+        node = self._form.broker_node(self.host, self.port, self._now_ms())
 
         def told(answer: MetastoreAnswer) -> None:
             if self._watching is not None and answer.error in (ErrorCode.OK, ErrorCode.NODE_EXISTS):
@@ -169,4 +160,4 @@ class BrokerRegistration:
             else:
                 self._try_at_ms = self._now_ms() + constants.REGISTRATION_RETRY_MS
 
-        self._client.create(self._path, node.encode(), told, flags=CreateFlags.EPHEMERAL)
+        self._client.create(self._path, node, told, flags=CreateFlags.EPHEMERAL)

@@ -7,13 +7,15 @@ from collections.abc import Iterator
 from replispec.broker.kafka.core.deciding import AskedPartition
 from replispec.broker.kafka.core.places import ToldPlaces
 from replispec.broker.kafka.core.replica import LocalReplica, ReplicaKey
+from replispec.runtime.kafka.stores.forms import StoreForm
 from replispec.wire.kafka.constants import NO_OFFSET
 
 
 class LocalReplicas:
     """The replicas by topic and partition. `touched` are those to which something has happened."""
 
-    def __init__(self, broker_id: int, places: ToldPlaces) -> None:
+    def __init__(self, form: StoreForm, broker_id: int, places: ToldPlaces) -> None:
+        self._form = form
         self.broker_id = broker_id
         self._places = places
         self.by_key: dict[ReplicaKey, LocalReplica] = {}
@@ -22,7 +24,7 @@ class LocalReplicas:
     def get(self, key: ReplicaKey) -> LocalReplica:
         """The replica of this name, one of which nothing is known yet if there is none."""
         if key not in self.by_key:
-            self.by_key[key] = LocalReplica(key, self.broker_id)
+            self.by_key[key] = LocalReplica(self._form, key, self.broker_id)
         return self.by_key[key]
 
     def epoch_of(self, key: ReplicaKey) -> int:

@@ -15,11 +15,10 @@ from replispec.broker.kafka.commands import ControllerCommands
 from replispec.broker.kafka.core.replica import ReplicaKey
 from replispec.broker.kafka.replicas import LocalReplicas
 from replispec.runtime.kafka.log import LogFolder
+from replispec.runtime.kafka.stores.forms import Replicas, StoreForm
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.world import Level, Outbox
 from replispec.runtime.zookeeper.client import MetastoreAnswer, MetastoreClient, SeenNode, Watching
-from replispec.wire.kafka import paths
-from replispec.wire.kafka.nodes import ApacheTopicNode
 from replispec.wire.zookeeper.codes import ErrorCode
 from replispec.wire.zookeeper.operations import GetDataRequest
 
@@ -31,12 +30,14 @@ class StrayLogs:
         self,
         outbox: Outbox,
         client: MetastoreClient,
+        form: StoreForm,
         replicas: LocalReplicas,
         folder: LogFolder,
         commands: ControllerCommands,
     ) -> None:
         self._outbox = outbox
         self._client = client
+        self._form = form
         self._replicas = replicas
         self._folder = folder
         self._commands = commands
@@ -51,30 +52,27 @@ class StrayLogs:
     def watch(self, topic: str) -> None:
         """Watch a topic of which there is a log: whoever commanded it may have been late."""
         if topic not in self._watched:
-            path = paths.APACHE_TOPIC.at(topic=topic)
-            self._watched[topic] = self._client.watch(path, partial(self._seen, topic))
+            watching = self._client.watch(self._form.topic(topic), partial(self._seen, topic))
+            self._watched[topic] = watching
 
     def _seen(self, topic: str, _node: SeenNode) -> None:
         epochs = {key: self._replicas.epoch_of(key) for key in self._folder.logs if key[0] == topic}
         if not epochs:
             self._watched.pop(topic).stop()
             return
-        path = paths.APACHE_TOPIC.at(topic=topic)
-        self._client.read(GetDataRequest(path, False), partial(self._read, epochs))
+        self._client.read(GetDataRequest(self._form.topic(topic), False), partial(self._read, epochs))
 
     def _read(self, epochs: Mapping[ReplicaKey, int], answer: MetastoreAnswer) -> None:
         if answer.error not in (ErrorCode.OK, ErrorCode.NO_NODE):
             # On the next connection all that is watched is looked at.
             return
-        assigned = {}
+        assigned: Replicas = {}
         if answer.error == ErrorCode.OK:
             try:
-                found = ApacheTopicNode.decode(getattr(answer.message, "data", None) or b"")
+                assigned = self._form.read_topic(getattr(answer.message, "data", None) or b"").replicas
             except RemoteProtocolError as error:
                 self._outbox.note(Level.WARNING, "node not understood", kind="topic", reason=str(error))
                 return
-            assigned = found.partitions or {}
         for key, epoch in epochs.items():
-            brokers = assigned.get(str(key[1]))
-            if brokers is None or self._replicas.broker_id not in (brokers.broker_ids or ()):
+            if self._replicas.broker_id not in assigned.get(key[1], ()):
                 self._commands.leave_out(key, epoch)

@@ -19,7 +19,6 @@ from replispec.runtime.world import Level, Outbox
 from replispec.runtime.zookeeper.client.batches import BatchItem
 from replispec.runtime.zookeeper.client.client import create_of
 from replispec.runtime.zookeeper.client.settling import Change
-from replispec.wire.kafka import paths
 from replispec.wire.kafka.machines import partition as machine
 from replispec.wire.zookeeper.codes import ErrorCode
 from replispec.wire.zookeeper.operations import SetDataRequest
@@ -75,11 +74,13 @@ class Leaders:
         topic, number = one.key
         if "create_record" in effects:
             one.fresh |= set(one.assigned)
-            made = create_of(paths.APACHE_PARTITION.at(topic=topic, partition=number), None)
+            form = self._cluster.form
+            made = create_of(form.partition(topic, number), None)
             state = create_of(self._path(one), one.node(self._store.epoch))
-            if topic not in self._with_parents:
+            parents = form.partitions(topic)
+            if parents is not None and topic not in self._with_parents:
                 self._with_parents.add(topic)
-                self._store.make_quietly(paths.APACHE_PARTITIONS.at(topic=topic))
+                self._store.make_quietly(parents)
             changes: tuple[Change, ...] = (made, state)
         elif "write_record" in effects:
             changes = (SetDataRequest(self._path(one), one.node(self._store.epoch), version),)
@@ -105,8 +106,7 @@ class Leaders:
         self._with_parents.discard(topic)
 
     def _path(self, one: LedPartition) -> str:
-        topic, number = one.key
-        return paths.APACHE_STATE.at(topic=topic, partition=number)
+        return self._cluster.form.record(*one.key)
 
     def _written(self, one: LedPartition, done: Done, error: int) -> None:
         if self._store.is_over:

@@ -9,23 +9,38 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
+from replispec.runtime.primitives.binary import BinaryMessage
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.primitives.exchanges import Message, OpenRequests
+from replispec.runtime.primitives.exchanges import Exchange, Message, OpenRequests
 from replispec.runtime.primitives.frames import FrameBuffer
 from replispec.runtime.primitives.immutable import immutable
+from replispec.runtime.primitives.streams import Stream
 from replispec.runtime.world import Closed, Connected, Level, Outbox, Received
 from replispec.wire.kafka.apache import (
     ApacheLeaderAndIsrRequest,
     ApacheStopReplicaRequest,
     ApacheUpdateMetadataRequest,
 )
-from replispec.wire.kafka.commands import APACHE_RESPONSE_FRAME
+from replispec.wire.kafka.commands import APACHE_RESPONSE_FRAME, DESIGN_RESPONSE_FRAME
 from replispec.wire.kafka.constants import COMMANDS_OPEN_MAX, CORRELATION_ID_MAX
-from replispec.wire.kafka.requests import ApacheRequestFrame, ApacheResponseFrame
-from replispec.wire.kafka.streams import APACHE_RESPONSES
+from replispec.wire.kafka.design import DesignLeaderAndIsrRequest, DesignStopReplicaRequest
+from replispec.wire.kafka.requests import (
+    ApacheRequestFrame,
+    ApacheResponseFrame,
+    DesignRequestFrame,
+    DesignResponseFrame,
+)
+from replispec.wire.kafka.streams import APACHE_RESPONSES, DESIGN_RESPONSES
 
-CommandMessage = ApacheLeaderAndIsrRequest | ApacheStopReplicaRequest | ApacheUpdateMetadataRequest
+CommandMessage = (
+    ApacheLeaderAndIsrRequest
+    | ApacheStopReplicaRequest
+    | ApacheUpdateMetadataRequest
+    | DesignLeaderAndIsrRequest
+    | DesignStopReplicaRequest
+)
 Answered = Callable[[Message], None]
 
 
@@ -38,16 +53,37 @@ class BrokerCommand:
     then: Answered
 
 
+@immutable
+class CommandFrames:
+    """How commands and answers are framed. `request` makes the frame of a key, a version, a number, the id of
+    who asks and a body; `answer` reads one."""
+
+    answers: Stream
+    exchange: Exchange
+    request: Callable[[int, int, int, str, bytes], BinaryMessage]
+    answer: Callable[[bytes], BinaryMessage]
+
+
+APACHE_FRAMES: Final = CommandFrames(
+    APACHE_RESPONSES, APACHE_RESPONSE_FRAME, ApacheRequestFrame, ApacheResponseFrame.decode
+)
+DESIGN_FRAMES: Final = CommandFrames(
+    DESIGN_RESPONSES,
+    DESIGN_RESPONSE_FRAME,
+    # Answers come in the order of requests: there are no numbers.
+    lambda key, version, _number, _client_id, body: DesignRequestFrame(key, version, body),
+    DesignResponseFrame.decode,
+)
+
+
 @dataclass(slots=True, eq=False)
 class _Link:
     broker_id: int
     address: str
+    buffer: FrameBuffer
+    pairing: OpenRequests
     connection: int | None = None
     is_connected: bool = False
-    buffer: FrameBuffer = field(default_factory=lambda: FrameBuffer(APACHE_RESPONSES))
-    pairing: OpenRequests = field(
-        default_factory=lambda: OpenRequests(APACHE_RESPONSE_FRAME, most=COMMANDS_OPEN_MAX)
-    )
     waiting: deque[BrokerCommand] = field(default_factory=deque)
     is_asking: bool = False
     dial_at_ms: int | None = None
@@ -57,7 +93,10 @@ class _Link:
 class BrokerLinks:
     """All of them. `client_id` is what brokers are told of who asks."""
 
-    def __init__(self, outbox: Outbox, client_id: str, timeout_ms: int, pause_ms: int) -> None:
+    def __init__(
+        self, outbox: Outbox, frames: CommandFrames, client_id: str, timeout_ms: int, pause_ms: int
+    ) -> None:
+        self._frames = frames
         self._outbox = outbox
         self._client_id = client_id
         self._timeout_ms = timeout_ms
@@ -70,7 +109,7 @@ class BrokerLinks:
     def open(self, broker_id: int, address: str, now_ms: int) -> None:
         """Go by where a broker listens now; what was to be told to an earlier one is forgotten."""
         self.drop(broker_id)
-        link = self._by_id[broker_id] = _Link(broker_id, address)
+        link = self._by_id[broker_id] = _Link(broker_id, address, self._buffer(), self._pairing())
         self._dial(link, now_ms)
 
     def drop(self, broker_id: int) -> None:
@@ -150,10 +189,15 @@ class BrokerLinks:
 
     # One link
 
+    def _buffer(self) -> FrameBuffer:
+        return FrameBuffer(self._frames.answers)
+
+    def _pairing(self) -> OpenRequests:
+        return OpenRequests(self._frames.exchange, most=COMMANDS_OPEN_MAX)
+
     def _dial(self, link: _Link, now_ms: int) -> None:
         link.dial_at_ms, link.late_at_ms = None, now_ms + self._timeout_ms
-        link.buffer = FrameBuffer(APACHE_RESPONSES)
-        link.pairing = OpenRequests(APACHE_RESPONSE_FRAME, most=COMMANDS_OPEN_MAX)
+        link.buffer, link.pairing = self._buffer(), self._pairing()
         link.connection = self._outbox.dial(link.address)
         self._by_connection[link.connection] = link
 
@@ -173,13 +217,13 @@ class BrokerLinks:
             (key,) = type(command.message).CODES
             self._number = self._number % CORRELATION_ID_MAX + 1
             body = command.message.encode(version=command.version)
-            frame = ApacheRequestFrame(key, command.version, self._number, self._client_id, body)
+            frame = self._frames.request(key, command.version, self._number, self._client_id, body)
             link.pairing.ask(frame)
             link.is_asking, link.late_at_ms = True, now_ms + self._timeout_ms
             self._outbox.send(link.connection, frame.encode())
 
     def _take(self, link: _Link, frame: bytes, now_ms: int) -> None:
-        answer = link.pairing.answered(ApacheResponseFrame.decode(frame)).message
+        answer = link.pairing.answered(self._frames.answer(frame)).message
         command = link.waiting.popleft()
         link.is_asking, link.late_at_ms = False, None
         self.answered += 1

@@ -11,6 +11,7 @@ from typing import Final
 
 from replispec.controller.kafka.links import BrokerLinks
 from replispec.controller.kafka.office import ControllerOffice
+from replispec.controller.kafka.profiles import profile_of
 from replispec.controller.kafka.reign import Reign
 from replispec.controller.kafka.store import FencedStore
 from replispec.controller.kafka.view import ClusterControllerView
@@ -42,11 +43,13 @@ class ClusterControllerNode:
         self._client: Final = MetastoreClient(
             self._outbox, servers, options.zookeeper_session_timeout_ms, stands=self._stands
         )
+        self._profile: Final = profile_of(options)
         self._office: Final = ControllerOffice(
-            self._outbox, self._client, self, options.broker_id, lambda: self._now_ms
+            self._outbox, self._client, self, self._profile.store, options.broker_id, lambda: self._now_ms
         )
         self.links: Final = BrokerLinks(
             self._outbox,
+            self._profile.frames,
             str(options.broker_id),
             options.controller_socket_timeout_ms,
             options.controller_retry_pause_ms,
@@ -105,8 +108,10 @@ class ClusterControllerNode:
     def read_everything(self, epoch: int, epoch_version: int) -> None:
         """See `OfficeHolder`."""
         self.epoch = epoch
-        store = FencedStore(self._client, epoch, epoch_version)
-        self.reign = Reign(self._outbox, self._options, store, self.links, self._office.everything_read)
+        store = FencedStore(self._client, self._profile.store.controller_epoch, epoch, epoch_version)
+        self.reign = Reign(
+            self._outbox, self._options, store, self.links, self._profile, self._office.everything_read
+        )
         self.reign.begin()
 
     def go_on(self, effects: Sequence[str]) -> None:

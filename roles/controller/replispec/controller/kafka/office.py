@@ -7,9 +7,11 @@ KafkaZkClient.registerControllerAndIncrementControllerEpoch.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, Protocol
 
 from replispec.runtime.kafka import rules
+from replispec.runtime.kafka.stores.forms import StoreForm
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.machines import step
 from replispec.runtime.world import Level, Outbox
@@ -21,13 +23,12 @@ from replispec.runtime.zookeeper.client import (
     Watching,
 )
 from replispec.runtime.zookeeper.client.client import create_of
-from replispec.wire.kafka import paths
 from replispec.wire.kafka.constants import FIRST_CONTROLLER_EPOCH, FIRST_EPOCH_VERSION
 from replispec.wire.kafka.machines import cluster_controller as machine
 from replispec.wire.kafka.machines import cluster_controller_wire as wire
 from replispec.wire.kafka.nodes import DecimalNode
 from replispec.wire.zookeeper.codes import CreateFlags, ErrorCode
-from replispec.wire.zookeeper.operations import GetDataRequest, SetDataRequest
+from replispec.wire.zookeeper.operations import CreateRequest, GetDataRequest, SetDataRequest
 
 
 class OfficeHolder(Protocol):
@@ -51,16 +52,19 @@ class ControllerOffice:
         outbox: Outbox,
         client: MetastoreClient,
         holder: OfficeHolder,
+        form: StoreForm,
         broker_id: int,
         now_ms: Callable[[], int],
     ) -> None:
         self._outbox = outbox
         self._client = client
         self._holder = holder
+        self._form = form
+        self._machine = machine.MACHINE.for_release(form.software, form.release)
         self._broker_id: Final = broker_id
         self._now_ms = now_ms
-        self.state = machine.MACHINE.initial
-        self._variables = machine.MACHINE.variables
+        self.state = self._machine.initial
+        self._variables = self._machine.variables
         self._watching: Watching | None = None
 
     @property
@@ -91,7 +95,7 @@ class ControllerOffice:
         self._take(machine.EverythingRead())
 
     def _take(self, event: machine.Event) -> None:
-        taken = step(machine.MACHINE, self.state, self._variables, event, rules)
+        taken = step(self._machine, self.state, self._variables, event, rules)
         before, self.state, self._variables = self.state, taken.state, taken.variables
         if isinstance(event, machine.EverythingRead):
             self._holder.go_on(taken.effects)
@@ -101,14 +105,16 @@ class ControllerOffice:
                 case "watch_controller":
                     self._watch()
                 case "stand":
-                    self._client.read(GetDataRequest(paths.APACHE_CONTROLLER_EPOCH.at(), False), self._stand)
+                    self._begin_to_stand(wire.stand(self._variables, self).encode())
+                case "stand_by_id":
+                    self._begin_to_stand(wire.stand_by_id(self._variables, self).encode())
                 case "resign":
                     self._outbox.note(Level.WARNING, "resigned", was=before.value)
                     self._holder.resign()
 
     def _watch(self) -> None:
         if self._watching is None:
-            self._watching = self._client.watch(paths.APACHE_CONTROLLER.at(), self._seen)
+            self._watching = self._client.watch(self._form.controller, self._seen)
         else:
             self._watching.look()
 
@@ -117,12 +123,22 @@ class ControllerOffice:
             return
         self._take(machine.ControllerSeen(None if node.stat is None else node.stat.ephemeral_owner))
 
-    def _stand(self, answer: MetastoreAnswer) -> None:
+    def _begin_to_stand(self, node: bytes) -> None:
+        """Ask to be the controller, with this node."""
+        mine = create_of(self._form.controller, node, CreateFlags.EPHEMERAL)
+        path = self._form.controller_epoch
+        if path is None:
+            # Nobody counts controllers.
+            first = FIRST_CONTROLLER_EPOCH, FIRST_EPOCH_VERSION
+            self._client.change_together((mine,), lambda answered: self._elected(answered, *first))
+        else:
+            self._client.read(GetDataRequest(path, False), partial(self._stand, mine, path))
+
+    def _stand(self, mine: CreateRequest, path: str, answer: MetastoreAnswer) -> None:
         """The epoch of the last controller was read: ask to be the next one."""
         if self.state is not machine.State.CANDIDATE:
             return
         stat = getattr(answer.message, "stat", None)
-        path = paths.APACHE_CONTROLLER_EPOCH.at()
         if answer.error == ErrorCode.NO_NODE:
             first = DecimalNode(FIRST_CONTROLLER_EPOCH).encode()
             self._client.create(path, first, lambda _: None)
@@ -137,11 +153,6 @@ class ControllerOffice:
         else:
             self._take(machine.NotElected())
             return
-        mine = create_of(
-            paths.APACHE_CONTROLLER.at(),
-            wire.stand(self._variables, self).encode(),
-            CreateFlags.EPHEMERAL,
-        )
         epoch = SetDataRequest(path, DecimalNode(last + 1).encode(), version)
         self._client.change_together(
             (mine, epoch), lambda answered: self._elected(answered, last + 1, version + 1)

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from replispec.controller.kafka.core.cluster import Cluster, KnownTopic, LiveBroker
-from replispec.controller.kafka.core.commands import BrokerCommands, versions_of
+from replispec.controller.kafka.core.cluster import Cluster, KnownTopic
+from replispec.controller.kafka.core.commands import BrokerCommands
 from replispec.controller.kafka.core.partition import LedPartition, PartitionKey
 from replispec.controller.kafka.deletions import TopicDeletions
 from replispec.controller.kafka.leaders import Leaders
 from replispec.controller.kafka.links import BrokerLinks
 from replispec.controller.kafka.moves import PartitionMoves
+from replispec.controller.kafka.profiles import ReplicationProfile
 from replispec.controller.kafka.seeing_store import StoreWatch
 from replispec.controller.kafka.store import FencedStore
+from replispec.runtime.kafka.stores.forms import LiveBroker
 from replispec.runtime.primitives.exchanges import Message
 from replispec.runtime.world import Level, Outbox
 from replispec.wire.kafka.codes import ErrorCode
@@ -37,6 +39,7 @@ class Reign:
         options: KafkaControllerOptions,
         store: FencedStore,
         links: BrokerLinks,
+        profile: ReplicationProfile,
         whole: Callable[[], None],
     ) -> None:
         self._outbox = outbox
@@ -44,14 +47,9 @@ class Reign:
         self._store = store
         self._links = links
         self._whole = whole
-        self.cluster = Cluster()
-        self._commands = BrokerCommands(
-            self.cluster,
-            versions_of(options.inter_broker_protocol_version),
-            (options.broker_id, store.epoch),
-            stopped=self._stopped,
-            led=self._led,
-        )
+        self.cluster = Cluster(profile.store)
+        commands = profile.commands(self.cluster, store.epoch)
+        self._commands = BrokerCommands(self.cluster, commands, self)
         self.leaders = Leaders(outbox, store, self.cluster, self._commands, self._settled)
         self._watch = StoreWatch(outbox, store, self.cluster, self.leaders, self)
         self.moves = PartitionMoves(
@@ -228,20 +226,20 @@ class Reign:
 
     # What brokers answer
 
-    def _stopped(self, broker_id: int, answer: Message) -> None:
+    def stopped(self, broker_id: int, answer: Message) -> None:
+        """See `ToldOfAnswers`."""
         errors = self._errors(broker_id, answer)
         self._deletions.stopped(broker_id, errors)
         self.moves.stopped(broker_id, errors)
 
-    def _led(self, broker_id: int, answer: Message) -> None:
+    def led(self, broker_id: int, answer: Message) -> None:
+        """See `ToldOfAnswers`."""
         self._errors(broker_id, answer)
 
     def _errors(self, broker_id: int, answer: Message) -> dict[PartitionKey, int]:
         """What a broker answered of each partition; what it did not carry out is noted."""
-        errors = {
-            (each.topic_name, each.partition_index): each.error for each in getattr(answer, "errors", ())
-        }
-        failed = {error for error in (getattr(answer, "error", 0), *errors.values()) if error not in _KNOWN}
+        error, errors = self._commands.errors(answer)
+        failed = {each for each in (error, *errors.values()) if each not in _KNOWN}
         if failed:
             self._outbox.note(Level.WARNING, "broker refuses", broker=broker_id, errors=sorted(failed))
         return errors

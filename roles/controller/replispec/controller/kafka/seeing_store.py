@@ -9,15 +9,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
-from replispec.controller.kafka.core.cluster import Cluster, KnownTopic, LiveBroker, read_broker
+from replispec.controller.kafka.core.cluster import Cluster, KnownTopic
 from replispec.controller.kafka.core.partition import LedPartition
 from replispec.controller.kafka.leaders import Leaders
 from replispec.controller.kafka.store import FencedStore
+from replispec.runtime.kafka.stores.forms import LiveBroker
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.texts import INT32, decimal_of
 from replispec.runtime.world import Level, Outbox
 from replispec.runtime.zookeeper.client import BatchItem, SeenNode, Watching
-from replispec.wire.kafka import paths
 from replispec.wire.kafka.machines import partition as machine
 from replispec.wire.kafka.nodes import ApacheIsrChangeNode
 from replispec.wire.zookeeper.constants import ANY_VERSION
@@ -71,17 +71,17 @@ class StoreWatch:
 
     def begin(self) -> None:
         """Read and watch."""
-        for path, seen in (
-            (paths.APACHE_BROKERS.at(), self._brokers_seen),
-            (paths.APACHE_TOPICS.at(), self._topics_seen),
-            (paths.APACHE_TOPICS_DELETED.at(), self._deletions_seen),
-            (paths.APACHE_ISR_CHANGES.at(), self._notices_seen),
+        form = self._cluster.form
+        for path, seen, children in (
+            (form.brokers, self._brokers_seen, True),
+            (form.topics, self._topics_seen, True),
+            (form.topics_deleted, self._deletions_seen, True),
+            (form.isr_changes, self._notices_seen, True),
+            (form.reassignments, self._moves_seen, False),
         ):
-            self._awaits(path)
-            self._store.watch(path, partial(self._seen, path, seen), children=True)
-        path = paths.APACHE_REASSIGNMENTS.at()
-        self._awaits(path)
-        self._store.watch(path, partial(self._seen, path, self._moves_seen))
+            if path is not None:
+                self._awaits(path)
+                self._store.watch(path, partial(self._seen, path, seen), children=children)
 
     def look_at_topic(self, topic: KnownTopic) -> None:
         """Read a topic again: what was written of it was refused."""
@@ -118,7 +118,7 @@ class StoreWatch:
             if broker_id in self._brokers:
                 self._brokers[broker_id].look()
             else:
-                path = paths.APACHE_BROKER.at(broker_id=broker_id)
+                path = self._cluster.form.broker(broker_id)
                 self._awaits(path)
                 seen = partial(self._broker_seen, broker_id)
                 self._brokers[broker_id] = self._store.watch(path, partial(self._seen, path, seen))
@@ -128,7 +128,7 @@ class StoreWatch:
             self._told.broker_left(broker_id)
             return
         try:
-            broker = read_broker(broker_id, node.stat.czxid, node.data)
+            broker = self._cluster.form.read_broker(broker_id, node.stat.czxid, node.data or b"")
         except RemoteProtocolError as error:
             self._not_understood("broker", broker_id, error)
             return
@@ -142,13 +142,14 @@ class StoreWatch:
         for name in sorted(self._topics.keys() - named):
             self._forget(name)
         for name in sorted(named - self._topics.keys()):
-            path = paths.APACHE_TOPIC.at(topic=name)
+            path = self._cluster.form.topic(name)
             self._awaits(path)
             seen = partial(self._topic_seen, name)
             self._topics[name] = self._store.watch(path, partial(self._seen, path, seen))
 
     def _forget(self, name: str) -> None:
         self._topics.pop(name).stop()
+        self._cluster.odd.discard(name)
         topic = self._cluster.topics.pop(name, None)
         if topic is not None:
             self._told.topic_left(topic)
@@ -167,12 +168,14 @@ class StoreWatch:
             topic = None
         if topic is not None and topic.writing:
             return
-        fresh = topic or KnownTopic(name, node.stat.czxid, node.stat.version)
+        fresh = topic or KnownTopic(self._cluster.form, name, node.stat.czxid, node.stat.version)
         try:
             fresh.read(node.data)
         except RemoteProtocolError as error:
+            self._cluster.odd.add(name)
             self._not_understood("topic", name, error)
             return
+        self._cluster.odd.discard(name)
         fresh.version = node.stat.version
         fresh.is_stale = False
         self._cluster.topics[name] = fresh
@@ -181,12 +184,12 @@ class StoreWatch:
                 self._add(fresh, number, replicas)
 
     def _add(self, topic: KnownTopic, number: int, replicas: Sequence[int]) -> None:
-        one = topic.partitions[number] = LedPartition(topic.name, number)
+        one = topic.partitions[number] = LedPartition(topic.form, topic.name, number)
         one.take(machine.AssignmentRead(replicas))
         if self._unread is None:
             self._told.partition_came(one)
             return
-        path = paths.APACHE_STATE.at(topic=topic.name, partition=number)
+        path = self._cluster.form.record(topic.name, number)
         self._awaits(path)
         self._leaders.read(one, partial(self._has_read, path))
 
@@ -200,7 +203,7 @@ class StoreWatch:
 
     def _notices_seen(self, node: SeenNode) -> None:
         for name in sorted(set(node.children) - self._notices):
-            path = f"{paths.APACHE_ISR_CHANGES.at()}/{name}"
+            path = f"{self._cluster.form.isr_changes}/{name}"
             self._notices.add(name)
             self._store.read(path, partial(self._notice_read, name, path))
 

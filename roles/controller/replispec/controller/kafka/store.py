@@ -12,7 +12,6 @@ from functools import partial
 
 from replispec.runtime.zookeeper.client import BatchItem, MetastoreAnswer, MetastoreClient, SeenNode, Watching
 from replispec.runtime.zookeeper.client.client import create_of
-from replispec.wire.kafka import paths
 from replispec.wire.kafka.constants import READS_OPEN_MAX
 from replispec.wire.zookeeper.codes import ErrorCode
 from replispec.wire.zookeeper.constants import ANY_VERSION
@@ -28,12 +27,15 @@ Read = Callable[[bytes | None, int], None]
 
 class FencedStore:
     """The store during one time in office: `epoch` is that of this controller, `epoch_version` the version
-    of its node. Once `is_over`, nobody is told anything more."""
+    of its node at `epoch_path`; without one nothing tells this controller's changes from an older one's. Once
+    `is_over`, nobody is told anything more."""
 
-    def __init__(self, client: MetastoreClient, epoch: int, epoch_version: int) -> None:
+    def __init__(
+        self, client: MetastoreClient, epoch_path: str | None, epoch: int, epoch_version: int
+    ) -> None:
         self._client = client
         self.epoch = epoch
-        self._fence = CheckVersionRequest(paths.APACHE_CONTROLLER_EPOCH.at(), epoch_version)
+        self._fence = None if epoch_path is None else CheckVersionRequest(epoch_path, epoch_version)
         self.is_over = False
         self._reads: deque[tuple[str, Read]] = deque()
         self._reading = 0
@@ -53,7 +55,9 @@ class FencedStore:
 
     def make_quietly(self, path: str) -> None:
         """Make a node that may be there already."""
-        self._client.change_together((self._fence, create_of(path, None)), lambda _: None)
+        made = create_of(path, None)
+        changes = (made,) if self._fence is None else (self._fence, made)
+        self._client.change_together(changes, lambda _: None)
 
     def watch(self, path: str, seen: Callable[[SeenNode], None], *, children: bool = False) -> Watching:
         """Be told what a node is, now and after each change, until `end`."""

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Final
 
 from replispec.broker.kafka.core.following import KnownFollower
 from replispec.runtime.kafka import rules
 from replispec.runtime.kafka.log import PartitionLog
-from replispec.runtime.primitives.machines import step
+from replispec.runtime.kafka.stores.forms import StoreForm
+from replispec.runtime.primitives.machines import Machine, step
 from replispec.wire.kafka.machines import followed_replica as followed
 from replispec.wire.kafka.machines import replica as machine
 from replispec.wire.kafka.machines.replica import State
-
-_MACHINE: Final = machine.MACHINE.for_release("apache", (2, 8, 2))
 
 ReplicaKey = tuple[str, int]
 """The topic and the number of a partition."""
@@ -27,10 +27,11 @@ class LocalReplica:
     """A replica. `log` is there once the machine wanted it opened. `decided_by`: the epoch of the controller
     that decided who leads; `assigned`: the brokers that have a replica."""
 
-    def __init__(self, key: ReplicaKey, broker_id: int) -> None:
+    def __init__(self, form: StoreForm, key: ReplicaKey, broker_id: int) -> None:
         self.key: Final = key
-        self.state = _MACHINE.initial
-        self._variables = replace(_MACHINE.variables, broker_id=broker_id)
+        self._machine = _machine(form.software, form.release)
+        self.state = self._machine.initial
+        self._variables = replace(self._machine.variables, broker_id=broker_id)
         self._broker_id: Final = broker_id
         self.log: PartitionLog | None = None
         self.followers: dict[int, KnownFollower] = {}
@@ -56,7 +57,7 @@ class LocalReplica:
 
     def take(self, event: machine.Event) -> Sequence[str]:
         """Take an event and return the effects that the machine wants, in order."""
-        taken = step(_MACHINE, self.state, self._variables, event, rules)
+        taken = step(self._machine, self.state, self._variables, event, rules)
         self.state, self._variables = taken.state, taken.variables
         return taken.effects
 
@@ -109,3 +110,9 @@ class LocalReplica:
     def _opened(self) -> PartitionLog:
         assert self.log is not None, f"{self.key} leads without a log"
         return self.log
+
+
+@cache
+def _machine(software: str, release: tuple[int, ...]) -> Machine[State, machine.Variables]:
+    """The machine as this release walks it: one for all replicas."""
+    return machine.MACHINE.for_release(software, release)

@@ -6,17 +6,15 @@ What the machine knows runs ahead of the store while a write is under way; broke
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Final
 
 from replispec.runtime.kafka import rules
-from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.kafka.stores.forms import SaidRecord, StoreForm
 from replispec.runtime.primitives.immutable import immutable
-from replispec.runtime.primitives.machines import step
-from replispec.wire.kafka.constants import NO_LEADER, STATE_NODE_VERSION
+from replispec.runtime.primitives.machines import Machine, step
+from replispec.wire.kafka.constants import NO_LEADER
 from replispec.wire.kafka.machines import partition as machine
-from replispec.wire.kafka.nodes import ApachePartitionStateNode
-
-_MACHINE: Final = machine.MACHINE.for_release("apache", (2, 8, 2))
 
 PartitionKey = tuple[str, int]
 """The topic and the number of a partition."""
@@ -38,10 +36,12 @@ class LedPartition:
     """A partition. `fresh`: brokers that have no replica of it yet, as far as is known. `is_broken`: what the
     store holds of it is not understood, so that it stays as it is."""
 
-    def __init__(self, topic: str, number: int) -> None:
+    def __init__(self, form: StoreForm, topic: str, number: int) -> None:
         self.key: Final[PartitionKey] = (topic, number)
-        self.state = _MACHINE.initial
-        self.variables = _MACHINE.variables
+        self._form = form
+        self._machine = _machine(form.software, form.release)
+        self.state = self._machine.initial
+        self.variables = self._machine.variables
         self.record: PartitionRecord | None = None
         self.is_writing = False
         self.is_broken = False
@@ -54,7 +54,7 @@ class LedPartition:
 
     def take(self, event: machine.Event) -> Sequence[str]:
         """Take an event and return the effects that the machine wants, in order."""
-        taken = step(_MACHINE, self.state, self.variables, event, rules)
+        taken = step(self._machine, self.state, self.variables, event, rules)
         self.state, self.variables = taken.state, taken.variables
         return taken.effects
 
@@ -62,13 +62,8 @@ class LedPartition:
         """What the store is to hold of what the machine knows, written by the controller of this epoch."""
         now = self.variables
         leader = NO_LEADER if now.leader is None else now.leader
-        return ApachePartitionStateNode(
-            controller_epoch=epoch,
-            leader=leader,
-            version=STATE_NODE_VERSION,
-            leader_epoch=now.leader_epoch,
-            isr=_in_order(now.isr, now.assigned),
-        ).encode()
+        isr = _in_order(now.isr, now.assigned)
+        return self._form.record_node(SaidRecord(leader, now.leader_epoch, isr, epoch))
 
     def written(self, epoch: int) -> None:
         """What the machine knows is on record."""
@@ -79,19 +74,21 @@ class LedPartition:
 
     def read(self, data: bytes | None, version: int) -> None:
         """Go by what the store holds. Raises RemoteProtocolError, and nothing is changed then."""
-        found = ApachePartitionStateNode.decode(data or b"")
-        leader, leader_epoch = found.leader, found.leader_epoch
-        if leader is None or leader_epoch is None or found.isr is None:
-            raise RemoteProtocolError("a record lacks leader, leader_epoch or isr")
+        found = self._form.read_record(data or b"")
         event = machine.RecordRead(
-            leader=None if leader == NO_LEADER else leader,
+            leader=None if found.leader == NO_LEADER else found.leader,
             isr=frozenset(found.isr),
-            leader_epoch=leader_epoch,
+            leader_epoch=found.leader_epoch,
             version=version,
         )
         self.take(event)
-        decided_by = 0 if found.controller_epoch is None else found.controller_epoch
-        self.record = PartitionRecord(leader, leader_epoch, tuple(found.isr), version, decided_by)
+        self.record = PartitionRecord(found.leader, found.leader_epoch, found.isr, version, found.decided_by)
+
+
+@cache
+def _machine(software: str, release: tuple[int, ...]) -> Machine[machine.State, machine.Variables]:
+    """The machine as this release walks it: one for all partitions."""
+    return machine.MACHINE.for_release(software, release)
 
 
 def _in_order(isr: frozenset[int], assigned: Sequence[int]) -> list[int]:
