@@ -180,10 +180,6 @@ def _request(data: bytes) -> ReceivedRequest:
 class StoreReader(SubjectReplyReader):
     """What the store answers, with the numbers that its codes have here, and nodes by what they say."""
 
-    def asked(self, question: Question) -> None:
-        """A question went out, with the store's own number."""
-        super().asked(question)
-
     def receive(self, data: bytes) -> list[Received]:
         """What these bytes complete. After a breach nothing more is read."""
         return [_moved(each) for each in super().receive(data)]
