@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
+from replispec.controller.kafka.core.apache_commands import ApacheCommands, versions_of
 from replispec.controller.kafka.core.cluster import Cluster
-from replispec.controller.kafka.core.commands import BrokerCommands, versions_of
+from replispec.controller.kafka.core.commands import BrokerCommands
 from replispec.controller.kafka.core.partition import LedPartition
 from replispec.controller.kafka.leaders import Leaders
+from replispec.runtime.kafka.stores.apache_form import ApacheStoreForm
 from replispec.runtime.world import Outbox
 from replispec.runtime.zookeeper.client import BatchItem
 from replispec.wire.kafka.machines import partition as machine
@@ -37,10 +39,9 @@ class HeldStore:
 def test_a_read_that_is_answered_during_a_write_changes_nothing() -> None:
     """Found by simulation: the new epoch was on record, and nobody was told of it."""
     store: Any = HeldStore()
-    cluster, one = Cluster(), LedPartition("t", 0)
-    commands = BrokerCommands(
-        cluster, versions_of("1.0"), (100, 1), stopped=lambda *_: None, led=lambda *_: None
-    )
+    form, nobody = ApacheStoreForm(), cast("Any", None)
+    cluster, one = Cluster(form), LedPartition(form, "t", 0)
+    commands = BrokerCommands(cluster, ApacheCommands(cluster, versions_of("1.0"), (100, 1)), nobody)
     leaders = Leaders(Outbox(), store, cluster, commands, lambda _: None)
     before = ApachePartitionStateNode(controller_epoch=1, leader=1, version=1, leader_epoch=4, isr=[1, 2])
     one.take(machine.AssignmentRead((1, 2)))

@@ -29,6 +29,11 @@ HANDED_ON = {
     "roles/controller/replispec/controller/rocketmq/core/broker_set.py": {"Answer", "Prepared"},
     "roles/controller/replispec/controller/rocketmq/core/replies.py": {"Answer", "Prepared"},
     "roles/controller/replispec/controller/rocketmq/node.py": {"Prepared", "answer_prepared"},
+    # What serves Kafka's requests answers; that is said once more in the design's form.
+    "roles/broker/replispec/broker/kafka/designed.py": {
+        *(f"Apache{each}Response" for each in ("Fetch", "LeaderAndIsr", "StopReplica")),
+        *(f"Design{each}Response" for each in ("ReplicaFetch", "LeaderAndIsr", "StopReplica")),
+    },
     # A message that had to wait may be refused when nobody is left who would catch the refusal.
     "roles/broker/replispec/broker/rocketmq/core/sends.py": {"Refused"},
 }

@@ -15,6 +15,7 @@ from replispec.broker.kafka.core.replica import LocalReplica
 from replispec.controller.kafka.store import FencedStore
 from replispec.runtime.kafka.batches import batch_of
 from replispec.runtime.kafka.log import LogFolder, PartitionLogSettings
+from replispec.runtime.kafka.stores.apache_form import ApacheStoreForm
 from replispec.runtime.sim import Disk, Rng, SimulatedFiles
 from replispec.wire.kafka.codes import ErrorCode
 from replispec.wire.kafka.design import DesignLeaderAndIsr
@@ -249,7 +250,7 @@ def led(high_watermark: int, records: int) -> LocalReplica:
     for _ in range(records):
         log.append_as_leader(batch_of([(0, None, b"x")]), 0, 0)
     log.flushed = log.end
-    replica = LocalReplica(("t", 0), 1)
+    replica = LocalReplica(ApacheStoreForm(), ("t", 0), 1)
     said = DesignLeaderAndIsr("t", 0, leader=1, leader_epoch=1, isr=[1, 3], zk_version=1)
     replica.take(replica_machine.LeaderAndIsr(said))
     replica.take(replica_machine.Started(high_watermark, log.end))

@@ -247,7 +247,7 @@ class ControllerCommands:
     def _keep_only(self, kept: frozenset[ReplicaKey]) -> None:
         """Delete all replicas but these, those of before this process began, too."""
         for key in sorted({*self._replicas.by_key, *self._keeper.folder.logs} - kept):
-            self._outbox.note(Level.INFO, "left out", partition=key)
+            self._outbox.note(Level.INFO, "log is left out", partition=key)
             self._give_up(key, replica_machine.LeftOut())
 
     # StopReplica

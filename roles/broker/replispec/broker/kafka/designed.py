@@ -13,7 +13,7 @@ from typing import Final
 from replispec.broker.kafka.commands import ControllerCommands
 from replispec.broker.kafka.core.replica import ReplicaKey
 from replispec.broker.kafka.fetches import Fetches
-from replispec.broker.kafka.store_view import StoreView
+from replispec.broker.kafka.store_view import PartitionsStoreView
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.immutable import immutable
 from replispec.wire.kafka.apache import (
@@ -70,7 +70,7 @@ class DesignRequests:
         broker_id: int,
         commands: ControllerCommands,
         fetches: Fetches,
-        view: StoreView,
+        view: PartitionsStoreView,
         limits: DesignLimits,
     ) -> None:
         self._broker_id: Final = broker_id

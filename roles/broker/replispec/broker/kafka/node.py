@@ -22,7 +22,7 @@ from replispec.broker.kafka.produces import Produces
 from replispec.broker.kafka.questions import PartitionQuestions, versions_told
 from replispec.broker.kafka.registering import BrokerRegistration
 from replispec.broker.kafka.replicas import LocalReplicas
-from replispec.broker.kafka.store_view import StoreView
+from replispec.broker.kafka.store_view import PartitionsStoreView
 from replispec.broker.kafka.strays import StrayLogs
 from replispec.broker.kafka.view import PartitionsBrokerView
 from replispec.runtime.kafka.log import LogFolder, PartitionLogSettings
@@ -116,7 +116,7 @@ class PartitionsBrokerNode:
         self._produces: Produces | None = None
         self._fetches: Fetches | None = None
         self._copied: CopiedPartitions | None = None
-        self._view: StoreView | None = None
+        self._view: PartitionsStoreView | None = None
         self._designed: DesignRequests | None = None
         self._begins_again = False
         self._checkpoint_at_ms = self._age_at_ms = 0
@@ -250,7 +250,7 @@ class PartitionsBrokerNode:
                 follows.replica_fetch_min_bytes,
                 follows.replica_fetch_wait_max_ms,
             )
-            self._view = StoreView(outbox, self._client, self._form, self._places, self._store_read)
+            self._view = PartitionsStoreView(outbox, self._client, self._form, self._places, self._store_read)
             self._designed = DesignRequests(
                 options.broker_id, self._commands, self._fetches, self._view, limits
             )

@@ -26,7 +26,7 @@ from replispec.wire.kafka.apache import (
 from replispec.wire.kafka.constants import LEADER_DELETED, NO_LEADER
 
 
-class StoreView:
+class PartitionsStoreView:
     """Reads and watches all of it. `whole` is told once all that was there has been read."""
 
     def __init__(

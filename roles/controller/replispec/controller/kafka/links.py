@@ -56,12 +56,12 @@ class BrokerCommand:
 @immutable
 class CommandFrames:
     """How commands and answers are framed. `request` makes the frame of a key, a version, a number, the id of
-    who asks and a body; `answer` reads one."""
+    who asks and a body; `read` reads an answer."""
 
     answers: Stream
     exchange: Exchange
     request: Callable[[int, int, int, str, bytes], BinaryMessage]
-    answer: Callable[[bytes], BinaryMessage]
+    read: Callable[[bytes], BinaryMessage]
 
 
 APACHE_FRAMES: Final = CommandFrames(
@@ -223,7 +223,7 @@ class BrokerLinks:
             self._outbox.send(link.connection, frame.encode())
 
     def _take(self, link: _Link, frame: bytes, now_ms: int) -> None:
-        answer = link.pairing.answered(self._frames.answer(frame)).message
+        answer = link.pairing.answered(self._frames.read(frame)).message
         command = link.waiting.popleft()
         link.is_asking, link.late_at_ms = False, None
         self.answered += 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 from replispec.runtime.kafka.stores.forms import (
     LiveBroker,
@@ -19,6 +18,7 @@ from replispec.wire.kafka import paths
 from replispec.wire.kafka.constants import (
     BROKER_NODE_VERSION,
     NO_JMX_PORT,
+    NO_PARTITION,
     PLAIN_PROTOCOL,
     STATE_NODE_VERSION,
     TOPIC_NODE_VERSION,
@@ -30,8 +30,6 @@ from replispec.wire.kafka.nodes import (
     ApacheTopicNode,
     BrokerIds,
 )
-
-_NO_PARTITION: Final = -1
 
 
 class ApacheStoreForm:
@@ -153,7 +151,7 @@ class ApacheStoreForm:
 def _numbered(found: Mapping[str, BrokerIds]) -> Replicas:
     def number(name: str) -> int:
         known = decimal_of(name, INT32[1])
-        return _NO_PARTITION if known is None else known
+        return NO_PARTITION if known is None else known
 
     return numbered({number(name): ids for name, ids in found.items()})
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from replispec.runtime.kafka.stores.forms import (
     BrokerListener,
@@ -14,7 +13,7 @@ from replispec.runtime.kafka.stores.forms import (
 )
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.wire.kafka import paths
-from replispec.wire.kafka.constants import DESIGN_VERSION_2, PLAIN_PROTOCOL
+from replispec.wire.kafka.constants import DESIGN_VERSION_2, NO_CONTROLLER_EPOCH, PLAIN_PROTOCOL
 from replispec.wire.kafka.nodes import (
     BrokerIds,
     DecimalNode,
@@ -22,9 +21,6 @@ from replispec.wire.kafka.nodes import (
     DesignLeaderAndIsrNode,
     DesignTopicNode,
 )
-
-_NOBODY_COUNTS: Final = 0
-"""The epoch of a controller where records do not name it."""
 
 
 class DesignStoreForm:
@@ -92,7 +88,7 @@ class DesignStoreForm:
         found = DesignLeaderAndIsrNode.decode(data)
         if found.leader is None or found.leader_epoch is None or found.isr is None:
             raise RemoteProtocolError("a record lacks leader, leader_epoc or ISR")
-        return SaidRecord(found.leader, found.leader_epoch, tuple(found.isr), _NOBODY_COUNTS)
+        return SaidRecord(found.leader, found.leader_epoch, tuple(found.isr), NO_CONTROLLER_EPOCH)
 
     def record_node(self, record: SaidRecord) -> bytes:
         """See `StoreForm`."""
