@@ -32,6 +32,7 @@ MAPPINGS: Mapping[str, Faults] = {
     "mapping/RIP21-ADMIN-1/10": (faults.ForgetsAnything,),
     "mapping/RIP21-ADMIN-1/11": (faults.NeverForgets,),
     "mapping/RIP21-ADMIN-1/12": (faults.ChangesPlainly,),
+    "mapping/RIP21-PERM-1/1": (faults.TakesFromAnybody,),
     "mapping/RIP21-ADMIN-1/13": (faults.ChangesPlainly,),
     "mapping/RIP21-ADMIN-1/14": (faults.MapsStaticTopics,),
     "mapping/RIP21-CLIENT-1/1": (clients.SendsBelowZero,),

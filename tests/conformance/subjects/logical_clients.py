@@ -22,6 +22,7 @@ from tests.conformance.subjects.stored import record_of, written
 
 PREVIEW = VOCABULARY.release_number((5, 0, 0))
 KNOWS, WAITS = 64, 2
+COUNTS, WRITE = ("readQueueNums", "writeQueueNums"), 2
 FILLER, FULL, DELETE_OLD = "LogicalFiller", 200, 329
 _SENDS = {
     RequestCode.SEND_MESSAGE: "SEND_MESSAGE",
@@ -91,6 +92,8 @@ class GoodLogicalBroker(LogicalAdministration):
         flags = int(header.get("f") or header.get("sysFlag") or 0)
         if queue >= self.topic_of(topic)["writeQueueNums"]:
             raise Refused("SYSTEM_ERROR")
+        if not self.may_be_written(self.topic_of(topic)):
+            raise Refused("NO_PERMISSION")
         segment = self.disk.held.get((topic, queue))
         if segment is None or self.takes(segment):
             at = self.disk.ends[topic, queue]
@@ -229,9 +232,18 @@ class GoodLogicalBroker(LogicalAdministration):
 
     async def plain_topic(self, header: Fields, _: bytes) -> Told:
         """17."""
-        if self.disk.of_topic(header["topic"]):
+        if not self.disk.of_topic(header["topic"]):
+            return self.made(header)
+        topic = self.topic_of(header["topic"])
+        if any(int(header[name]) != topic[name] for name in COUNTS):
             return self.mapped_topic(header)
-        return self.made(header)
+        # What clients may do says nothing of queues.
+        topic["perm"] = int(header["perm"])
+        return self.changed()
+
+    def may_be_written(self, topic: Fields) -> bool:
+        """Whether producers may send to a topic."""
+        return bool(topic["perm"] & WRITE)
 
     def mapped_topic(self, header: Fields) -> Told:  # noqa: ARG002
         """A plain change of a topic that is mapped."""
@@ -239,7 +251,7 @@ class GoodLogicalBroker(LogicalAdministration):
 
     def made(self, header: Fields) -> Told:
         """The topic is as it was said."""
-        counts = {name: int(header[name]) for name in ("readQueueNums", "writeQueueNums")}
+        counts = {name: int(header[name]) for name in COUNTS}
         self.disk.topics[header["topic"]] = {"topicName": header["topic"], "perm": 6, **counts}
         return self.changed()
 

@@ -118,6 +118,13 @@ class NeverForgets(GoodLogicalBroker):
         return False
 
 
+class TakesFromAnybody(GoodLogicalBroker):
+    """What clients may do is noted, and nobody goes by it."""
+
+    def may_be_written(self, topic: Fields) -> bool:  # noqa: ARG002
+        return True
+
+
 class ChangesPlainly(GoodLogicalBroker):
     """A change that knows of no mapping is the end of the mapping."""
 
