@@ -112,6 +112,11 @@ FIRST: Final[Mapping[str, int]] = {
     "a position behind the end of a segment is kept there": 2,
 }
 """From which seed on to look for what few seeds find."""
+RARE: Final = (
+    "a segment begins one too late",
+    "a position behind the end of a segment is kept there",
+)
+"""Those that the sixty worlds of a usual run met no more when what administrators ask had changed."""
 
 if __name__ == "__main__":
     main(MUTANTS, partial(found_by, logical=True))
