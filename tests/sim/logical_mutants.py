@@ -116,7 +116,7 @@ RARE: Final = (
     "a segment begins one too late",
     "a position behind the end of a segment is kept there",
 )
-"""Those that the sixty worlds of a usual run met no more when what administrators ask had changed."""
+"""Those that none of the sixty worlds of a usual run finds; why, after they once did, is not known."""
 
 if __name__ == "__main__":
     main(MUTANTS, partial(found_by, logical=True))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from replispec.replay.events.observation import Observation, Unseen
+from replispec.replay.events.observation import Observation, Place, Unseen
 from replispec.replay.events.partition_observations import Hidden
 from replispec.replay.pairing.delivery import Delivered, delivered
 from replispec.replay.tcp.pieces import UNREADABLE
@@ -166,3 +166,23 @@ class Before:
         first, behind = np.searchsorted(self._side, [side, side + 1])
         at = first + int(np.searchsorted(self._sequence[first:behind], position))
         return int(self._time_ns[at - 1]) if at > first else None
+
+
+class FoundFrame(NamedTuple):
+    """A frame, and where it is. `said`: its columns by name."""
+
+    place: Place
+    said: Mapping[str, Any]
+
+
+def frames_of(own: Delivered, columns: Sequence[str]) -> list[FoundFrame]:
+    """Frames with these of their columns, which have time_ns, sequence and index."""
+    found = {name: own.values(name).to_pylist() for name in columns}
+    said = [dict(zip(found, values, strict=True)) for values in zip(*found.values(), strict=True)]
+    where = zip(own.order.tolist(), own.names(), own.direction.tolist(), strict=True)
+    return [
+        FoundFrame(
+            Place(own.capture, order, each["time_ns"], name, side, each["sequence"], each["index"]), each
+        )
+        for each, (order, name, side) in zip(said, where, strict=True)
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -11,6 +11,7 @@ from pathlib import Path
 from replispec.replay.judges.findings import FindingRow
 from replispec.replay.report.model import LostMessage, LostSend, ReportFinding
 from replispec.runtime import families
+from replispec.runtime.primitives.invariants import Invariant, Verdict
 
 ROOM = "replay.report"
 
@@ -37,6 +38,24 @@ class ReportFamily:
     words: Callable[[str], RuleWords | None]
     lost_messages: Callable[[Path, Sequence[LostSend]], Iterator[LostMessage]]
     in_short: Callable[[str, Sequence[ReportFinding]], Sequence[str]] = lambda *_: ()
+
+
+def family_of_rules(rules: Mapping[str, Invariant], capture: str, further: str) -> ReportFamily:
+    """A family whose messages are looked up nowhere. `capture`: what to do where nothing was captured of what
+    a rule judges, a sentence; `further`: what else would tell, where not all of it could be judged."""
+
+    def words(rule: str) -> RuleWords | None:
+        return RuleWords(rules[rule].about, rules[rule].evaluated, needs) if rule in rules else None
+
+    def needs(finding: FindingRow, holes: int) -> str:
+        if finding.verdict is not Verdict.UNKNOWN:
+            return ""
+        if not finding.evaluated:
+            return f"It judges {rules[finding.invariant].evaluated}: none was captured. {capture}"
+        said = f"{finding.counts.get(Verdict.UNKNOWN, 0):,} of {finding.evaluated:,} could not be judged."
+        return f"{said} {'The capture has holes: one without lost packets would tell.' if holes else further}"
+
+    return ReportFamily(words, lambda *_: iter(()))
 
 
 @cache

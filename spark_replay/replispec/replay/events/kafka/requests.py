@@ -7,12 +7,12 @@ version is no row: it is told as one that was not read, where it matters to who 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import pyarrow as pa
 
 from replispec.replay.events.columns import Observed
-from replispec.replay.events.directions import hidden, of_kinds
+from replispec.replay.events.directions import FoundFrame, frames_of, hidden, of_kinds
 from replispec.replay.events.kafka.told import (
     appended,
     epoch_ends,
@@ -21,9 +21,8 @@ from replispec.replay.events.kafka.told import (
     published,
     stopped,
 )
-from replispec.replay.events.observation import Observation, Place, Undecodable
+from replispec.replay.events.observation import Observation, Undecodable
 from replispec.replay.frames.kafka.readers import ANSWERS, REQUESTS
-from replispec.replay.pairing.delivery import Delivered
 from replispec.replay.pairing.in_order import pair_in_order
 from replispec.replay.pairing.pairs import ANSWER, REQUEST
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -51,20 +50,13 @@ _TOLD_UNANSWERED: Final = (
 """What says something even where no answer was seen."""
 
 
-class _Frame(NamedTuple):
-    """A frame, and where it is."""
-
-    place: Place
-    said: Mapping[str, Any]
-
-
 def observe_requests(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Observed:
     """What requests and their answers say in FRAMES, and what of them was not seen."""
     own = of_kinds(frames, streams, KINDS)
     found: list[Observation] = [*hidden(holes, streams, KINDS)]
     if not len(own):
         return found, []
-    rows = _frames(own)
+    rows = frames_of(own, _COLUMNS)
     roles = [REQUEST if each.said["protocol"] == REQUESTS else ANSWER for each in rows]
     asked = pair_in_order(own, roles, [each.said["correlation_id"] for each in rows]).tolist()
     answers = {request: at for at, request in enumerate(asked) if request >= 0}
@@ -76,17 +68,7 @@ def observe_requests(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Ob
     return found, []
 
 
-def _frames(own: Delivered) -> list[_Frame]:
-    columns = {name: own.values(name).to_pylist() for name in _COLUMNS}
-    said = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-    where = zip(own.order.tolist(), own.names(), own.direction.tolist(), strict=True)
-    return [
-        _Frame(Place(own.capture, order, each["time_ns"], name, side, each["sequence"], each["index"]), each)
-        for each, (order, name, side) in zip(said, where, strict=True)
-    ]
-
-
-def _observed(request: _Frame, answer: _Frame | None) -> Iterator[Observation]:
+def _observed(request: FoundFrame, answer: FoundFrame | None) -> Iterator[Observation]:
     place = (answer or request).place
     said = request.said
     try:

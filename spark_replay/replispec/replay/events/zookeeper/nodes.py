@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import pyarrow as pa
 
 from replispec.replay.events.columns import Observed
-from replispec.replay.events.directions import hidden, of_kinds
-from replispec.replay.events.observation import Observation, Place, Undecodable
+from replispec.replay.events.directions import FoundFrame, frames_of, hidden, of_kinds
+from replispec.replay.events.observation import Observation, Undecodable
 from replispec.replay.events.partition_observations import Node
 from replispec.replay.frames.zookeeper.readers import ANSWERS, REQUESTS
-from replispec.replay.pairing.delivery import Delivered
 from replispec.replay.pairing.in_order import pair_in_order
 from replispec.replay.pairing.pairs import ANSWER, ONE_WAY, REQUEST
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -49,20 +48,13 @@ Told = tuple[str, str, dict[str, Any]]
 """How, a path, and the other fields."""
 
 
-class _Frame(NamedTuple):
-    """A frame, and where it is."""
-
-    place: Place
-    said: Mapping[str, Any]
-
-
 def observe_nodes(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Observed:
     """What answers and notifications say in FRAMES, and what of them was not seen."""
     own = of_kinds(frames, streams, KINDS)
     found: list[Observation] = [*hidden(holes, streams, KINDS)]
     if not len(own):
         return found, []
-    rows = _frames(own)
+    rows = frames_of(own, _COLUMNS)
     roles = [_role(each.said) for each in rows]
     asked = pair_in_order(own, roles, [each.said["xid"] for each in rows]).tolist()
     sessions: dict[str, int] = {}
@@ -73,16 +65,6 @@ def observe_nodes(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Obser
             session = sessions.get(row.place.connection)
             found += _observed(row, rows[request] if request >= 0 else None, session)
     return found, []
-
-
-def _frames(own: Delivered) -> list[_Frame]:
-    columns = {name: own.values(name).to_pylist() for name in _COLUMNS}
-    said = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-    where = zip(own.order.tolist(), own.names(), own.direction.tolist(), strict=True)
-    return [
-        _Frame(Place(own.capture, order, each["time_ns"], name, side, each["sequence"], each["index"]), each)
-        for each, (order, name, side) in zip(said, where, strict=True)
-    ]
 
 
 def _role(said: Mapping[str, Any]) -> int:
@@ -100,7 +82,7 @@ def _body(said: Mapping[str, Any]) -> bytes:
     return bytes.fromhex(said["body_hex"])
 
 
-def _observed(row: _Frame, request: _Frame | None, session: int | None) -> Iterator[Observation]:
+def _observed(row: FoundFrame, request: FoundFrame | None, session: int | None) -> Iterator[Observation]:
     code = None if request is None else request.said["op_code"]
     if code == OpCode.AUTH:
         return
